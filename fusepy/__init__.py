@@ -65,8 +65,12 @@ from fusepy.language.generators import call_id, grid, linspace, rand_float, thre
 from fusepy.language.gradients import grad, value_and_grad, vjp
 from fusepy.language.loops import cond, fori_loop, while_loop
 from fusepy.language.math import *  # noqa: F403
+from fusepy.language.movement import extents as _extents
+from fusepy.language.movement import indices as _indices
 from fusepy.language.movement import joins as _joins
 from fusepy.language.movement import views as _views
+from fusepy.language.movement.extents import *  # noqa: F403
+from fusepy.language.movement.indices import *  # noqa: F403
 from fusepy.language.movement.joins import *  # noqa: F403
 from fusepy.language.movement.views import *  # noqa: F403
 from fusepy.language.reductions import *  # noqa: F403
@@ -198,6 +202,8 @@ __all__ = [
 ]
 __all__ += _math.__all__
 __all__ += _reductions.__all__
+__all__ += _extents.__all__
+__all__ += _indices.__all__
 __all__ += _joins.__all__
 __all__ += _views.__all__
 __all__ += _arithmetic.__all__

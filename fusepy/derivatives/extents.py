@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Node, Value
+from fusepy.ir.builder import Builder
+from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.reduce import folded_axes
+from fusepy.ir.oracle import Oracle
 from fusepy.ir.value import is_spread
+from fusepy.passes.resolve_maps import settle
 
 
 class Axis(NamedTuple):
@@ -44,6 +47,22 @@ class Shapes(Protocol):
         ...
 
 
+class ViewOp(Op):
+    """A view of an input, as a node for derivatives. No graph holds it: in graphs a view is an input."""
+
+    name = "view"
+    arity = 1
+    spreads = False
+
+    def gradient(self, view: Value, gradient: Value) -> Value:
+        """Records the gradient of the input, from that of its view."""
+        raise NotImplementedError
+
+    def tangent(self, view: Value, tangent: Value) -> Value:
+        """Records the tangent of the view, from that of the input."""
+        raise NotImplementedError
+
+
 class Extents:
     """The extents of recorded values: for each axis the `Axis` of an input that has its extent, ``None`` for extent 1."""
 
@@ -76,13 +95,21 @@ class Extents:
 
     def add(self, node: Node, maps: Sequence[ArgMap]) -> None:
         """Notes the extents of the results of a node with these resolved maps."""
-        if node.op.name == "view":  # an input, which has its own
+        if isinstance(node.op, ViewOp):  # an input, which has its own
             return
         folded = folded_axes(node)
         rank = node.grid_rank if node.op.spreads and node.results and not folded else max_rank(maps)
         grid = tuple(extent for d, extent in enumerate(self.grid(node.operands, maps, rank)) if d not in folded)
         for result in node.results:
             self._known[result] = grid[: result.rank]
+
+    def recorded(self, builder: Builder, oracle: Oracle, record: Callable[[], Value]) -> Value:
+        """Returns what `record` records, whose nodes are added."""
+        first = len(builder.nodes)
+        made = record()
+        for node in builder.nodes[first:]:
+            self.add(node, settle(node, oracle)[0])
+        return made
 
 
 def max_rank(maps: Sequence[ArgMap]) -> int:

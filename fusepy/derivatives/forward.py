@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from fusepy.derivatives.calls import jvp
 from fusepy.derivatives.control import copied
 from fusepy.derivatives.differential import differential
-from fusepy.derivatives.extents import Axis, Extents, max_rank
+from fusepy.derivatives.extents import Axis, Extents, ViewOp, max_rank
 from fusepy.derivatives.folds import along
 from fusepy.derivatives.refused import no_gradient
 from fusepy.derivatives.sums import is_number
@@ -40,20 +41,15 @@ class Unasked:
         raise AssertionError("forward mode asks for no integers")
 
 
-OfView = Callable[[Value, Value], Value]
-
-
 class Forward:
     """Forward mode over the nodes that a builder has recorded. Every tangent has all axes of its value.
 
     Args:
         nodes: the nodes to go through.
-        of_view: records the tangent of a view of an input, from that of the input.
     """
 
-    def __init__(self, builder: Builder, nodes: Sequence[Node], oracle: Oracle, loc: str | None, of_view: OfView | None = None):
+    def __init__(self, builder: Builder, nodes: Sequence[Node], oracle: Oracle, loc: str | None):
         self.oracle = oracle
-        self.of_view = of_view
         self.extents = Extents(Unasked())
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
@@ -106,10 +102,11 @@ class Forward:
         types = [differential(v.type, self.oracle) for v in node.results]
         if not any(types):
             return
-        if node.op.name == "view":
-            self.view(node)
-            return
         t = self.terms
+        if isinstance(node.op, ViewOp):
+            record = partial(node.op.tangent, node.results[0], self.tangents[node.operands[0]])
+            self.tangents[node.results[0]] = self.extents.recorded(t.builder, self.oracle, record)
+            return
         rank = max(max_rank(maps), node.grid_rank)
         folded = folded_axes(node)
         frame = [d for d in range(rank) if d not in folded]
@@ -133,15 +130,6 @@ class Forward:
                 placed = Term(t, fitted.value, tuple(own[d] for d in fitted.dims), fitted.wants)
                 whole = len(node.operands) == 1 and list(placed.dims) == list(range(value.rank))
                 self.tangents[value] = placed.value if whole else self.spread_out(placed, value)
-
-    def view(self, node: Node) -> None:
-        """Adds the tangent of a view of an input."""
-        assert self.of_view is not None, "only traces have views"
-        nodes = self.terms.builder.nodes
-        first = len(nodes)
-        self.tangents[node.results[0]] = self.of_view(node.results[0], self.tangents[node.operands[0]])
-        for fresh in nodes[first:]:
-            self.extents.add(fresh, settle(fresh, self.oracle)[0])
 
     def operand(self, node: Node, value: Value, x: Term) -> Term | None:
         """Returns the tangent of an operand as a term over the grid of its node; ``None`` if it has none."""

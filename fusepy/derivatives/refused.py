@@ -53,3 +53,14 @@ def read_whole(node: Node, type: Type) -> GradientError:
         expected="a Tensor of fusepy",
         hint="import fusepy in the module, and take Tensor<T, N> there: what is read of it has a gradient",
     )
+
+
+def struct_without(type: Type, place: str | None) -> GradientError:
+    """Returns the error about a struct that has no derivative, on the way from an argument to the result."""
+    return GradientError(
+        f"struct {type} has no derivative, and what depends on an argument is passed in it",
+        place=place,
+        saw=type,
+        expected="IDifferentiable",
+        hint=f"declare struct {type} : IDifferentiable",
+    )

@@ -7,21 +7,20 @@ what is computed again, and which kernels there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from fusepy.derivatives.apart import Grid, apart, on_grid, result_dims
 from fusepy.derivatives.control import copied
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.expanded import Expanded
-from fusepy.derivatives.extents import Axis, Extents, Shapes, max_rank
+from fusepy.derivatives.extents import Axis, Extents, Shapes, ViewOp, max_rank
 from fusepy.derivatives.folds import contracted, reduced
-from fusepy.derivatives.refused import no_gradient, read_in_body
+from fusepy.derivatives.refused import no_gradient, read_in_body, struct_without
 from fusepy.derivatives.rules import gradients_of
 from fusepy.derivatives.sums import Gradients, Seed, is_number
 from fusepy.derivatives.terms import Term, Terms, spread
 from fusepy.derivatives.visit import Adjoined, Visit
-from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
@@ -33,8 +32,6 @@ from fusepy.ir.whole import gathers
 from fusepy.passes.effects import arrays_written
 from fusepy.passes.resolve_maps import settle
 
-OfBase = Callable[[Value, Value], Value]
-
 
 class Reverse:
     """Reverse mode over the nodes that a builder has recorded.
@@ -42,20 +39,10 @@ class Reverse:
     Args:
         nodes: the nodes to go back through.
         shapes: the extents of the inputs.
-        of_base: records the gradient of an input, from that of a view of it.
     """
 
-    def __init__(
-        self,
-        builder: Builder,
-        nodes: Sequence[Node],
-        oracle: Oracle,
-        shapes: Shapes,
-        loc: str | None,
-        of_base: OfBase | None = None,
-    ):
+    def __init__(self, builder: Builder, nodes: Sequence[Node], oracle: Oracle, shapes: Shapes, loc: str | None):
         self.oracle = oracle
-        self.of_base = of_base
         self.extents = Extents(shapes)
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
@@ -66,10 +53,8 @@ class Reverse:
         self.expanded: Expanded | None = None
         self.settings: dict[Value, Value] | None = None  # of samplers and textures of a body
         own = {id(node) for node in nodes}
-        for node in builder.nodes:  # others compute constants
-            if id(node) not in own:
-                self.extents.add(node, settle(node, oracle)[0])
-        for node, maps, _ in self.settled:
+        constants = [(node, *settle(node, oracle)) for node in builder.nodes if id(node) not in own]
+        for node, maps, _ in [*constants, *self.settled]:
             self.extents.add(node, maps)
 
     def run(self, seeds: Sequence[Seed], wrt: Sequence[Value], whole: Sequence[Value] = ()) -> list[Value]:
@@ -113,8 +98,10 @@ class Reverse:
         reached = [v in self.gradients for v in node.results]
         if not any(reached):
             return
-        if node.op.name == "view":
-            self.view(node)
+        if isinstance(node.op, ViewOp):
+            record = partial(node.op.gradient, node.results[0], self.gradients.finished(node.results[0]))
+            made = self.extents.recorded(self.terms.builder, self.oracle, record)
+            self.gradients.add(node.operands[0], Term(self.terms, made, tuple(range(node.operands[0].rank))))
             return
         self.terms.loc = node.loc
         wanted = [i for i, v in enumerate(node.operands) if v in needed and self.has_gradient(v, maps[i])]
@@ -145,18 +132,6 @@ class Reverse:
                 self.expanded.add(node.operands[i], operands[i], part if times is None else part * times, operands, grid)
             elif part is not None:
                 self.hand_down(node.operands[i], operands[i], part, grid, times)
-
-    def view(self, node: Node) -> None:
-        """Adds the gradient of an input of which another one is a view."""
-        (base,), (view,) = node.operands, node.results
-        assert self.of_base is not None, "only traces have views"
-        nodes = self.terms.builder.nodes
-        given = self.gradients.finished(view)
-        first = len(nodes)
-        made = self.of_base(view, given)
-        for fresh in nodes[first:]:
-            self.extents.add(fresh, settle(fresh, self.oracle)[0])
-        self.gradients.add(base, Term(self.terms, made, tuple(range(base.rank))))
 
     def setting(self, node: Node, i: int) -> Term:
         """Returns the settings of a sampler or texture as a number; see `Shapes.setting`."""
@@ -194,13 +169,7 @@ class Reverse:
             return gathers(type) or reads_graded(type)
         found = is_number(value) or differential(type, self.oracle) is not None
         if not found and type.kind is Kind.NAMED:
-            raise GradientError(
-                f"struct {type} has no derivative, and what depends on an argument is passed in it",
-                place=self.terms.loc,
-                saw=type,
-                expected="IDifferentiable",
-                hint=f"declare struct {type} : IDifferentiable",
-            )
+            raise struct_without(type, self.terms.loc)
         return found
 
     def count(self, grid: Sequence[Axis | None], dims: Sequence[int]) -> Term:

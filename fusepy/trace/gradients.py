@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from fusepy.derivatives.differential import differential
@@ -18,8 +17,9 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.types import Kind
 from fusepy.location import user_line
-from fusepy.trace.inputs import STRUCTS, TraceShapes
-from fusepy.trace.moves.back import gradient_of_base, tangent_of_view, view_nodes
+from fusepy.trace.inputs import STRUCTS
+from fusepy.trace.moves.back import nodes_since
+from fusepy.trace.moves.extents import TraceShapes
 from fusepy.trace.structs import returned
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace
@@ -140,9 +140,7 @@ def tangents(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Seq
     pairs = [(v, d) for v, d in pairs if is_number(v) or differential(v.type, trace.oracle) is not None]
     ends = [returned(trace, value, what) for value in of]
     _check_structs(trace, start, [v for v, _ in pairs])
-    trace.moves.end()
-    nodes = [*view_nodes(trace, start), *trace.builder.nodes[start:]]
-    forward = Forward(trace.builder, nodes, trace.oracle, loc, partial(tangent_of_view, trace))
+    forward = Forward(trace.builder, nodes_since(trace, start), trace.oracle, loc)
     for value, given in pairs:
         if given.rank != value.rank and given.rank != value.rank + len(value.type.shape):
             raise GradientError(
@@ -157,10 +155,8 @@ def tangents(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Seq
 
 def _reverse(trace: Trace, start: int, loc: str | None, wrt: Sequence[Value]) -> Reverse:
     _check_structs(trace, start, wrt)
-    trace.moves.end()
-    exact = trace.chain[-1].options.deterministic
-    nodes = [*view_nodes(trace, start), *trace.builder.nodes[start:]]
-    return Reverse(trace.builder, nodes, trace.oracle, TraceShapes(trace, exact), loc, partial(gradient_of_base, trace))
+    exact, nodes = trace.chain[-1].options.deterministic, nodes_since(trace, start)
+    return Reverse(trace.builder, nodes, trace.oracle, TraceShapes(trace, exact), loc)
 
 
 def _check_structs(trace: Trace, start: int, values: Sequence[Value]) -> None:

@@ -1,24 +1,15 @@
-"""Inputs of a trace: arguments of the traced function, nested ones leaf by leaf, and captured values; their extents."""
+"""Inputs of a trace: arguments of the traced function, nested ones leaf by leaf, and captured values."""
 
 from __future__ import annotations
 
-import functools
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import Tree, bare, check_finite, is_nested
-from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import kind_of_value
-from fusepy.backend.memory.structs import ArgumentView
-from fusepy.backend.memory.texture import setting_of
-from fusepy.derivatives.extents import Axis
-from fusepy.errors import FusepyError, GradientError
+from fusepy.errors import FusepyError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
 from fusepy.ir.graph import Value
-from fusepy.ir.ops import OPS
 from fusepy.location import user_line
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.traced import Traced
@@ -90,156 +81,3 @@ def add_input(trace: OpenTrace, name: str, value: Any) -> Value:
         weak=described.weak,
         copied=described.copied,
     )
-
-
-@dataclass(frozen=True)
-class ExtentView(ArgumentView):
-    """The product of some extents of an argument, as a number. Every call computes it of its own argument.
-
-    Attributes:
-        view: the conversion of the argument to structs, whose extents are meant; ``None`` for the argument itself.
-    """
-
-    axes: tuple[int, ...]
-    view: ArgumentView | None = None
-
-    def of(self, value: Any) -> float:
-        extents = _extents_of(value if self.view is None else self.view.of(value))
-        return float(math.prod(extents[a] for a in self.axes))
-
-
-class SettingView(ArgumentView):
-    """The settings of a sampler or texture as a number."""
-
-    def of(self, value: Any) -> float:
-        return setting_of(value)
-
-
-@functools.lru_cache(maxsize=16)
-def _coordinates(extent: int) -> Grid:
-    return Grid((extent,), (0,), (1,))
-
-
-def given_as(trace: OpenTrace, value: Value) -> str | None:
-    """Returns the container that an input makes results have; ``None`` for what the trace has added."""
-    place = trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)
-    given = trace.given[value][1] if value in trace.given else trace.captures[place]
-    added = isinstance(given, ArgumentView) or (isinstance(given, Grid) and given is _coordinates(given.shape[0]))
-    return None if added else kind_of_value(given).returns.word
-
-
-def _extents_of(value: Any) -> tuple[int, ...]:
-    return tuple(kind_of_value(value).extents(value))
-
-
-class TraceShapes:
-    """The extents of the arguments and captured values of a trace.
-
-    The trace notes which extents were asked for: its program runs for arguments with the same answers only.
-    """
-
-    def __init__(self, trace: OpenTrace, exact: bool = False):
-        self.trace, self.exact = trace, exact
-
-    def is_unit(self, axis: Axis) -> bool:
-        extents, place, view = self._source(axis.input)
-        unit = axis.axis < len(extents) and extents[axis.axis] == 1
-        if place is not None and axis.input in self.trace.moves.of:
-            self._note_sizes(place)
-            return unit
-        if unit and view is not None:
-            raise GradientError(
-                f"argument {axis.input.name!r} is read as structs, along an axis of extent 1",
-                place=user_line(),
-                hint=STRUCTS,
-            )
-        if place is not None and view is None:
-            self.trace.units[place, axis.axis] = unit
-        return unit
-
-    def small(self, axis: Axis) -> int | None:
-        """Returns the extent if it is from 2 to 4, so that a vector could take the axis in."""
-        extents, place, view = self._source(axis.input)
-        extent = extents[axis.axis] if axis.axis < len(extents) else 0
-        found = extent if 2 <= extent <= 4 else None
-        if place is not None and axis.input in self.trace.moves.of:
-            self._note_sizes(place)
-        elif place is not None and view is None:
-            self.trace.smalls[place, axis.axis] = found
-        return found
-
-    def extent(self, axis: Axis) -> int:
-        """Returns the extent of an axis. The program is used for arguments with the same one only."""
-        extents, place, view = self._source(axis.input)
-        if place is not None and view is None:
-            self.trace.moves.sizes[place, axis.axis] = extents[axis.axis]
-        elif place is not None:
-            self._note_sizes(place)
-        return extents[axis.axis]
-
-    def _note_sizes(self, place: int) -> None:
-        """Notes all extents of an argument, on which those of its views depend."""
-        given = next(given for at, given in self.trace.given.values() if at == place)
-        self.trace.moves.sizes.update(((place, i), n) for i, n in enumerate(_extents_of(given)))
-
-    def count(self, axes: Sequence[Axis]) -> Value:
-        """Returns the product of extents: an input whose number is computed from the arguments of each call."""
-        trace, known = self.trace, 1.0
-        of: dict[tuple[int, ArgumentView | None], list[int]] = {}
-        for axis in axes:
-            extents, place, view = self._source(axis.input)
-            if place is None:
-                known *= extents[axis.axis]
-            else:
-                of.setdefault((place, view), []).append(axis.axis)
-        made = [self._number(ExtentView(place, tuple(found), view)) for (place, view), found in of.items()]
-        if known != 1.0 or not made:
-            made += trace.builder.add(OPS["const"], [], attrs={"type": "float", "value": known})
-        while len(made) > 1:
-            made += trace.builder.add(OPS["mul"], [made.pop(), made.pop()])
-        return made[0]
-
-    def setting(self, value: Value) -> Value | None:
-        """Returns the settings of a sampler or texture: an input whose number is computed from the argument of each call."""
-        trace = self.trace
-        if value not in trace.given and value not in trace.builder.inputs:
-            return None
-        if value in trace.given:
-            return self._number(SettingView(trace.given[value][0]))
-        captured = trace.captures[trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)]
-        return trace.builder.add(OPS["const"], [], attrs={"type": "float", "value": setting_of(captured)})[0]
-
-    def numbers(self, extent: int) -> Value:
-        """Returns the coordinates of a grid of this extent: an input that needs no memory."""
-        trace = self.trace
-        return trace.capture(_coordinates(extent), "component")
-
-    def integer(self, number: int) -> Value:
-        """Returns an integer as a parameter of the program, so that kernels do not depend on it."""
-        trace = self.trace
-        found = trace.moves.integers.get(number)
-        if found is None:
-            found = trace.moves.integers[number] = add_input(trace, "extent", number)
-            trace.captures.append(number)
-        return found
-
-    def _number(self, view: ExtentView | SettingView) -> Value:
-        trace = self.trace
-        for place, known in enumerate(trace.captures):
-            if isinstance(known, (ExtentView, SettingView)) and known == view:
-                return trace.builder.inputs[len(trace.builder.inputs) - len(trace.captures) + place]
-        made = add_input(trace, "count", 2.0)
-        trace.captures.append(view)
-        return made
-
-    def _source(self, value: Value) -> tuple[tuple[int, ...], int | None, ArgumentView | None]:
-        """Returns the extents of an input; its place if it is an argument, or a view of one; and the view."""
-        trace = self.trace
-        if value in trace.given:
-            place, given = trace.given[value]
-            return _extents_of(given), place, None
-        captured = trace.captures[trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)]
-        if not isinstance(captured, ArgumentView):
-            return _extents_of(captured), None, None
-        given = next(given for place, given in trace.given.values() if place == captured.place)
-        return _extents_of(captured.of(given)), captured.place, captured

@@ -46,13 +46,12 @@ class OpenTrace(Protocol):
     captures: list[Any]
     grouped: dict[Value, Value]
     units: dict[tuple[int, int], bool]
+    moves: Moves
     plain: Any  # `components.plain.PlainVectors`
     smalls: dict[tuple[int, int], int | None]
 
     @property
     def grouping(self) -> Groups: ...
-
-    moves: Moves
 
     @property
     def builder(self) -> Builder: ...

@@ -14,7 +14,7 @@ from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
 from fusepy.language import math as _math
 from fusepy.language import reductions
 from fusepy.language.elsewhere import no_attribute
-from fusepy.language.movement import joins, views
+from fusepy.language.movement import extents, indices, joins, views
 from fusepy.location import user_line
 from fusepy.methods import FUNCTIONS, METHODS, takes
 from fusepy.pytree import flatten
@@ -29,7 +29,7 @@ _APART = {"cross"}
 
 def _numpys() -> dict[str, Callable[..., Any]]:
     """Returns fusepy's functions by the names of NumPy's that mean the same."""
-    modules = (_math, reductions, names, arithmetic, statistics, creation, joins, views)
+    modules = (_math, reductions, names, arithmetic, statistics, creation, extents, indices, joins, views)
     found = {n: getattr(m, n) for m in modules for n in m.__all__ if hasattr(np, n) and n not in _APART}
     return {n: f for n, f in found.items() if callable(f)} | _OTHERS
 

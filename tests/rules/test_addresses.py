@@ -9,6 +9,8 @@ LINES = 100
 
 # What tests the files without a test file of their name. A file that gets one leaves the list.
 ELSEWHERE: dict[str, str] = {
+    "language/movement/indices.py": "trace/moves/test_indexing.py",
+    "trace/moves/extents.py": "language/movement/test_views.py",
     "trace/moves/inputs.py": "trace/moves/test_back.py",
     "trace/moves/joins.py": "language/movement/test_joins.py",
     "trace/moves/plans.py": "language/movement/test_views.py",
@@ -84,6 +86,7 @@ ELSEWHERE: dict[str, str] = {
     "deferred/forecast.py": "deferred/test_explain.py",
     "deferred/join.py": "deferred/test_record.py",
     "derivatives/calls.py": "derivatives/test_reverse.py",
+    "derivatives/extents.py": "derivatives/test_reverse.py",
     "derivatives/forward.py": "language/test_forward.py",
     "derivatives/parts.py": "derivatives/test_elementwise.py",
     "derivatives/sums.py": "derivatives/test_reverse.py",
@@ -151,7 +154,6 @@ ELSEWHERE: dict[str, str] = {
     "trace/bodies.py": "language/test_loops.py",
     "trace/carries.py": "language/test_loops.py",
     "trace/gradients.py": "language/test_gradients.py",
-    "trace/inputs.py": "language/test_gradients.py",
     "trace/setup.py": "functions/test_configured.py",
     "trace/standin.py": "ir/resolve/test_on_a_device.py",
     "trace/struct_choice.py": "arguments/test_nested.py",

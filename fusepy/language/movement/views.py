@@ -1,4 +1,4 @@
-"""Views of arrays under NumPy's names, and the extents of arrays.
+"""Views of arrays under NumPy's names.
 
 Inside a fused function they are recorded: strides say them, and no kernel computes them. A view of a tensor or NumPy array
 outside of one is a view, in the same memory.
@@ -12,29 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.backend.marshals.registry import extents_of, host_array
+from fusepy.backend.marshals.registry import host_array
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import integers, numbers
 from fusepy.errors import FusepyError, ShapeError
-from fusepy.functions.fused import FusedFunction
+from fusepy.language.movement.extents import fused, ndim, shape, trace_of
 from fusepy.location import user_line
 from fusepy.trace.moves.arguments import axes_order, one_axis, several_axes, squeezed
 from fusepy.trace.moves.record import moved
 from fusepy.trace.moves.shapes import shape_of
 from fusepy.trace.moves.steps import ALL, Broadcast, Indexed, Permuted, Reshaped, Run, Shape, ViewStep
-from fusepy.trace.trace import Trace, current_trace
-from fusepy.trace.traced import Traced, leaked
+from fusepy.trace.trace import current_trace
+from fusepy.trace.traced import Traced
 
 __all__ = [
     "broadcast_to",
     "expand_dims",
     "flip",
     "moveaxis",
-    "ndim",
     "ravel",
     "reshape",
-    "shape",
-    "size",
     "split",
     "squeeze",
     "swapaxes",
@@ -62,56 +59,14 @@ def _viewed(name: str, x: Any, make: Making) -> Any:
             made = array if step is None else step.of(array)
         except FusepyError as error:
             raise error.at(user_line()) from None
-        return made.tolist() if isinstance(x, (list, tuple)) else made
+        if trace is None or not isinstance(x, np.ndarray) or np.may_share_memory(made, array):
+            return made.tolist() if isinstance(x, (list, tuple)) else made
+        return _viewed(name, trace.captured(x, "captured"), make)  # a copy here would hide what is written between two calls
 
     def of_traced(y: Any) -> Any:
         return _viewed(name, y, make)
 
     return fused(name, of_traced)(x)
-
-
-def fused(name: str, function: Callable[..., Any]) -> FusedFunction:
-    """Returns a fused function of this name, for values of other frameworks and of graphs."""
-    function.__name__ = function.__qualname__ = name
-    return FusedFunction(function)
-
-
-def trace_of(x: Traced) -> Trace:
-    trace = current_trace()
-    if trace is None:
-        raise leaked(x)
-    x.check(trace)
-    return trace
-
-
-def shape(x: Any) -> Shape:
-    """Returns the extents of `x`, slowest first, without the components of an element.
-
-    Inside a fused function they are integers, and the program is one for arrays of these extents: other extents trace it again,
-    and reuse its kernels where the numbers are in none.
-
-    Example:
-        >>> import fusepy as fp
-        >>> fp.shape([[1.0, 2.0, 3.0]])
-        (1, 3)
-    """
-    if isinstance(x, Traced):
-        trace = trace_of(x)
-        return shape_of(trace, trace.lift(x))
-    return tuple(extents_of(x))
-
-
-def ndim(x: Any) -> int:
-    """Returns the number of axes of `x`; see `shape`."""
-    return trace_of(x).lift(x).rank if isinstance(x, Traced) else len(shape(x))
-
-
-def size(x: Any) -> int:
-    """Returns the number of elements of `x`; see `shape`."""
-    count = 1
-    for extent in shape(x):
-        count *= extent
-    return count
 
 
 def reshape(x: Any, shape: Extents) -> Any:

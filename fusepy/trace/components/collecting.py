@@ -10,7 +10,7 @@ from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import shaped
 from fusepy.ir.types import BOOL, Type
-from fusepy.trace.inputs import TraceShapes
+from fusepy.trace.moves.extents import TraceShapes
 from fusepy.trace.open_trace import OpenTrace
 
 Part = tuple[Value, ArgMap]

@@ -15,7 +15,7 @@ from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.types import Kind
 from fusepy.ir.value import Dims, is_spread
 from fusepy.passes.resolve_maps import settle
-from fusepy.trace.inputs import TraceShapes
+from fusepy.trace.moves.extents import TraceShapes
 from fusepy.trace.open_trace import OpenTrace
 
 

@@ -16,7 +16,7 @@ from fusepy.ir.types import Kind
 from fusepy.ir.value import is_spread
 from fusepy.trace.components.collecting import add, own
 from fusepy.trace.components.grouping import Grouping
-from fusepy.trace.inputs import TraceShapes, given_as
+from fusepy.trace.moves.extents import TraceShapes, given_as
 from fusepy.trace.open_trace import OpenTrace
 
 _NUMBERS = ("numpy", "list", "torch")  # containers of numbers alone

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from fusepy.derivatives.extents import ViewOp
 from fusepy.derivatives.folds import reduced
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Node, Op, Value
+from fusepy.ir.graph import Node, Value
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import Pushing, terms_of
 from fusepy.trace.moves.record import moved
@@ -16,39 +15,34 @@ from fusepy.trace.moves.steps import Broadcast, Indexed, Permuted, Reshaped, Run
 from fusepy.trace.open_trace import OpenTrace
 
 
-class View(Op):
-    """A view of an input, as a node for derivatives. No graph holds it: in graphs a view is an input."""
+class View(ViewOp):
+    """Views that a trace has recorded."""
 
-    name = "view"
-    arity = 1
-    spreads = False
+    def __init__(self, trace: OpenTrace):
+        self.trace = trace
 
+    def gradient(self, view: Value, gradient: Value) -> Value:
+        trace = self.trace
+        base, steps, _ = trace.moves.of[view]
+        shapes = [known_shapes(trace).of(base)]
+        for step in steps:
+            shapes.append(step.shape(shapes[-1]))
+        for step, have, made in reversed(list(zip(steps, shapes, shapes[1:]))):
+            gradient = _back(trace, step, have, made, gradient)
+        return gradient
 
-VIEW = View()
-
-
-def view_nodes(trace: OpenTrace, start: int) -> list[Node]:
-    """Returns the views of inputs, made by a function that began behind `start` nodes, as nodes that make them."""
-    return [Node(VIEW, [base], [ArgMap()], [view]) for view, (base, _, since) in trace.moves.of.items() if since >= start]
-
-
-def gradient_of_base(trace: OpenTrace, view: Value, gradient: Value) -> Value:
-    """Returns the gradient of an array, from that of a view of it."""
-    known = known_shapes(trace)
-    base, steps, _ = trace.moves.of[view]
-    shapes = [known.of(base)]
-    for step in steps:
-        shapes.append(step.shape(shapes[-1]))
-    for step, have, made in reversed(list(zip(steps, shapes, shapes[1:]))):
-        gradient = _back(trace, step, have, made, gradient)
-    return gradient
+    def tangent(self, view: Value, tangent: Value) -> Value:
+        for step in self.trace.moves.of[view][1]:
+            tangent = moved(self.trace, tangent, step)
+        return tangent
 
 
-def tangent_of_view(trace: OpenTrace, view: Value, tangent: Value) -> Value:
-    """Returns the tangent of a view, from that of the array."""
-    for step in trace.moves.of[view][1]:
-        tangent = moved(trace, tangent, step)
-    return tangent
+def nodes_since(trace: OpenTrace, start: int) -> list[Node]:
+    """Returns the nodes of a function that began behind `start` nodes and is recorded now, after its views of inputs."""
+    trace.moves.end()
+    op = View(trace)
+    views = [Node(op, [base], [ArgMap()], [view]) for view, (base, _, since) in trace.moves.of.items() if since >= start]
+    return [*views, *trace.builder.nodes[start:]]
 
 
 def _back(trace: OpenTrace, step: ViewStep, have: Shape, made: Shape, gradient: Value) -> Value:
@@ -116,11 +110,3 @@ def _place(terms: Terms, at: Coordinates, c: Term, run: range, tests: list[Term]
     tests.append(place >= 0)
     tests.append(place < at.number(len(run)))
     return place
-
-
-def masked(tests: Sequence[Term]) -> Term | None:
-    """Returns where all tests hold."""
-    found: Term | None = None
-    for test in tests:
-        found = test if found is None else test.terms.op("bitand", found, test)
-    return found

@@ -85,7 +85,9 @@ def _run(item: Any) -> Run:
 
 def is_listed(value: Any) -> bool:
     """True for a list or array of the host."""
-    return not isinstance(value, (bool, int, float, np.generic, Symbolic)) and host_array(value) is not None
+    if isinstance(value, (bool, int, float, np.generic, Symbolic)):
+        return False
+    return isinstance(value, list) or host_array(value) is not None
 
 
 def host_indices(given: Any) -> Any:

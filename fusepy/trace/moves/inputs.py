@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.errors import FusepyError, TraceError
@@ -43,11 +45,13 @@ def owner_of(trace: OpenTrace, value: Value) -> OpenTrace | None:
 
 
 def viewable(trace: OpenTrace, value: Value, step: ViewStep) -> bool:
-    """False for a captured tensor that a reshape would have to copy: its elements may change from call to call."""
-    if not isinstance(step, Reshaped) or value in trace.given:
+    """False for a captured array that a reshape would have to copy: its elements may change from call to call."""
+    if not isinstance(step, Reshaped) or value in trace.given or isinstance(_captured(trace, value), ArgumentView):
         return True
-    captured = _given(trace, value)[1]
-    return not isinstance(captured, Storage) or captured.linear or isinstance(_captured(trace, value), ArgumentView)
+    captured = _captured(trace, value)
+    if isinstance(captured, np.ndarray):
+        return bool(captured.flags.c_contiguous)
+    return not isinstance(captured, Storage) or captured.linear
 
 
 def view_of(trace: OpenTrace, value: Value, steps: Sequence[ViewStep]) -> Value:

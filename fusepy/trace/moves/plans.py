@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,8 +11,8 @@ from fusepy.errors import ShapeError
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import INT
 from fusepy.location import user_line
-from fusepy.trace.inputs import TraceShapes
-from fusepy.trace.moves.steps import Broadcast, Indexed, Permuted, Reshaped, Run, Shape, ViewStep, groups
+from fusepy.trace.moves.extents import TraceShapes
+from fusepy.trace.moves.steps import Broadcast, Indexed, Permuted, Reshaped, Run, Shape, ViewStep
 
 LARGEST = 1 << 31  # elements whose places are counted in 32 bits
 
@@ -157,3 +158,28 @@ def _check_countable(shape: Shape) -> None:
             expected=f"fewer than {LARGEST}",
             hint="reshape the array before the call",
         )
+
+
+def groups(have: Shape, want: Shape) -> list[tuple[list[int], list[int]]]:
+    """Returns the axes of two shapes of as many elements in groups, such that both groups of a pair have equal products.
+
+    Example:
+        >>> groups((2, 3, 4), (6, 4))
+        [([0, 1], [0]), ([2], [1])]
+    """
+    if 0 in have:
+        return [(list(range(len(have))), list(range(len(want))))]
+    found: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(have) or j < len(want):
+        a, b = [i] if i < len(have) else [], [j] if j < len(want) else []
+        i, j = i + len(a), j + len(b)
+        while math.prod(have[k] for k in a) != math.prod(want[k] for k in b):
+            if math.prod(have[k] for k in a) < math.prod(want[k] for k in b):
+                a.append(i)
+                i += 1
+            else:
+                b.append(j)
+                j += 1
+        found.append((a, b))
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from fusepy.errors import TraceError
 from fusepy.ir.argmap import UNSAID
@@ -16,9 +15,6 @@ from fusepy.trace.moves.push import Pushing, terms_of
 from fusepy.trace.moves.shapes import known_shapes
 from fusepy.trace.moves.steps import Shape, ViewStep
 from fusepy.trace.open_trace import OpenTrace
-
-if TYPE_CHECKING:
-    pass
 
 Planned = Callable[[Shape, Callable[[Shape], Coordinates]], Remap]
 

@@ -8,7 +8,7 @@ from fusepy.ir.graph import Value
 from fusepy.ir.value import is_spread
 from fusepy.location import user_line
 from fusepy.passes.resolve_maps import settle
-from fusepy.trace.inputs import TraceShapes
+from fusepy.trace.moves.extents import TraceShapes
 from fusepy.trace.open_trace import OpenTrace
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -200,28 +199,3 @@ def sliced(first: Indexed, then: Indexed, shape: Shape) -> Indexed | None:
         found = a.range(extent)[b.slice()]
         items.append(Run(found.start, None if found.stop < 0 else found.stop, found.step))
     return Indexed(first.rank, tuple(items))
-
-
-def groups(have: Shape, want: Shape) -> list[tuple[list[int], list[int]]]:
-    """Returns the axes of two shapes of as many elements in groups, such that both groups of a pair have equal products.
-
-    Example:
-        >>> groups((2, 3, 4), (6, 4))
-        [([0, 1], [0]), ([2], [1])]
-    """
-    if 0 in have:
-        return [(list(range(len(have))), list(range(len(want))))]
-    found: list[tuple[list[int], list[int]]] = []
-    i = j = 0
-    while i < len(have) or j < len(want):
-        a, b = [i] if i < len(have) else [], [j] if j < len(want) else []
-        i, j = i + len(a), j + len(b)
-        while math.prod(have[k] for k in a) != math.prod(want[k] for k in b):
-            if math.prod(have[k] for k in a) < math.prod(want[k] for k in b):
-                a.append(i)
-                i += 1
-            else:
-                b.append(j)
-                j += 1
-        found.append((a, b))
-    return found

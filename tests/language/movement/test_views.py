@@ -132,3 +132,29 @@ def test_a_view_in_a_loop_and_of_a_captured_array(device: Any) -> None:
     assert np.asarray(fp.fuse(lambda y: tensor[1:] + y[::-1][1:])(X)).tolist() == (X[1:] + X[::-1][1:]).tolist()
     looped = fp.fuse(lambda x, y: fp.fori_loop(0, 3, lambda i, s: s + x[:, 1], y))
     np.testing.assert_allclose(np.asarray(looped(X, F32([1, 2, 3, 4]))), F32([1, 2, 3, 4]) + 3 * X[:, 1])
+
+
+@pytest.mark.parametrize(
+    "look", [lambda x: fp.flip(x), lambda x: fp.reshape(x.T, -1), lambda x: fp.roll(x, 1, 0)[1:]], ids=["view", "copy", "taken"]
+)
+def test_what_is_written_between_and_behind_calls(device: Any, look: Callable[[Any], Any]) -> None:
+    """Every call reads captured arrays, also those of NumPy, and a call that waits reads what was there when it was made."""
+    held, tensor, whole = X.copy(), fp.Tensor.from_numpy(device, X), look(fp.Tensor.from_numpy(device, X)).to_numpy()
+    fused = fp.fuse(lambda y: look(held) * y + look(tensor))
+    for number in (1, 2):
+        held[...] = number * X
+        tensor.copy_from_numpy(X / number)
+        np.testing.assert_allclose(np.asarray(fused(3.0)), whole * (3 * number + 1 / number), rtol=1e-6)
+    with fp.lazy():
+        late = fp.sqrt(look(held)), fp.sqrt(look(tensor)), fp.fuse(look)(held)
+    held[...] = 7
+    tensor.copy_from_numpy(0 * X)
+    for got, expected in zip(late, (np.sqrt(2 * whole), np.sqrt(whole / 2), 2 * whole)):
+        np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6)
+
+
+def test_a_result_is_written_where_a_view_reads(device: Any) -> None:
+    tensor, want = fp.Tensor.from_numpy(device, X), X.copy()
+    fp.fuse(lambda x: (x[1:-1] + x[:-2] + x[2:]) / 3)(tensor, _result=tensor[1:-1])
+    want[1:-1] = (X[1:-1] + X[:-2] + X[2:]) / 3
+    np.testing.assert_allclose(tensor.to_numpy(), want, rtol=1e-6)

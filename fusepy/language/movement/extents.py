@@ -1,0 +1,76 @@
+"""Extents of arrays under NumPy's names, and what their views share."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fusepy.backend.marshals.registry import extents_of
+from fusepy.functions.fused import FusedFunction
+from fusepy.location import user_line
+from fusepy.symbolic import Symbolic
+from fusepy.trace.moves.shapes import shape_of
+from fusepy.trace.moves.steps import Shape
+from fusepy.trace.trace import Trace, current_trace
+from fusepy.trace.traced import Traced, leaked
+
+__all__ = ["ndim", "shape", "size"]
+
+
+def fused(name: str, function: Callable[..., Any]) -> FusedFunction:
+    """Returns a fused function of this name, for values of other frameworks and of graphs."""
+    function.__name__ = function.__qualname__ = name
+    return FusedFunction(function)
+
+
+def trace_of(x: Traced) -> Trace:
+    trace = current_trace()
+    if trace is None:
+        raise leaked(x)
+    x.check(trace)
+    return trace
+
+
+def made(name: str, record: Callable[..., Any], arrays: Sequence[Any], *settings: Any) -> Any:
+    """Returns what ``record(trace, values, *settings)`` makes of arrays: recorded in a trace, else computed at once."""
+    trace = current_trace()
+    if trace is None or any(isinstance(x, Symbolic) and not isinstance(x, Traced) for x in arrays):
+        return _eager(name, record, settings)(*arrays)
+    return Traced(trace, record(trace, [trace.lift(x) for x in arrays], *settings), user_line())
+
+
+@functools.lru_cache(maxsize=512)
+def _eager(name: str, record: Callable[..., Any], settings: tuple[Any, ...]) -> FusedFunction:
+    """Returns the fused function that computes at once."""
+    return fused(name, lambda *arrays: made(name, record, arrays, *settings))
+
+
+def shape(x: Any) -> Shape:
+    """Returns the extents of `x`, slowest first, without the components of an element.
+
+    Inside a fused function they are integers, and the program is one for arrays of these extents: other extents trace it again,
+    and reuse its kernels where the numbers are in none.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.shape([[1.0, 2.0, 3.0]])
+        (1, 3)
+    """
+    if isinstance(x, Traced):
+        trace = trace_of(x)
+        return shape_of(trace, trace.lift(x))
+    return tuple(extents_of(x))
+
+
+def ndim(x: Any) -> int:
+    """Returns the number of axes of `x`; see `shape`."""
+    return trace_of(x).lift(x).rank if isinstance(x, Traced) else len(shape(x))
+
+
+def size(x: Any) -> int:
+    """Returns the number of elements of `x`; see `shape`."""
+    count = 1
+    for extent in shape(x):
+        count *= extent
+    return count

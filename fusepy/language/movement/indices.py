@@ -1,0 +1,104 @@
+"""Elements of arrays at indices, under NumPy's names; ``t[i]`` of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from fusepy.backend.memory.storage import Storage
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.language.movement.extents import made, ndim
+from fusepy.language.movement.views import ravel
+from fusepy.location import user_line
+from fusepy.symbolic import Symbolic
+from fusepy.trace.moves import joins
+from fusepy.trace.moves.arguments import one_axis
+from fusepy.trace.moves.indexing import host_indices, indexed, is_listed
+from fusepy.trace.moves.steps import Run
+from fusepy.trace.trace import Trace
+from fusepy.trace.traced import Traced
+
+__all__ = ["take", "take_along_axis"]
+
+
+def take(x: Any, indices: Any, axis: int | None = None) -> Any:
+    """Returns the elements of `x` at some indices along an axis, by default in C order. ``x[i]`` is the same along axis 0.
+
+    A negative index counts from the end. One outside of the array takes the nearest element, since a device raises no errors.
+
+    Args:
+        indices: integers of any shape, which replaces the axis.
+
+    Raises:
+        ShapeError: for indices that are no integers.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.take([1.0, 2.0, 3.0], [2, 0, -1])
+        [3.0, 1.0, 3.0]
+    """
+    if axis is None:
+        return take(ravel(x), indices, 0)
+    return made("take", _take, [x, _listed(indices)], one_axis(axis, ndim(x), "take"))
+
+
+def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
+    """Returns for each of `indices` the element at it along an axis, and at its own place along the other axes.
+
+    Raises:
+        ShapeError: unless `indices` has the shape of `x` but for that axis.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.take_along_axis([[3.0, 1.0], [5.0, 7.0]], [[1], [0]], axis=1)
+        [[1.0], [5.0]]
+    """
+    return made("take_along_axis", _take_along_axis, [x, _listed(indices)], one_axis(axis, ndim(x), "take_along_axis"))
+
+
+def _at(index: Any) -> tuple[list[Any], tuple[Any, ...]] | None:
+    """Returns the arrays of an index, and its items with `Place` for these; ``None`` if it has none."""
+    items = cast("tuple[Any, ...]", index) if isinstance(index, tuple) else (index,)
+    arrays = [item for item in items if isinstance(item, (Symbolic, Storage)) or is_listed(item)]
+    if not arrays:
+        return None
+    return arrays, tuple(Run(i.start, i.stop, i.step) if isinstance(i, slice) else _ARRAY if _is(i, arrays) else i for i in items)
+
+
+def _is(item: Any, arrays: Sequence[Any]) -> bool:
+    return any(item is array for array in arrays)
+
+
+_ARRAY = "array"  # stands for one in the items of an index
+_slice: Callable[[Tensor, Any], Any] = Tensor.__getitem__
+
+
+def _getitem(self: Tensor, index: Any) -> Any:
+    found = _at(index)
+    return _slice(self, index) if found is None else made("index", _index, [self, *map(_listed, found[0])], found[1])
+
+
+Tensor.__getitem__ = _getitem
+
+
+def _listed(indices: Any) -> Any:
+    """Returns indices of the host as integers of 32 bits, a list as a list."""
+    if not is_listed(indices):
+        return indices
+    found = host_indices(indices)
+    return found.tolist() if isinstance(indices, list) else found
+
+
+def _index(trace: Trace, values: Sequence[Any], items: Sequence[Any]) -> Any:
+    arrays = iter(values[1:])
+    found = [i.slice() if isinstance(i, Run) else Traced(trace, next(arrays), None) if i is _ARRAY else i for i in items]
+    return indexed(trace, values[0], tuple(found))
+
+
+def _take(trace: Trace, values: Sequence[Any], axis: int) -> Any:
+    x, at = values
+    return indexed(trace, x, (*[slice(None)] * axis, Traced(trace, at, user_line())))
+
+
+def _take_along_axis(trace: Trace, values: Sequence[Any], axis: int) -> Any:
+    return joins.taken_along(trace, values[0], values[1], axis)
