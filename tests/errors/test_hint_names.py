@@ -39,6 +39,7 @@ VARIABLES: dict[str, list[Any]] = {
     "a": [np.ma.MaskedArray],
     "a.dtype": [np.dtype],
     "array": [np.ndarray],
+    "i": [np.ndarray],
     "x": [np.ndarray, *TENSORS],
     "graph": [fp.Graph],
     "encoder": [spy.CommandEncoder],

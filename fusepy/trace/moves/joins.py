@@ -127,7 +127,7 @@ def padded(trace: OpenTrace, value: Value, widths: Sequence[tuple[int, int]], mo
     longer = [d for d, width in enumerate(widths) if any(width)]
     empty = next((d for d in longer if not shape[d]), None)
     if empty is not None and mode != "constant":
-        hint = 'fp.pad(x, width) adds zeros, mode="constant"'
+        hint = "fp.pad(x, width) adds zeros"
         raise ShapeError(f"pad() of axis {empty}, which has no elements to repeat", place=user_line(), saw=shape, hint=hint)
 
     def planned(shape: Shape, at: Any) -> Remap:

@@ -120,12 +120,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda c, x: c[fp.vcast(x, "int")], fp.vcast(ramp(2, 3), "float3"), ramp(2)),
         ramp(2, 3)[:, 0],
     ),
-    "a mask of a traced array": (
-        lambda m: fused(lambda a: a[a > 0.25], X),
-        "fusepy.where(condition, a, b)",
-        lambda m: fused(lambda a: fp.where(a > 0.25, a, 0.0), X),
-        np.where(ramp(3) > 0.25, X, 0),
-    ),
     "an unknown branch of a graph": (
         lambda m: graph(lambda g, x: g.set_outputs(*fp.fuse(lambda v: (v, -v)).node()(x)), X),
         "f.node(outputs=2)",
