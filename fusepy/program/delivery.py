@@ -139,7 +139,7 @@ class Delivery:
         """Replaces destinations in memory that views of arguments read: other threads may still read it. Returns them."""
         found: dict[int, Tensor] = {}
         for j, out in enumerate(outs) if self.moved else ():
-            if isinstance(out, Storage) and any(overlap(placed[at], out) for at in self.moved if isinstance(placed[at], Storage)):
+            if isinstance(out, Tensor) and any(overlap(placed[at], out) for at in self.moved if isinstance(placed[at], Storage)):
                 found[j] = out
                 outs[j] = Tensor.empty_like(out)
         return found

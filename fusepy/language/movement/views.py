@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def _viewed(name: str, x: Any, make: Making) -> Any:
         step = make(value.rank, lambda: shape_of(trace, value))
         return x if step is None else Traced(trace, moved(trace, value, step), user_line())
     if isinstance(x, (Storage, tuple)) or host_array(x) is not None:
-        array: Any = x if isinstance(x, Storage) else np.asarray(x)
+        array: Any = x if isinstance(x, Storage) else np.asarray(cast("Any", x))
         try:
             step = make(len(array.shape), lambda: tuple(array.shape))
             made = array if step is None else step.of(array)
