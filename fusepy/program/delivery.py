@@ -135,13 +135,13 @@ class Delivery:
         self._beside(values, outs)
         self.executable.check(list(map(laid_out, values)), [None if is_pending(v) else v for v in values], outs)
 
-    def _beside(self, placed: Sequence[Any], outs: list[Any]) -> dict[int, Tensor]:
+    def _beside(self, placed: Sequence[Any], outs: list[Any]) -> dict[int, Any]:
         """Replaces destinations in memory that views of arguments read: other threads may still read it. Returns them."""
-        found: dict[int, Tensor] = {}
+        found: dict[int, Any] = {}
         for j, out in enumerate(outs) if self.moved else ():
-            if isinstance(out, Tensor) and any(overlap(placed[at], out) for at in self.moved if isinstance(placed[at], Storage)):
+            if isinstance(out, Storage) and any(overlap(placed[at], out) for at in self.moved if isinstance(placed[at], Storage)):
                 found[j] = out
-                outs[j] = Tensor.empty_like(out)
+                outs[j] = Tensor.empty_like(found[j])
         return found
 
     def _given(self, args: Sequence[Any], result: Any) -> list[Any]:

@@ -59,7 +59,7 @@ def _viewed(name: str, x: Any, make: Making) -> Any:
             made = array if step is None else step.of(array)
         except FusepyError as error:
             raise error.at(user_line()) from None
-        if trace is None or not isinstance(x, np.ndarray) or np.may_share_memory(made, array):
+        if trace is None or isinstance(x, (Storage, tuple)) or np.may_share_memory(made, array):
             return made.tolist() if isinstance(x, (list, tuple)) else made
         return _viewed(name, trace.captured(x, "captured"), make)  # a copy here would hide what is written between two calls
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from fusepy.backend.marshals.registry import host_array
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.errors import FusepyError, TraceError
@@ -49,8 +48,9 @@ def viewable(trace: OpenTrace, value: Value, step: ViewStep) -> bool:
     if not isinstance(step, Reshaped) or value in trace.given or isinstance(_captured(trace, value), ArgumentView):
         return True
     captured = _captured(trace, value)
-    if isinstance(captured, np.ndarray):
-        return bool(captured.flags.c_contiguous)
+    host = host_array(captured)
+    if host is not None:
+        return bool(host.flags.c_contiguous)
     return not isinstance(captured, Storage) or captured.linear
 
 
