@@ -82,6 +82,10 @@ from fusepy.modules.node_library import NodeLibrary
 from fusepy.modules.slang_type import SlangType
 from fusepy.modules.struct import BoundFunction, Struct, struct
 from fusepy.nn.training import training_step
+from fusepy.scenes.boxes import Boxes
+from fusepy.scenes.camera import Camera, pixel_to_uv
+from fusepy.scenes.geometry import Mesh
+from fusepy.scenes.scene import Instance, Scene
 from fusepy.trace.setup import CallContext
 from fusepy.vocabulary import arithmetic as _arithmetic
 from fusepy.vocabulary import creation as _creation
@@ -107,9 +111,11 @@ __all__ = [
     "ArgumentError",
     "Batchable",
     "BoundFunction",
+    "Boxes",
     "BufferCursor",
     "CacheWarning",
     "CallContext",
+    "Camera",
     "CompileError",
     "CycleError",
     "Description",
@@ -128,12 +134,14 @@ __all__ = [
     "GraphError",
     "GraphValue",
     "IRSyntaxError",
+    "Instance",
     "InstanceList",
     "InstanceTensor",
     "InvalidNameError",
     "LeakedTracerError",
     "Lowered",
     "Marshal",
+    "Mesh",
     "MissingPackageError",
     "Module",
     "NDBuffer",
@@ -146,6 +154,7 @@ __all__ = [
     "RangeError",
     "ResolveError",
     "Resolved",
+    "Scene",
     "Shape",
     "ShapeError",
     "SlangType",
@@ -181,6 +190,7 @@ __all__ = [
     "linspace",
     "load",
     "nn",
+    "pixel_to_uv",
     "rand_float",
     "random",
     "register",

@@ -17,7 +17,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import slangpy as spy
@@ -100,6 +100,13 @@ class Queue:
         if self._count >= (LIMIT if more else self._limit):
             self._submit()
 
+    def record(self, work: Callable[[spy.CommandEncoder], None], *kept: object) -> None:
+        """Records a pass of another kind after all earlier work and before all later work."""
+        work(self._after_all())
+        self._count += 1
+        if self._count >= self._limit:
+            self._submit()
+
     keeps: bool = False
 
     def keep(self, *things: object) -> None:
@@ -107,13 +114,7 @@ class Queue:
 
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
         """Records a copy between buffers, after all earlier work and before all later work."""
-        self.enter()
-        encoder = self._encoder or self._open()
-        if self._pass is not None:
-            self._pass.end()
-            self._pass = None
-        encoder.global_barrier()  # the source was written through a pointer, which sgl cannot see
-        encoder.copy_buffer(target, to, source, at, nbytes)
+        self._after_all().copy_buffer(target, to, source, at, nbytes)
 
     def flush(self) -> int | None:
         """Submits the recorded work. Returns the identifier of the last submission if it is known.
@@ -144,6 +145,16 @@ class Queue:
             self._asleep = False
             self._wake.set()
         return self._encoder
+
+    def _after_all(self) -> Any:
+        """Returns the encoder behind a barrier, with no pass open in it."""
+        self.enter()
+        encoder = self._encoder or self._open()
+        if self._pass is not None:
+            self._pass.end()
+            self._pass = None
+        encoder.global_barrier()  # memory was written through pointers, which sgl cannot see
+        return encoder
 
     def _submit(self) -> None:
         encoder = self._encoder

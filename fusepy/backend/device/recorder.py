@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
@@ -103,6 +103,13 @@ class EncoderSink(Sink):
         compute.end()
         self._encoder.global_barrier()
 
+    def record(self, work: Callable[[spy.CommandEncoder], None], *kept: object) -> None:
+        """Records a pass of another kind, with barriers before and after it."""
+        self.kept += kept
+        self._encoder.global_barrier()
+        work(self._encoder)
+        self._encoder.global_barrier()
+
     def keep(self, *things: object) -> None:
         """Keeps objects alive that recorded work uses."""
         self.kept += things
@@ -150,6 +157,10 @@ class PassSink(EncoderSink):
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
         """Refuses a copy: a pass cannot contain one."""
         raise self._error("copies memory on the device")
+
+    def record(self, work: Callable[[spy.CommandEncoder], None], *kept: object) -> None:
+        """Refuses a pass: passes do not nest."""
+        raise self._error("needs a pass of another kind")
 
     def finish(self) -> None:
         """Records the dispatch.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import slangpy as spy
@@ -31,6 +31,14 @@ class Sink(Protocol):
 
         Args:
             more: true if dispatches of the same program follow: this one need not be submitted.
+        """
+        ...
+
+    def record(self, work: Callable[[spy.CommandEncoder], None], *kept: object) -> None:
+        """Records a pass of another kind after all earlier work and before all later work: `work` gets the encoder.
+
+        Args:
+            kept: objects that the recorded work uses.
         """
         ...
 

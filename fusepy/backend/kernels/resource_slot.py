@@ -12,6 +12,7 @@ from fusepy.backend.kernels.values import HostArray, in_memory
 from fusepy.backend.marshals.texture_cuda import check_global, check_texture, check_written
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import kind_of
+from fusepy.backend.scenes.levels import TopLevel, check_home
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.types import Kind, Type
 
@@ -58,7 +59,10 @@ class ResourceSlot(Slot):
         elif self.shape in _BUFFERS:
             value = self.buffer(value, path, binding)
         elif self.shape == _S.acceleration_structure:
-            self.check(isinstance(value, spy.AccelerationStructure), value, path, "give an acceleration structure")
+            self.check(isinstance(value, (TopLevel, spy.AccelerationStructure)), value, path, "give a Scene")
+            if isinstance(value, TopLevel):
+                check_home(value, binding.device, path)
+                value = value.structure
         else:
             self.check_texture(value, path)
             check_texture(value, binding.device)

@@ -18,6 +18,7 @@ from fusepy.backend.marshals.texture_cuda import bound, check_written
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import AnyTexture, kind_of, overlap, texture_of
+from fusepy.backend.scenes.levels import TopLevel
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 from fusepy.backend.device.sink import Sink
 
 _Usage = spy.TextureUsage
+_OWN = (spy.Sampler, TopLevel)  # nobody else writes to these
 
 
 class Resources:
@@ -70,7 +72,7 @@ class Resources:
             if i in tensors:
                 self._bind_tensor(device, sink, i, value, i in copied)
             elif value is not last[i]:
-                self._cursors[i].write(value)
+                self._cursors[i].write(value.structure if isinstance(value, TopLevel) else value)
         self._last, self._tensors = list(values), tensors
 
     def finish(self, sink: Sink) -> None:
@@ -78,7 +80,7 @@ class Resources:
 
         The owner of a texture or buffer may read or overwrite it at any time, so that no work may be deferred.
         """
-        submit = any(i not in self._tensors and not isinstance(v, spy.Sampler) for i, v in enumerate(self._last))
+        submit = any(i not in self._tensors and not isinstance(v, _OWN) for i, v in enumerate(self._last))
         for i in self._tensors:
             value, copy = self._last[i], self._copies[i]
             if self._fields[i].type.startswith("RW"):

@@ -16,6 +16,7 @@ import slangpy as spy
 from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.backend.memory.slangpy_names import TensorStorage
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.scenes.levels import TopLevel
 from fusepy.errors import ArgumentError, FusepyError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Type
@@ -23,7 +24,7 @@ from fusepy.symbolic import Symbolic
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RESOURCES = (spy.Texture, spy.TextureView, spy.Buffer, spy.Sampler, spy.AccelerationStructure)
-KEPT = (Tensor, *RESOURCES)  # by reference: their contents are read when a kernel runs
+KEPT = (Tensor, TopLevel, *RESOURCES)  # by reference: their contents are read when a kernel runs
 
 
 class Members(dict[str, Any]):

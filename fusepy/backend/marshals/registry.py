@@ -29,6 +29,7 @@ from fusepy.backend.marshals.resource import (
     HandleMarshal,
     ResourceAccess,
     SamplerMarshal,
+    SceneMarshal,
     StorageMarshal,
 )
 from fusepy.backend.marshals.texture import CubeAccess, TextureAccess, TextureMarshal
@@ -38,6 +39,7 @@ from fusepy.backend.marshals.vector import MATH_MARSHALS, UniformAccess
 from fusepy.backend.memory.slangpy_names import TensorStorage
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import TextureKind
+from fusepy.backend.scenes.levels import TopLevel
 from fusepy.backend.torch import is_torch
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.arrivals import ARRIVALS, BUFFER, HANDLE, OPAQUE
@@ -69,6 +71,7 @@ _MARSHALS: dict[type, Marshal] = {
     spy.Buffer: BufferMarshal(),
     TensorStorage: StorageMarshal(),
     spy.AccelerationStructure: AccelerationStructureMarshal(),
+    TopLevel: SceneMarshal(),
     spy.DescriptorHandle: HandleMarshal(),
     **{t: NumPyScalarMarshal(t) for t in (np.bool_, np.float16, np.float32, np.float64)},
     **{getattr(np, f"{u}int{n}"): NumPyScalarMarshal(f"{u}int{n}") for u in ("", "u") for n in (8, 16, 32, 64)},

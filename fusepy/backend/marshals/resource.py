@@ -14,6 +14,7 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.foreign_block import Foreign
 from fusepy.backend.memory.slangpy_names import TensorStorage
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.scenes.levels import TopLevel, check_home
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.arrivals import BUFFER, HANDLE, OPAQUE
 from fusepy.ir.resources import BYTES
@@ -77,6 +78,17 @@ class AccelerationStructureMarshal(_Resource):
 
     def describe(self, value: spy.AccelerationStructure) -> Description:
         return Description(_ACCELERATION, (), OPAQUE)
+
+
+class SceneMarshal(AccelerationStructureMarshal):
+    """fusepy's ``Scene``: it is bound itself, so that what its structure refers to lives as long as the binding."""
+
+    def place(self, value: TopLevel, type: Type, device: Device) -> Bound:
+        check_home(value, device, "a scene")
+        return Bound(value, ())
+
+    def device(self, value: TopLevel) -> Device:
+        return value.device
 
 
 class BufferMarshal(_Resource):

@@ -1,0 +1,4 @@
+"""Scenes for rays: meshes, boxes, instances of these, cameras.
+
+Imports `modules`, `language` and above.
+"""

@@ -1,0 +1,92 @@
+"""Arrays of geometry: checked, and as tensors of plain numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.backend.device.device import Device
+from fusepy.backend.marshals.registry import device_of, host_array, kind_of_value
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.ir.types import FLOAT, UINT, Type
+from fusepy.ir.value import Array
+
+
+def rows_of(value: Any, columns: int, type: Type, what: str, device: Device, checked: bool) -> tuple[Tensor, Array | None]:
+    """Returns an array as a contiguous tensor ``(n, columns)`` of floats or unsigned integers, and its numbers if `checked`.
+
+    Args:
+        value: an array of shape ``(n, columns)``, or a tensor of vectors of shape ``(n,)``.
+
+    Raises:
+        ShapeError: for another shape.
+        UnsupportedArgumentError: for other types of numbers.
+    """
+    host = host_array(value)
+    if host is None and isinstance(value, Sequence):
+        host = np.asarray(cast("Any", value))
+    if host is not None:
+        wanted = "fiu" if type is FLOAT else "iu"
+        if host.dtype.kind not in wanted:
+            raise _wrong_type(what, host.dtype, type)
+        _check_shape(host.shape, columns, what)
+        if type is UINT and host.size and (host.min() < 0 or host.max() > 0xFFFFFFFF):
+            raise ShapeError(f"{what} holds a number below 0", saw=host.min(), hint="number the vertices from 0")
+        array = np.ascontiguousarray(host, type.dtype)
+        return Tensor.from_numpy(device, array), array if checked else None
+    tensor = kind_of_value(value).place(value, type, device)
+    scalar = tensor.dtype.scalar
+    if scalar is None or (scalar is not type and not (type is UINT and scalar.name == "int")):
+        raise _wrong_type(what, tensor.dtype, type)
+    if tensor.device is not device:
+        hint = "copy it over with Tensor.from_numpy(device, t.to_numpy())"
+        raise ShapeError(f"{what} lies on another device", saw=tensor.device.name, expected=device.name, hint=hint)
+    flat = tensor.flatten_dtype().contiguous()
+    _check_shape(flat.shape, columns, what)
+    return flat, flat.to_numpy() if checked else None
+
+
+def home_of(values: Sequence[Any], default: Device | None) -> Device | None:
+    """Returns the device of the first value that is on one."""
+    return device_of(values) or default
+
+
+def check_finite_rows(array: Array, what: str) -> None:
+    """Raises `ShapeError` for NaN and infinities, naming the first row that has one."""
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array).all(axis=-1))[0])
+        raise ShapeError(
+            f"{what}[{row}] is not finite",
+            saw=array[row].tolist(),
+            expected="finite numbers",
+            hint="remove such rows; checked=False omits this check, and rays then miss what they belong to",
+        )
+
+
+def check_count(what: str, saw: int, expected: int) -> None:
+    """Raises `ShapeError` for another number of rows."""
+    if saw != expected:
+        raise ShapeError(
+            f"{what} has another number of rows", saw=saw, expected=expected, hint="make a new one for another number"
+        )
+
+
+def _check_shape(shape: Sequence[int], columns: int, what: str) -> None:
+    if len(shape) != 2 or shape[1] != columns:
+        raise ShapeError(
+            f"{what} has another shape",
+            saw=tuple(shape),
+            expected=f"(n, {columns})",
+            hint=f"reshape it to rows of {columns}; a tensor of vectors has shape (n,)",
+        )
+
+
+def _wrong_type(what: str, saw: object, type: Type) -> UnsupportedArgumentError:
+    numbers = "floats" if type is FLOAT else "integers"
+    cast = "np.float32" if type is FLOAT else "np.uint32"
+    return UnsupportedArgumentError(
+        f"{what} holds no {numbers}", saw=saw, expected=numbers, hint=f"convert the array: array.astype({cast})"
+    )

@@ -1,0 +1,149 @@
+"""`Mesh`: triangles that instances of a scene show; and the base of such geometry."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.open import as_device, default_device
+from fusepy.backend.scenes.levels import BottomLevel, TopLevel, check_scenes
+from fusepy.errors import MissingPackageError, ShapeError
+from fusepy.ir.types import FLOAT, UINT
+from fusepy.ir.value import Array
+from fusepy.scenes.arrays import check_count, check_finite_rows, home_of, rows_of
+
+
+def device_for(values: Sequence[Any], device: Any) -> Device:
+    """Returns the given device, that of the first value on one, or the default device; it has ray tracing."""
+    found = as_device(device) if device is not None else home_of(values, None) or default_device()
+    check_scenes(found)
+    return found
+
+
+class Geometry:
+    """The base of what instances show.
+
+    Attributes:
+        device: the device whose memory it occupies.
+        level: its acceleration structure.
+        scenes: the scenes with an instance of it, which follow its changes.
+    """
+
+    def __init__(self, device: Device, level: BottomLevel, checked: bool):
+        self.device = device
+        self.level = level
+        self._checked = checked
+        self.scenes: weakref.WeakSet[TopLevel] = weakref.WeakSet()
+
+    def _changed(self) -> None:
+        for scene in list(self.scenes):
+            scene.rebuild()
+
+
+class Mesh(Geometry):
+    """Triangles, with an acceleration structure over them.
+
+    Args:
+        positions: of the vertices, ``(n, 3)`` floats: an array, a list, a tensor (also of ``float3``), a torch tensor.
+        indices: ``(m, 3)`` integers, three vertices for each triangle; by default each three vertices in a row are one.
+        device: by default that of a tensor among the arguments, else the default device.
+        opaque: False if any-hit functions run for its triangles, or ray queries see them as candidates.
+        checked: False omits the checks for NaN and for indices past the vertices, which read arrays on the device back.
+
+    Attributes:
+        vertex_count, triangle_count: numbers of vertices and triangles.
+
+    Raises:
+        ShapeError: for other shapes, no triangle, an index past the vertices, NaN or infinite positions.
+        UnsupportedArgumentError: for arrays of other numbers.
+        DeviceError: if the device has no ray tracing.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], [[0, 1, 2], [2, 1, 3]])
+        <Mesh of 2 triangles, 4 vertices>
+    """
+
+    def __init__(self, positions: Any, indices: Any = None, *, device: Any = None, opaque: bool = True, checked: bool = True):
+        home = device_for([positions, indices], device)
+        places, numbers = rows_of(positions, 3, FLOAT, "positions", home, checked)
+        self.vertex_count = places.shape[0]
+        if indices is None:
+            indices = _in_a_row(self.vertex_count)
+        corners, order = rows_of(indices, 3, UINT, "indices", home, checked)
+        self.triangle_count = corners.shape[0]
+        if not self.triangle_count:
+            raise ShapeError("a mesh without triangles", hint="give at least one row of indices, or leave the mesh out")
+        _check(numbers, order, self.vertex_count)
+        super().__init__(home, BottomLevel(places, corners, opaque), checked)
+
+    def refit(self, positions: Any) -> None:
+        """Moves the vertices, and updates the structure, which costs less than a build; scenes with the mesh follow.
+
+        After large changes rays become slow: then `rebuild` pays.
+
+        Raises:
+            ShapeError, UnsupportedArgumentError: as for a new mesh; the number of vertices stays the same.
+        """
+        self._write(positions, None, update=True)
+
+    def rebuild(self, positions: Any, indices: Any = None) -> None:
+        """Moves the vertices, and builds the structure again; scenes with the mesh follow. `indices` may change too.
+
+        Raises:
+            ShapeError, UnsupportedArgumentError: as for a new mesh; the numbers of vertices and triangles stay the same.
+        """
+        self._write(positions, indices, update=False)
+
+    def _write(self, positions: Any, indices: Any, *, update: bool) -> None:
+        places, numbers = rows_of(positions, 3, FLOAT, "positions", self.device, self._checked)
+        check_count("positions", places.shape[0], self.vertex_count)
+        corners = order = None
+        if indices is not None:
+            corners, order = rows_of(indices, 3, UINT, "indices", self.device, self._checked)
+            check_count("indices", corners.shape[0], self.triangle_count)
+        _check(numbers, order, self.vertex_count)
+        self.level.write(places, corners, update=update)
+        self._changed()
+
+    @staticmethod
+    def load(path: Any, **options: Any) -> Mesh:
+        """Returns the triangles of a file in any format that the package trimesh reads; `options` are those of `Mesh`.
+
+        Raises:
+            MissingPackageError: if trimesh is not installed.
+        """
+        try:
+            import trimesh  # pyright: ignore
+        except ImportError as error:
+            raise MissingPackageError("files of meshes need trimesh", hint="pip install trimesh, or give arrays") from error
+        loaded: Any = trimesh.load(path, force="mesh")  # pyright: ignore
+        return Mesh(np.asarray(loaded.vertices, np.float32), np.asarray(loaded.faces, np.uint32), **options)
+
+    def __repr__(self) -> str:
+        return f"<Mesh of {self.triangle_count} triangles, {self.vertex_count} vertices>"
+
+
+def _in_a_row(count: int) -> Array:
+    if count % 3:
+        raise ShapeError(
+            "vertices that are no triangles", saw=f"{count} vertices", expected="a multiple of 3", hint="give indices"
+        )
+    return np.arange(count, dtype=np.uint32).reshape(-1, 3)
+
+
+def _check(positions: Array | None, indices: Array | None, vertices: int) -> None:
+    if positions is not None:
+        check_finite_rows(positions, "positions")
+    if indices is not None and indices.size and int(indices.max()) >= vertices:
+        row = int(np.flatnonzero((indices >= vertices).any(axis=-1))[0])
+        raise ShapeError(
+            f"indices[{row}] names a vertex that does not exist",
+            saw=indices[row].tolist(),
+            expected=f"numbers below {vertices}",
+            hint="number the vertices from 0, also in formats that begin with 1",
+        )

@@ -1,0 +1,194 @@
+"""`Scene`: instances of meshes and boxes, as an argument of functions that trace rays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.backend.marshals.registry import host_array
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.scenes.levels import INSTANCE, TopLevel, handle_of
+from fusepy.errors import ArgumentError, RangeError, ShapeError
+from fusepy.ir.value import Array
+from fusepy.scenes.geometry import Geometry
+
+_IDENTITY = np.eye(3, 4, dtype=np.float32)
+_WIDE = {"id": 1 << 24, "mask": 1 << 8, "hit_group": 1 << 24}
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A mesh or boxes at a place of a scene.
+
+    Attributes:
+        geometry: what it shows.
+        transform: from its own coordinates to those of the scene: ``(3, 4)`` or ``(4, 4)`` floats, the translation in the last
+            column; by default they are the same.
+        id: what Slang's ``InstanceID()`` returns; by default its number in the scene. 24 bits.
+        mask: a ray meets it if its own mask and this one have a common bit. 8 bits.
+        hit_group: what is added to the number of the hit group of a ray, for ray-tracing pipelines. 24 bits.
+        culled: False makes its triangles two-sided for rays with ``RAY_FLAG_CULL_BACK_FACING_TRIANGLES``.
+        counter_clockwise: the front of its triangles.
+
+    Raises:
+        ArgumentError: for anything else than geometry.
+        RangeError: for a number that does not fit its bits.
+        ShapeError: for another transform.
+    """
+
+    geometry: Geometry
+    transform: Any = None
+    id: int | None = None
+    mask: int = 0xFF
+    hit_group: int = 0
+    culled: bool = True
+    counter_clockwise: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.geometry, Geometry):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError("an instance shows no geometry", saw=type(self.geometry).__name__, hint="give a Mesh, or Boxes")
+        for name, end in _WIDE.items():
+            number = getattr(self, name)
+            if number is not None and not 0 <= number < end:
+                raise RangeError(
+                    f"{name} of an instance does not fit", saw=number, expected=f"0 to {end - 1}", hint=f"choose a smaller {name}"
+                )
+        object.__setattr__(self, "transform", as_transform(self.transform))
+
+
+class Scene(TopLevel):
+    """Instances of meshes and boxes. It is an argument wherever Slang wants a ``RaytracingAccelerationStructure``.
+
+    Changes of its meshes and boxes (`Mesh.refit`, `Mesh.rebuild`) reach it at once, in the order of the program.
+
+    Args:
+        instances: each an `Instance`, or geometry as it is; one by itself is a scene too.
+
+    Attributes:
+        instances: the instances, in order.
+
+    Raises:
+        ArgumentError: without an instance, and for anything else than instances.
+        ShapeError: for geometry of several devices.
+
+    Example:
+        >>> import fusepy as fp
+        >>> mesh = fp.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]])
+        >>> source = '''import fusepy_rays;
+        ... float depth(RaytracingAccelerationStructure scene, float3 from)
+        ... { return closest_hit(scene, ray_from(from, float3(0, 0, -1))).t; }'''
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_scene", source)
+        >>> m.depth(fp.Scene(mesh), [0.25, 0.25, 2.0])
+        2.0
+    """
+
+    def __init__(self, instances: Any):
+        given = [instances] if isinstance(instances, (Geometry, Instance)) else instances
+        if not isinstance(given, Sequence) or not given:
+            raise ArgumentError(
+                "a scene without instances" if isinstance(given, Sequence) else "a scene is made of instances",
+                saw=None if isinstance(given, Sequence) else type(given).__name__,
+                hint="give a list with at least one Mesh, Boxes or Instance",
+            )
+        listed = cast("Sequence[Any]", given)
+        self.instances = tuple(i if isinstance(i, Instance) else Instance(i) for i in listed)
+        shown = dict.fromkeys(i.geometry for i in self.instances)
+        device = self.instances[0].geometry.device
+        for geometry in shown:
+            if geometry.device is not device:
+                raise ShapeError(
+                    "a scene shows geometry of two devices",
+                    saw=geometry.device.name,
+                    expected=device.name,
+                    hint="make all of it with the same device=…",
+                )
+        super().__init__(device, len(self.instances))
+        handles = {geometry: handle_of(geometry.level) for geometry in shown}
+        self._records = _recorded(self.instances, handles)
+        self._upload()
+        for geometry in shown:
+            geometry.scenes.add(self)
+
+    def move(self, transforms: Any, which: Any = slice(None)) -> None:
+        """Moves instances, and builds the scene again; bottom levels stay as they are.
+
+        Args:
+            transforms: ``(3, 4)`` or ``(4, 4)`` for one instance, or one such for each.
+            which: the number of the instance, or numbers, or a slice; by default all.
+
+        Raises:
+            ShapeError: for other shapes, and for numbers past the instances.
+        """
+        given = host_array(transforms)
+        array: Array = np.asarray(transforms) if given is None else given
+        moved = np.arange(len(self.instances))
+        try:
+            moved = moved[which]
+        except IndexError:
+            raise ShapeError(
+                "there is no such instance",
+                saw=which,
+                expected=f"numbers below {len(self.instances)}",
+                hint="make a new Scene to add instances",
+            ) from None
+        if array.shape[:-2] not in ((), np.shape(moved)):
+            raise ShapeError(
+                "transforms for another number of instances",
+                saw=array.shape,
+                expected=(*np.shape(moved), 3, 4),
+                hint="give one for each instance, or one for all",
+            )
+        self._records["transform"][which] = as_transform(array)
+        self._upload()
+
+    def _upload(self) -> None:
+        words = self._records.view(np.uint32).reshape(len(self.instances), -1)
+        self.write(Tensor.from_numpy(self.device, words))
+
+    def __repr__(self) -> str:
+        return f"<Scene of {len(self.instances)} instances>"
+
+
+def as_transform(given: Any) -> Array:
+    """Returns transforms as floats of shape ``(…, 3, 4)``.
+
+    Raises:
+        ShapeError: for other shapes, NaN and infinities, and for a last row other than 0, 0, 0, 1.
+    """
+    if given is None:
+        return _IDENTITY
+    host = host_array(given)
+    array = np.asarray(given.to_numpy() if host is None and hasattr(given, "to_numpy") else given if host is None else host)
+    shape = array.shape[-2:]
+    if shape not in ((3, 4), (4, 4)) or array.dtype.kind not in "fiu":
+        raise ShapeError(
+            "a transform is a matrix",
+            saw=f"{array.dtype} of shape {array.shape}",
+            expected="floats of shape (3, 4) or (4, 4)",
+            hint="put rotation and scale into the first three columns, the translation into the last",
+        )
+    if shape == (4, 4) and not np.allclose(array[..., 3, :], (0, 0, 0, 1)):
+        raise ShapeError(
+            "a transform of a scene is affine",
+            saw=f"the last row {array[..., 3, :].tolist()}",
+            expected="0, 0, 0, 1",
+            hint="transpose it if its translation stands in the last row; a projection belongs to the camera",
+        )
+    if not np.isfinite(array).all():
+        raise ShapeError("a transform is not finite", saw=array.tolist(), hint="give finite numbers")
+    return np.ascontiguousarray(array[..., :3, :], np.float32)
+
+
+def _recorded(instances: Sequence[Instance], handles: dict[Geometry, int]) -> Array:
+    """Returns instances as the device reads them."""
+    records = np.zeros(len(instances), INSTANCE)
+    for record, i, number in zip(records, instances, range(len(instances))):
+        flags = (0 if i.culled else 1) | (2 if i.counter_clockwise else 0)
+        record["transform"] = i.transform
+        record["id_mask"] = ((number if i.id is None else i.id) & 0xFFFFFF) | i.mask << 24
+        record["table_flags"] = i.hit_group | flags << 24
+        record["handle"] = handles[i.geometry]
+    return records
