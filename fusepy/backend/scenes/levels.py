@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
     from fusepy.backend.memory.tensor import Tensor
 
-_RETIRED = 64  # structures of dropped scenes; then they are released, which waits for the device
+_RETIRED = 64  # buffers of builds and structures of dropped scenes; with more they are released, which waits for the device
 _Mode, _Flags, _Usage = spy.AccelerationStructureBuildMode, spy.AccelerationStructureBuildFlags, spy.BufferUsage
 _Geometry = spy.AccelerationStructureGeometryFlags
 
@@ -67,34 +67,42 @@ class _Input:
 
     def fill(self, tensor: Tensor) -> None:
         """Records a copy of a contiguous tensor."""
-        self._device.queue.copy(self.buffer, 0, memory_of(tensor), tensor.offset, self.buffer.size)
+        self._device.queue.copy(self.buffer, 0, memory_of(tensor), tensor.byte_offset, self.buffer.size)
 
 
 class Level:
-    """A structure of the graphics layer, with the buffers that its builds read."""
+    """A structure of the graphics layer; `inputs` are the buffers that its builds read."""
 
-    def __init__(self, device: Device, kind: spy.AccelerationStructureKind, desc: spy.AccelerationStructureBuildDesc):
+    def __init__(
+        self,
+        device: Device,
+        kind: spy.AccelerationStructureKind,
+        desc: spy.AccelerationStructureBuildDesc,
+        inputs: Sequence[_Input],
+    ):
         sgl = device.raw
         sizes = sgl.get_acceleration_structure_sizes(desc)
         self.device = device
         self.structure = sgl.create_acceleration_structure(kind=kind, size=sizes.acceleration_structure_size)
         self._desc = desc
         self._scratch_size = max(sizes.scratch_size, sizes.update_scratch_size, 1)
-        if len(device.retired) > _RETIRED:
-            device.release_retired()
-        # kernels in the queue may still read a structure that nobody holds any more
-        weakref.finalize(self, device.retired.append, self.structure).atexit = False
+        # work in the queue may still use what nobody holds any more, and sgl does not keep it
+        weakref.finalize(self, device.retired.append, (self.structure, inputs)).atexit = False
 
     def record(self, update: bool = False) -> None:
         """Records a build; `update` refits the structure to changed contents. The device's lock must be held."""
-        scratch = self.device.raw.create_buffer(size=self._scratch_size, usage=_Usage.unordered_access)
+        device = self.device
+        if len(device.retired) > _RETIRED:
+            device.release_retired()
+        scratch = device.raw.create_buffer(size=self._scratch_size, usage=_Usage.unordered_access)
+        device.retired.append(scratch)
         desc, made = self._desc, self.structure
         desc.mode = _Mode.update if update else _Mode.build
 
         def build(encoder: spy.CommandEncoder) -> None:
             encoder.build_acceleration_structure(desc, made, made if update else None, spy.BufferOffsetPair(scratch))
 
-        self.device.queue.record(build)
+        device.queue.record(build)
 
 
 def _described(inputs: Sequence[Any], flags: spy.AccelerationStructureBuildFlags) -> spy.AccelerationStructureBuildDesc:
@@ -127,7 +135,8 @@ class BottomLevel(Level):
             described.index_buffer, described.index_count = spy.BufferOffsetPair(self._indices.buffer), indices.size
         described.flags = _Geometry.opaque if opaque else _Geometry.none
         flags = _Flags.allow_update | _Flags.prefer_fast_trace
-        super().__init__(device, spy.AccelerationStructureKind.bottom_level, _described([described], flags))
+        inputs = [i for i in (self._places, self._indices) if i is not None]
+        super().__init__(device, spy.AccelerationStructureKind.bottom_level, _described([described], flags), inputs)
         self.write(places, indices, update=False)
 
     def write(self, places: Tensor, indices: Tensor | None = None, *, update: bool) -> None:
@@ -149,7 +158,8 @@ class TopLevel(Level):
         described = spy.AccelerationStructureBuildInputInstances()
         described.instance_buffer = spy.BufferOffsetPair(self._instances.buffer)
         described.instance_stride, described.instance_count = INSTANCE.itemsize, count
-        super().__init__(device, spy.AccelerationStructureKind.top_level, _described([described], _Flags.prefer_fast_trace))
+        kind, flags = spy.AccelerationStructureKind.top_level, _Flags.prefer_fast_trace
+        super().__init__(device, kind, _described([described], flags), [self._instances])
 
     def write(self, records: Tensor) -> None:
         """Records new instances, `INSTANCE` as words, and a build."""
