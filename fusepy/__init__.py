@@ -3,6 +3,7 @@
 import typing as _typing
 
 from fusepy import nn, random
+from fusepy import scenes as _scenes
 from fusepy.arguments.key import register
 from fusepy.arguments.mapping import vcast, vdim, vmap, vmapping
 from fusepy.backend.device.device import Device
@@ -82,10 +83,7 @@ from fusepy.modules.node_library import NodeLibrary
 from fusepy.modules.slang_type import SlangType
 from fusepy.modules.struct import BoundFunction, Struct, struct
 from fusepy.nn.training import training_step
-from fusepy.scenes.boxes import Boxes
-from fusepy.scenes.camera import Camera, pixel_to_uv
-from fusepy.scenes.geometry import Mesh
-from fusepy.scenes.scene import Instance, Scene
+from fusepy.scenes import *  # noqa: F403
 from fusepy.trace.setup import CallContext
 from fusepy.vocabulary import arithmetic as _arithmetic
 from fusepy.vocabulary import creation as _creation
@@ -111,11 +109,9 @@ __all__ = [
     "ArgumentError",
     "Batchable",
     "BoundFunction",
-    "Boxes",
     "BufferCursor",
     "CacheWarning",
     "CallContext",
-    "Camera",
     "CompileError",
     "CycleError",
     "Description",
@@ -134,14 +130,12 @@ __all__ = [
     "GraphError",
     "GraphValue",
     "IRSyntaxError",
-    "Instance",
     "InstanceList",
     "InstanceTensor",
     "InvalidNameError",
     "LeakedTracerError",
     "Lowered",
     "Marshal",
-    "Mesh",
     "MissingPackageError",
     "Module",
     "NDBuffer",
@@ -154,7 +148,6 @@ __all__ = [
     "RangeError",
     "ResolveError",
     "Resolved",
-    "Scene",
     "Shape",
     "ShapeError",
     "SlangType",
@@ -190,7 +183,6 @@ __all__ = [
     "linspace",
     "load",
     "nn",
-    "pixel_to_uv",
     "rand_float",
     "random",
     "register",
@@ -220,6 +212,7 @@ __all__ += _arithmetic.__all__
 __all__ += _creation.__all__
 __all__ += _names.__all__
 __all__ += _statistics.__all__
+__all__ += _scenes.__all__
 
 
 def __dir__() -> list[str]:
