@@ -42,18 +42,17 @@ def vjp(v: Visit) -> list[Term | None]:
         "seeds": tuple(map(str, seeds)),
         "types": tuple(str(types[i]) for i in wrt),
     }
-    if whole:
-        attrs["arrays"] = tuple(str(places[i]) for i in whole)
-        attrs["words"] = tuple(packed(operands[i].type.element or FLOAT, v.oracle, v.node.loc) for i in whole)
-    arrays = [v.array(i) for i in whole]
-    if whole:
-        attrs["channels"] = tuple(str(_channels(a.type)) for a in arrays)
-    if any(sums_in(a.type) for a in arrays):
-        attrs["sums"] = tuple(str(sums_in(a.type)) for a in arrays)
-    taken = [*(operands[i] for i in passed), *given, *arrays]
+    arrays = [(i, array) for i in whole for array in v.arrays(i)]
+    if arrays:
+        attrs["arrays"] = tuple(str(places[i]) for i, _ in arrays)
+        attrs["words"] = tuple(packed(operands[i].type.element or FLOAT, v.oracle, v.node.loc) for i, _ in arrays)
+        attrs["channels"] = tuple(str(_channels(array.type)) for _, array in arrays)
+    if any(sums_in(array.type) for _, array in arrays):
+        attrs["sums"] = tuple(str(sums_in(array.type)) for _, array in arrays)
+    taken = [*(operands[i] for i in passed), *given, *(array for _, array in arrays)]
     if grades:
         attrs["graded"] = tuple(str(k) for k, i in enumerate(passed) if graded(operands[i].type) is not None)
-        set_up = [i for i in passed if operands[i].type is SAMPLER or is_sampled(operands[i].type)]
+        set_up = [i for i in passed if operands[i].type is SAMPLER]
         attrs["settings"] = tuple(str(places[i]) for i in set_up)
         taken += map(v.setting, set_up)
     made = dict(zip(wrt, t.node("vjp", taken, attrs, [body])))

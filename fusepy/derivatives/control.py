@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.derivatives.differential import differential
+from fusepy.derivatives.refused import levels_in_body
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.derivatives.visit import Visit
 from fusepy.errors import GradientError
@@ -23,7 +24,7 @@ def branch(v: Visit) -> list[Term | None]:
     whole = [i for i in v.wanted if gathers(x[i].type) or reads_graded(x[i].type)]
     if not (wrt or whole):
         return [None] * len(x)
-    arrays = [v.array(i) for i in whole]
+    arrays = [_array(v, i) for i in whole]
     types = [a.type for a in arrays]
     made = [v.adjoint(b, b.name, [b.inputs[i - 1] for i in (*wrt, *whole)], seeds, types) for b in v.node.bodies]
     places = sorted({place for _, found in made for place in found})
@@ -32,6 +33,18 @@ def branch(v: Visit) -> list[Term | None]:
     operands = [*x, *gradients, *arrays, *(v.setting(place + 1) for place in places)]
     found = dict(zip(wrt, t.node("cond", operands, {}, bodies)))
     return [found.get(i) for i in range(len(x))]
+
+
+def _array(v: Visit, i: int) -> Term:
+    """Returns the array to which the node adds the gradients of an operand that it reads whole.
+
+    Raises:
+        GradientError: for a texture with several mip levels.
+    """
+    first, *levels = v.arrays(i)
+    if levels:
+        raise levels_in_body(v.node, v.operands[i].type, 1 + len(levels))
+    return first
 
 
 def _with_settings(body: Graph, have: Sequence[int], want: Sequence[int]) -> Graph:
@@ -59,7 +72,7 @@ def loop(v: Visit) -> list[Term | None]:
         return [None] * len(x)
     wrt = [body.inputs[1 + j] for j in through] + [body.inputs[1 + i - bounds] for i in outside]
     whole = [i for i in v.wanted if gathers(x[i].type) or reads_graded(x[i].type)]
-    arrays = [v.array(i) for i in whole]
+    arrays = [_array(v, i) for i in whole]
     inputs = [*wrt, *(body.inputs[1 + i - bounds] for i in whole)]
     back, places = v.adjoint(body, "back", inputs, through, [a.type for a in arrays])
     gradients = [_given(t, v.gradients[j], node.results[j], types[j]) for j in through]

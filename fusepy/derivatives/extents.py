@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from fusepy.ir.argmap import ArgMap
@@ -19,6 +20,26 @@ class Axis(NamedTuple):
 
     input: Value
     axis: int
+
+
+@dataclass
+class ExtentFacts:
+    """What a program was told of the extents of its arguments. It serves for arguments with the same answers only.
+
+    Attributes:
+        units: for axes of inputs: whether the extent is 1.
+        sizes: for axes of inputs: the extent, where elements are moved.
+        smalls: for axes of inputs: the extent if it is from 2 to 4, else ``None``.
+        levels: for inputs that are textures: the number of their mip levels.
+    """
+
+    units: dict[tuple[int, int], bool] = field(default_factory=dict[tuple[int, int], bool])
+    sizes: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    smalls: dict[tuple[int, int], int | None] = field(default_factory=dict[tuple[int, int], int | None])
+    levels: dict[int, int] = field(default_factory=dict[int, int])
+
+    def __bool__(self) -> bool:
+        return bool(self.units or self.sizes or self.smalls or self.levels)
 
 
 class Shapes(Protocol):
@@ -39,7 +60,11 @@ class Shapes(Protocol):
         ...
 
     def setting(self, value: Value) -> Value | None:
-        """Returns the settings of a sampler or texture as a number of the call; ``None`` inside of a body."""
+        """Returns the settings of a sampler as a number of the call; ``None`` inside of a body."""
+        ...
+
+    def levels(self, value: Value) -> Sequence[Value] | None:
+        """Returns the mip levels of a texture behind the first one; ``None`` inside of a body."""
         ...
 
     def numbers(self, extent: int) -> Value:

@@ -37,6 +37,9 @@ class Unasked:
     def setting(self, value: Value) -> Value | None:
         raise AssertionError("forward mode asks for no settings")
 
+    def levels(self, value: Value) -> Sequence[Value] | None:
+        raise AssertionError("forward mode asks for no mip levels")
+
     def numbers(self, extent: int) -> Value:
         raise AssertionError("forward mode asks for no integers")
 

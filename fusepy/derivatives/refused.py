@@ -25,6 +25,17 @@ def read_in_body(node: Node, type: Type) -> GradientError:
     )
 
 
+def levels_in_body(node: Node, type: Type, count: int) -> GradientError:
+    """Returns the error about a texture with several mip levels that is read in the body of a loop or branch."""
+    return no_gradient(
+        node,
+        f"{type} has {count} mip levels, and is read in a loop or branch of a fused function",
+        type,
+        expected="one level, as of texture.create_view(mip=0, mip_count=1)",
+        hint="write the loop or branch in Slang: levels have gradients there",
+    )
+
+
 def from_outside(value: Value, what: str, place: str | None) -> GradientError:
     """Returns the error about a gradient that is taken in the body of a loop or branch, by a value from outside of it."""
     return GradientError(

@@ -119,11 +119,11 @@ class Reverse:
         grid = self.extents.grid(node.operands, maps, rank)
         named = {**node.attrs, **attrs}
 
-        def array(i: int) -> Term:
-            return self.gradients.scatter.array(node.operands[i], operands[i].type)
+        def arrays(i: int) -> list[Term]:
+            return self.gradients.scatter.arrays(node, i, operands[i].type)
 
         count, setting = partial(self.count, grid), partial(self.setting, node)
-        held = (count, self.constants, array, setting, self.adjoint, self.oracle)
+        held = (count, self.constants, arrays, setting, self.adjoint, self.oracle)
         visit = Visit(t, node, named, operands, results, given, wanted, *held)
         parts = gradients_of(visit)
         for i in wanted:
@@ -134,7 +134,7 @@ class Reverse:
                 self.hand_down(node.operands[i], operands[i], part, grid, times)
 
     def setting(self, node: Node, i: int) -> Term:
-        """Returns the settings of a sampler or texture as a number; see `Shapes.setting`."""
+        """Returns the settings of a sampler as a number; see `Shapes.setting`."""
         value = node.operands[i]
         if self.settings is not None and value not in self.settings:  # a body gets it as an input
             name = f"setting_{self.terms.builder.inputs.index(value)}"

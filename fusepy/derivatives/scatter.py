@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 
 from fusepy.derivatives.differential import differential
+from fusepy.derivatives.refused import read_in_body
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import GradientError
-from fusepy.ir.graph import Attr, Value
+from fusepy.ir.graph import Attr, Node, Value
 from fusepy.ir.ops.exact import A_DOUBLE, A_FLOAT, A_HALF, GAP, HALFS, size
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.resources import is_sampled
 from fusepy.ir.types import DOUBLE, FLOAT, HALF, UINT, Kind, Type
 from fusepy.ir.whole import scattered
 
@@ -57,6 +59,18 @@ class Scatter:
                 points = Term(t, value, tuple(range(into.rank)), type.element if parts else None)
             known[stored] = t.op("gradient_array", points, **attrs).value, type
         return Term(t, known[stored][0], (), into)
+
+    def arrays(self, node: Node, i: int, type: Type) -> list[Term]:
+        """Returns `array` of an operand that a node reads whole; of a texture those of all mip levels.
+
+        Raises:
+            GradientError: for a gradient that is taken in the body of a loop or branch.
+        """
+        value = node.operands[i]
+        further = self.terms.extents.shapes.levels(value) if is_sampled(type) and value not in self.given else ()
+        if further is None:
+            raise read_in_body(node, type)
+        return [self.array(each, type) for each in (value, *further)]
 
     def into(self, type: Type, value: Value) -> Type:
         """Returns the type as which a call that reads `value` as a `type` takes the array to which it adds gradients."""

@@ -28,8 +28,9 @@ class Visit:
         wanted: the operands whose gradients are wanted.
         count: the number of points of the grid along some dimensions.
         constants: the nodes of Python numbers.
-        array: the array to which the node adds the gradients of an operand that it reads whole.
-        setting: the settings of a sampler or texture, as a number.
+        arrays: the arrays to which the node adds the gradients of an operand that it reads whole: one, for a texture one for
+            each mip level.
+        setting: the settings of a sampler, as a number.
         adjoint: the gradient of a body.
     """
 
@@ -42,7 +43,7 @@ class Visit:
     wanted: Sequence[int]
     count: Callable[[Sequence[int]], Term]
     constants: Mapping[Value, Node]
-    array: Callable[[int], Term]
+    arrays: Callable[[int], Sequence[Term]]
     setting: Callable[[int], Term]
     adjoint: Adjoint
     oracle: Oracle

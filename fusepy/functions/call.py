@@ -91,7 +91,7 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
     except Spreadable as error:
         if result.__class__ is not Tensor or any(map(follows, args)) or _writes(callee, args, kwargs):
             raise error.at(user_line()) from None
-        return spread(run, callee, args[: len(args) - len(kwargs)], kwargs, result)
+        return spread(run, callee, args[: len(args) - len(kwargs)], kwargs, cast("Tensor", result))
     except FusepyError as error:
         raise error.at(user_line()) from None
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fusepy.arguments.mapped import unmapped
 from fusepy.backend.marshals.registry import kind_of_value
+from fusepy.backend.memory.sampling import levels_of
 from fusepy.backend.memory.structs import StructView, struct_rank
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class ByExtents:
 
     An axis of extent 1 is broadcast, so its gradient is a sum: another program than that of the same axis with more elements. An
     axis of extent 2 to 4 whose numbers reach a call may be components. An array of numbers that is read as structs has as many
-    axes of structs as its extents say.
+    axes of structs as its extents say. The gradient of a texture is one array for each mip level.
     """
 
     open = True
@@ -49,21 +50,23 @@ class ByExtents:
 
 def depends_on_extents(program: Program) -> bool:
     """True if a call of the same key may need another program, for its extents."""
-    trace = program.recording.trace
-    return bool(trace.units or trace.smalls or trace.moves.sizes) or any(isinstance(c, StructView) for c in program.captures)
+    return bool(program.recording.trace.extents) or any(isinstance(c, StructView) for c in program.captures)
 
 
 def _takes(program: Program, args: Sequence[Any]) -> bool:
-    positions = program.positions
-    for (place, axis), unit in program.recording.trace.units.items():
+    positions, asked = program.positions, program.recording.trace.extents
+    for (place, axis), unit in asked.units.items():
         if (_extent(unmapped(args[positions[place]]), axis) == 1) != unit:
             return False
-    for (place, axis), small in program.recording.trace.smalls.items():
+    for (place, axis), small in asked.smalls.items():
         extent = _extent(unmapped(args[positions[place]]), axis)
         if (extent if 2 <= extent <= 4 else None) != small:
             return False
-    for (place, axis), extent in program.recording.trace.moves.sizes.items():
+    for (place, axis), extent in asked.sizes.items():
         if _extent(unmapped(args[positions[place]]), axis) != extent:
+            return False
+    for place, count in asked.levels.items():
+        if levels_of(unmapped(args[positions[place]])) != count:
             return False
     for view in program.captures:
         if isinstance(view, StructView) and struct_rank(unmapped(args[positions[view.place]]), view.element) != view.rank:

@@ -50,16 +50,21 @@ def gradients(
         raise from_outside(value, what, loc)
     ends = [(returned(trace, v, what), None if g is None else trace.lift(g), None) for v, g in seeds]
     reverse = _reverse(trace, start, loc, values)
-    made = iter(reverse.run(ends, values))
+    reverse.back(ends, values)
+    made = {v: _of_levels(trace, reverse, v, loc) for v in values}
     for name, found, (_, structure) in zip(names, wrt, trees):
         _check_paths(reverse, [v for v, _, _ in ends], found, structure.paths(name), what, trace.derived > start)
     for outer in trace.chain:
         outer.derived = len(outer.builder.nodes)
     trace.grouped.update(reverse.gradients.grouped)
-    return [
-        structure.fill([None if v is None else Traced(trace, next(made), loc) for v in found])
-        for found, (_, structure) in zip(wrt, trees)
-    ]
+    return [structure.fill([None if v is None else made[v] for v in found]) for found, (_, structure) in zip(wrt, trees)]
+
+
+def _of_levels(trace: Trace, reverse: Reverse, value: Value, loc: str | None) -> Any:
+    """Returns the gradient of a value; of a texture with several mip levels a tuple of those of its levels."""
+    levels = reverse.extents.shapes.levels(value) if value.arrival.texels else None
+    found = [Traced(trace, reverse.gradients.finished(level), loc) for level in (value, *(levels or ()))]
+    return tuple(found) if levels else found[0]
 
 
 @dataclass(frozen=True)

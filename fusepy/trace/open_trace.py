@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
     from fusepy.backend.slang.oracle import SlangOracle
     from fusepy.backend.sources.source import ModuleSource
+    from fusepy.derivatives.extents import ExtentFacts
 
 
 class Groups(Protocol):
@@ -45,10 +46,9 @@ class OpenTrace(Protocol):
     buffers: dict[Value, Any]
     captures: list[Any]
     grouped: dict[Value, Value]
-    units: dict[tuple[int, int], bool]
+    extents: ExtentFacts
     moves: Moves
     plain: Any  # `components.plain.PlainVectors`
-    smalls: dict[tuple[int, int], int | None]
 
     @property
     def grouping(self) -> Groups: ...

@@ -13,6 +13,7 @@ from fusepy.arguments.mapping import AS_A_WHOLE
 from fusepy.backend.device.open import default_device
 from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.backend.memory.tensor import computed
+from fusepy.derivatives.extents import ExtentFacts
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.builder import Builder
@@ -76,8 +77,7 @@ class Trace:
         self.maps: dict[Value, ArgMap] = {}
         self.named: dict[int, tuple[Any, Type]] = {}  # nested arguments with a declared struct, by identity
         self.grouped: dict[Value, Value] = {}  # for numbers, the vectors whose components they are
-        self.units: dict[tuple[int, int], bool] = {}  # for axes of inputs whose extent matters: whether it is 1
-        self.smalls: dict[tuple[int, int], int | None] = {}  # the same for extents from 2 to 4: which of these, or None
+        self.extents = ExtentFacts()
         self.moves, self.grouping = Moves(), Grouping(self)
         self.plain = PlainVectors(self, self.grouping)
         self.loose: dict[Value, tuple[str, int]] = {}  # see `structs.placed`

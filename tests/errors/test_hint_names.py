@@ -55,7 +55,9 @@ net grid IFace
     m.Name m.Name.dtype m.Ray m.combine m.ns m.float m.float3 module.Name module.float3 ray.tmax Name Ray Box Circle IShape
     _ _type exposure k x callback f<float>
 """
-SLANG = "BackwardDerivative Differentiable IDiffTensor IDifferentiable ConstantBuffer StructuredBuffer fusepy_double RW"
+SLANG = (
+    "BackwardDerivative Differentiable IDiffTensor IDifferentiable ConstantBuffer StructuredBuffer SampleLevel fusepy_double RW"
+)
 OTHERS = """
     e.g slang.call IntEnum NumPy CUDA GPU JSON NUL NVRTC UTF macOS libX11 png jpg webp tif md py venv so
     = -t libnvrtc.so resolve_maps Tensor<float>[?,3]
@@ -169,6 +171,6 @@ def test_types_of_slang_in_hints_are_there(device: Any) -> None:
     source = """import fusepy; import fusepy_double; struct S : IDifferentiable { float x; }
     ConstantBuffer<S> c; StructuredBuffer<float> b; RWTexture2D<float> t; float f(IDiffTensor<float, 1> t) { return 1; }
     void back(inout DifferentialPair<float> x, float g) {} [BackwardDerivative(back)] float g(float x) { return x; }
-    [Differentiable] float h(float x) { return x; }"""
+    [Differentiable] float h(Texture2D<float> t, SamplerState s) { return t.SampleLevel(s, float2(0), 0); }"""
     assert all(name in source for name in SLANG.split())
     assert fp.Module.load_from_source(device, "named_in_hints", source).f

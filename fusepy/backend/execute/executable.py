@@ -214,7 +214,8 @@ class Executable:
                 targets = [held.get(slot) for slot in results]
                 for slot, shape, target in zip(results, recipe.out_shapes, targets):
                     slots[slot] = Layout.contiguous(shape) if target is None else Layout.of(target)
-                if beside := self._check(plan, recipe, targets, args, [slot in step.textures for slot in results]):
+                between = [slot in step.textures for slot in results] if held or step.textures else None
+                if between and (beside := self._check(plan, recipe, targets, args, between)):
                     return self._lowered(layouts, args, outs, copied | {given[results[j]] for j in beside})
                 own = plan.launches(recipe, slots, results, partial(_another, slots))
                 pieces.append(TapePiece(plan, results, tuple(own)))
@@ -273,8 +274,6 @@ class Executable:
             ShapeError: for destinations that do not fit the results; in a program of one kernel, which copies nothing, also for
                 those that other threads still read.
         """
-        if not any(between) and all(out is None for out in outs):
-            return ()
         for j, (out, shape) in enumerate(zip(outs, recipe.out_shapes)):
             if out is not None:
                 plan.given.checked(j, out, shape)

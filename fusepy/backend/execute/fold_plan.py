@@ -110,8 +110,8 @@ class ReducePlan(Plan):
     def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> Recipe:
         first = len(self.region.bodies[0].inputs)
         if self._strict and any(o.dims for o in self.operands[first:]):
-            hint = "strict broadcasting compares the small grid alone"
-            return Recipe.without_grid(ShapeError(f"{self.name}: an array beside what is reduced", hint=hint))
+            what, hint = f"{self.name}: an array beside what is reduced", "strict broadcasting compares the small grid alone"
+            return Recipe.without_grid(ShapeError(what, hint=hint))
         if self._factors is not None:
             check_product(self.name, self.operands, self._factors, self._over, shapes, self._strict)
         try:
@@ -126,14 +126,13 @@ class ReducePlan(Plan):
         for fold in () if self._scans else folds_of(self.region):
             check_count(fold.kind, reduced, outputs, self.name)
         wide = plain.wide or plain.count + MARGIN >= LINEAR_LIMIT
-        long = [d for d in range(self.rank) if grid[d] != 1]
+        long, axes = [d for d in range(self.rank) if grid[d] != 1], [d in self._over for d in range(self.rank)]
         inner = not long or long[-1] in self._over
-        axes = [d in self._over for d in range(self.rank)]
         if reduced <= 1 or axes in (sorted(axes), sorted(axes, reverse=True)):  # as for other sizes, whatever extents are 1
             inner = axes[-1]
         order = [d in self._over for d in long]
-        linear = self._contiguous and order in (sorted(order), sorted(order, reverse=True))
-        linear = linear and self._lies_contiguous(grid, shapes, strides)
+        ordered = self._contiguous and order in (sorted(order), sorted(order, reverse=True))
+        linear = ordered and self._lies_contiguous(grid, shapes, strides)
         make = scan_stages if self._scans else fold_stages
         row = max(grid[-1], 1) if self._placed and self.rank - 1 in self._over else 0
         kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import slangpy as spy
 
-from fusepy.errors import GradientError, UnsupportedArgumentError
+from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.types import FLOAT, INT, TEXTURE_RANKS, UINT, Type
-
-if TYPE_CHECKING:
-    pass
 
 AnyTexture: TypeAlias = "spy.Texture | spy.TextureView"
 TEXTURE_CLASSES: tuple[Any, ...] = (spy.Texture, spy.TextureView)
@@ -21,7 +18,7 @@ _SHAPES = {
     _T.texture_1d: "1D", _T.texture_2d: "2D", _T.texture_3d: "3D", _T.texture_cube: "Cube", _T.texture_1d_array: "1DArray",
     _T.texture_2d_array: "2DArray", _T.texture_cube_array: "CubeArray",
 }  # fmt: skip
-_ALL = 0xFFFFFFFF  # "up to the last one" in a range of layers or mips
+ALL = 0xFFFFFFFF  # "up to the last one" in a range of layers or mips
 
 
 class TextureKind:
@@ -52,7 +49,7 @@ class TextureKind:
         else:
             texture, taken = value.texture, value.subresource_range
             mip = taken.mip
-            layers = texture.layer_count - taken.layer if taken.layer_count == _ALL else taken.layer_count
+            layers = texture.layer_count - taken.layer if taken.layer_count == ALL else taken.layer_count
         width, height = texture.get_mip_width(mip), texture.get_mip_height(mip)
         if self.container == "Texture2D":
             return (height, width)
@@ -168,48 +165,3 @@ def create(device: spy.Device, type: spy.TextureType, format: spy.Format, shape:
         sizes["depth"] = shape[0]
     usage = spy.TextureUsage.shader_resource | spy.TextureUsage.unordered_access
     return device.create_texture(type=type, format=format, usage=usage, **sizes)
-
-
-_MODES = [
-    spy.TextureAddressingMode.wrap,
-    spy.TextureAddressingMode.mirror_repeat,
-    spy.TextureAddressingMode.clamp_to_edge,
-    spy.TextureAddressingMode.clamp_to_border,
-    spy.TextureAddressingMode.mirror_once,
-]  # by the numbers that `_GradSampler` of the Slang module has for them
-
-_BORDERS: list[tuple[float, ...]] = [(0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), (1.0, 1.0, 1.0, 1.0)]
-
-
-def setting_of(value: Any) -> float:
-    """Returns the settings of a sampler as `_GradSampler` reads them; of a texture, 0.
-
-    Raises:
-        GradientError: for one whose gradient fusepy does not have.
-    """
-    if not isinstance(value, spy.Sampler):
-        count = texture_of(value).mip_count if isinstance(value, (spy.Texture, spy.TextureView)) else 1
-        if count > 1:
-            raise GradientError(
-                "the gradient of a texture with several mip levels",
-                saw=f"{count} levels",
-                expected="one level",
-                hint="make a texture of each level, and read the one that is meant, or two and lerp",
-            )
-        return 0.0
-    desc = value.desc
-    modes = (desc.address_u, desc.address_v, desc.address_w)
-    border: tuple[float, ...] = _BORDERS[0]
-    if spy.TextureAddressingMode.clamp_to_border in modes:
-        border = tuple(desc.border_color[i] for i in range(4))
-    biased = desc.mip_lod_bias and desc.min_filter != desc.mag_filter
-    if border not in _BORDERS or desc.reduction_op != spy.TextureReductionOp.average or biased:
-        raise GradientError(
-            "the gradient of what this sampler reads",
-            saw=repr(desc)[:80],
-            expected="an average, a black or white border, and one filter if there is a bias",
-            hint="create the sampler without border_color, reduction_op and mip_lod_bias",
-        )
-    filters = [filter == spy.TextureFilteringMode.linear for filter in (desc.mag_filter, desc.min_filter)]
-    addressed = sum(_MODES.index(mode) << 3 * axis for axis, mode in enumerate(modes))
-    return float(addressed + (filters[0] << 9) + (filters[1] << 10) + (_BORDERS.index(border) << 11))

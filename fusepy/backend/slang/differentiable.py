@@ -33,6 +33,22 @@ def names_in(call: CallTypes) -> list[str]:
 
 DECLARE = "declare it [Differentiable], or give it a derivative of your own with [BackwardDerivative(…)]"
 READS = "read textures by Load, [] or SampleLevel, buffers and pointers by [], all in functions of one module"
+_LEVEL = "write SampleLevel(s, uv, level): threads of a kernel have no neighbours that tell {0} its level"
+_TEXELS = "read the texels by Load, one by one"
+_INSTEAD = {
+    "Sample": _LEVEL,
+    "SampleBias": _LEVEL,
+    "CalculateLevelOfDetail": _LEVEL,
+    "SampleGrad": "write SampleLevel(s, uv, log2(max(length(ddx * size), length(ddy * size)))); size: extents of the texture",
+    "mips": "write Load(int3(x, y, level))",
+    "SampleLevel": "add an offset to the coordinates: SampleLevel(s, uv + offset / size, level)",
+    "Load": "add an offset to the coordinates: Load(int3(x + 1, y, level))",
+}
+# Slang's words about what the structs that stand for textures, buffers and pointers do not have
+_LACKING = re.compile(
+    r"'(?P<member>\w+)' is not a member of '_Grad(?P<of>\w+)|"
+    r"too many arguments to call(?s:.*?)_Grad(?P<of_more>\w+)<[^.]*>\.(?P<called>\w+)\("
+)
 
 
 def refusal(
@@ -70,16 +86,28 @@ def _of_copies(compiler: Compiler, source: ModuleSource, imports: Sequence[str],
         words = compiler.probe(differentiable(named, call), [copied])
     except CompileError as error:
         words = str(error)
-    return None if words is None else (words, READS)
+    if words is None:
+        return None
+    found = _LACKING.search(words)
+    if found is None:
+        return words, READS
+    kind, member = found["of"] or found["of_more"], found["member"] or found["called"]
+    more = "" if found["member"] else " with further arguments"
+    instead = _INSTEAD.get(member, _TEXELS) if kind.startswith("Texture") else READS
+    return f"{member} of a {kind}{more} has no gradient{_declared(call, source)}", instead.format(member)
 
 
 def _told(words: str, call: CallTypes, source: ModuleSource) -> str:
     """Returns the words of Slang about a function that cannot be differentiated, with the user's file and line."""
     found = re.search(r"\^+ +(.+)", words) or re.search(r"error\[\w+\]: (.+)", words)
+    return f"{found[1] if found else words}{_declared(call, source)}" if "probe" in words else words
+
+
+def _declared(call: CallTypes, source: ModuleSource) -> str:
+    """Returns where a function is declared, for a message."""
     name = split_path(call.function)[1].partition("<")[0]
     at = re.search(rf"\b{re.escape(name)}\s*(<[^;{{}}()]*>)?\s*\(", source.text)
-    place = f", declared at {source.label}:{source.text.count(chr(10), 0, at.start()) + 1}" if at else ""
-    return f"{found[1] if found else words}{place}" if "probe" in words else words
+    return f", declared at {source.label}:{source.text.count(chr(10), 0, at.start()) + 1}" if at else ""
 
 
 def shown_parameter(declared: str, type: Type, direction: str = IN, wanted: bool = True) -> str:

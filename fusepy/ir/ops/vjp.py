@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from fusepy.errors import VerifyError
@@ -10,7 +11,7 @@ from fusepy.ir.ops.base import computed
 from fusepy.ir.ops.control import Control, Run, Writer, grid_rank, loaded
 from fusepy.ir.ops.exact import first_size
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.resources import SAMPLER, graded
+from fusepy.ir.resources import SAMPLER, graded, is_sampled
 from fusepy.ir.types import Type
 from fusepy.ir.value import Array
 from fusepy.ir.whole import has_gradients
@@ -51,10 +52,10 @@ class Vjp(Product):
 
     The operands are the inputs of the body, then one gradient for each output in ``seeds``. The results are the gradients of the
     inputs in ``wrt``, of the types in ``types``. The other inputs are constants, apart from those in ``arrays``: whole arrays,
-    for each of which the last operands have an array to which its gradients are added; ``words`` says what the words of these
-    gradients are, see `derivatives.scatter`, and ``channels`` how many numbers an element has. Inputs in ``graded`` are passed
-    with their gradients, see `ir.resources`; for those in ``settings``, samplers and textures, an operand more has the settings.
-    With ``sums`` the arrays hold exact sums of so many words for each element, see `ops.exact`.
+    for each of which the last operands have an array to which its gradients are added, for a texture one for each mip level;
+    ``words`` says what the words of these gradients are, see `derivatives.scatter`, and ``channels`` how many numbers an element
+    has. Inputs in ``graded`` are passed with their gradients, see `ir.resources`; for samplers, which are in ``settings``, an
+    operand more has the settings. With ``sums`` the arrays hold exact sums of so many words for each element, see `ops.exact`.
 
     In a kernel the body becomes a differentiable function, and the node a call of Slang's ``bwd_diff`` of it, so that user
     functions, their loops and their own derivatives are Slang's business.
@@ -89,9 +90,12 @@ class Vjp(Product):
         sums = dict(zip(whole, optional(node, "sums")))
         for i, stand in stands.items():
             passed[i] = write.fresh("graded")
-            adds = f"_gradients_in({into[i]}, {channels[i]})" if i in into else "{}"
-            second = f"uint({set_to[i]})" if body.inputs[i].type is SAMPLER else adds
+            second = f"uint({set_to[i]})" if body.inputs[i].type is SAMPLER else "{}"
             lines.append(f"{stand} {passed[i]} = {{ {args[i]}, {second} }};")
+            own = [array for place, array in zip(whole, args[first:]) if place == i]
+            for level, array in enumerate(own):
+                part = f"levels[{level}]" if is_sampled(body.inputs[i].type) else "gradients"
+                lines.append(f"{passed[i]}.{part} = _gradients_in({array}, {channels[i]});")
         for i in (i for i in whole if i not in stands):
             type, passed[i] = body.inputs[i].type, write.fresh("array")
             lines.append(f"{declare(type, passed[i])} = {args[i]};")
@@ -176,13 +180,18 @@ def arrays(node: Node) -> tuple[int, ...]:
 
 
 def exported(nodes: Iterable[Node]) -> list[str]:
-    """Returns the constant that tells Slang what these nodes add to: 1, 2 for halfs, doubles in structs, 4 for exact sums."""
-    added = 0
-    for node in nodes:
-        for given in words(node, "words") if "words" in node.attrs else ():
+    """Returns the constants that tell Slang what these nodes add to.
+
+    ``_fusepy_added``: 1 for halfs and 2 for doubles in structs, 4 for exact sums. ``_fusepy_levels``: the mip levels of textures.
+    """
+    added, levels = 0, 1
+    for node in (node for node in nodes if "words" in node.attrs):
+        levels = max(levels, *Counter(arrays(node)).values())
+        for given in words(node, "words"):
             digits = "".join(f"{int(number):x}" for number in given.split(","))
             added |= bool(set(digits) & {"1", "2"}) | 2 * ("3" in digits) | 4 * ("sums" in node.attrs)
-    return [f"export static const int _fusepy_added = {added};"] if added else []
+    found = {"_fusepy_added": (added, 0), "_fusepy_levels": (levels, 1)}
+    return [f"export static const int {name} = {value};" for name, (value, usual) in found.items() if value != usual]
 
 
 GRADIENT_OPS: list[Op] = [Vjp(), Zero(), Sum(), FieldGradient()]

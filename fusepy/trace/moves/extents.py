@@ -10,12 +10,13 @@ from typing import Any
 
 from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import kind_of_value
+from fusepy.backend.memory.sampling import LevelView, SettingView, level_of, levels_of, setting_of
 from fusepy.backend.memory.structs import ArgumentView
-from fusepy.backend.memory.texture import setting_of
 from fusepy.derivatives.extents import Axis
 from fusepy.errors import GradientError
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
+from fusepy.ir.value import is_stored
 from fusepy.location import user_line
 from fusepy.trace.inputs import STRUCTS, add_input
 from fusepy.trace.open_trace import OpenTrace
@@ -35,13 +36,6 @@ class ExtentView(ArgumentView):
     def of(self, value: Any) -> float:
         extents = _extents_of(value if self.view is None else self.view.of(value))
         return float(math.prod(extents[a] for a in self.axes))
-
-
-class SettingView(ArgumentView):
-    """The settings of a sampler or texture as a number."""
-
-    def of(self, value: Any) -> float:
-        return setting_of(value)
 
 
 @functools.lru_cache(maxsize=16)
@@ -69,10 +63,13 @@ class TraceShapes:
 
     def __init__(self, trace: OpenTrace, exact: bool = False):
         self.trace, self.exact = trace, exact
+        self._levels: dict[Value, list[Value]] = {}  # of captured textures
 
     def is_unit(self, axis: Axis) -> bool:
         extents, place, view = self._source(axis.input)
         unit = axis.axis < len(extents) and extents[axis.axis] == 1
+        if isinstance(view, LevelView):  # whose gradient is an array of its own, whatever its extents are
+            return False
         if place is not None and axis.input in self.trace.moves.of:
             self._note_sizes(place)
             return unit
@@ -83,7 +80,7 @@ class TraceShapes:
                 hint=STRUCTS,
             )
         if place is not None and view is None:
-            self.trace.units[place, axis.axis] = unit
+            self.trace.extents.units[place, axis.axis] = unit
         return unit
 
     def small(self, axis: Axis) -> int | None:
@@ -94,14 +91,14 @@ class TraceShapes:
         if place is not None and axis.input in self.trace.moves.of:
             self._note_sizes(place)
         elif place is not None and view is None:
-            self.trace.smalls[place, axis.axis] = found
+            self.trace.extents.smalls[place, axis.axis] = found
         return found
 
     def extent(self, axis: Axis) -> int:
         """Returns the extent of an axis. The program is used for arguments with the same one only."""
         extents, place, view = self._source(axis.input)
         if place is not None and view is None:
-            self.trace.moves.sizes[place, axis.axis] = extents[axis.axis]
+            self.trace.extents.sizes[place, axis.axis] = extents[axis.axis]
         elif place is not None:
             self._note_sizes(place)
         return extents[axis.axis]
@@ -109,7 +106,7 @@ class TraceShapes:
     def _note_sizes(self, place: int) -> None:
         """Notes all extents of an argument, on which those of its views depend."""
         given = next(given for at, given in self.trace.given.values() if at == place)
-        self.trace.moves.sizes.update(((place, i), n) for i, n in enumerate(_extents_of(given)))
+        self.trace.extents.sizes.update(((place, i), n) for i, n in enumerate(_extents_of(given)))
 
     def count(self, axes: Sequence[Axis]) -> Value:
         """Returns the product of extents: an input whose number is computed from the arguments of each call."""
@@ -121,7 +118,7 @@ class TraceShapes:
                 known *= extents[axis.axis]
             else:
                 of.setdefault((place, view), []).append(axis.axis)
-        made = [self._number(ExtentView(place, tuple(found), view)) for (place, view), found in of.items()]
+        made = [self._input(ExtentView(place, tuple(found), view), "count", 2.0) for (place, view), found in of.items()]
         if known != 1.0 or not made:
             made += trace.builder.add(OPS["const"], [], attrs={"type": "float", "value": known})
         while len(made) > 1:
@@ -129,14 +126,30 @@ class TraceShapes:
         return made[0]
 
     def setting(self, value: Value) -> Value | None:
-        """Returns the settings of a sampler or texture: an input whose number is computed from the argument of each call."""
+        """Returns the settings of a sampler: an input whose number is computed from the argument of each call."""
         trace = self.trace
         if value not in trace.given and value not in trace.builder.inputs:
             return None
         if value in trace.given:
-            return self._number(SettingView(trace.given[value][0]))
-        captured = trace.captures[trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)]
-        return trace.builder.add(OPS["const"], [], attrs={"type": "float", "value": setting_of(captured)})[0]
+            return self._input(SettingView(trace.given[value][0]), "count", 2.0)
+        return trace.builder.add(OPS["const"], [], attrs={"type": "float", "value": setting_of(self._captured(value))})[0]
+
+    def levels(self, value: Value) -> Sequence[Value] | None:
+        """Returns the mip levels of a texture behind the first one: inputs that are views of the argument of each call."""
+        trace = self.trace
+        if is_stored(value):
+            return ()
+        if value in trace.given:
+            place, texture = trace.given[value]
+            count = trace.extents.levels[place] = levels_of(texture)
+            made = [(LevelView(place, level), level_of(texture, level)) for level in range(1, count)]
+            return [self._input(view, f"{value.name}_level_{view.level}", example) for view, example in made]
+        if value not in trace.builder.inputs:
+            return None
+        if value not in self._levels:
+            texture = self._captured(value)
+            self._levels[value] = [trace.capture(level_of(texture, k), "level") for k in range(1, levels_of(texture))]
+        return self._levels[value]
 
     def numbers(self, extent: int) -> Value:
         """Returns the coordinates of a grid of this extent: an input that needs no memory."""
@@ -152,14 +165,20 @@ class TraceShapes:
             trace.captures.append(number)
         return found
 
-    def _number(self, view: ExtentView | SettingView) -> Value:
+    def _input(self, view: ArgumentView, name: str, example: Any) -> Value:
+        """Returns the input that every call computes of its argument by `view`."""
         trace = self.trace
         for place, known in enumerate(trace.captures):
-            if isinstance(known, (ExtentView, SettingView)) and known == view:
+            if isinstance(known, ArgumentView) and known == view:
                 return trace.builder.inputs[len(trace.builder.inputs) - len(trace.captures) + place]
-        made = add_input(trace, "count", 2.0)
+        made = add_input(trace, name, example)
         trace.captures.append(view)
         return made
+
+    def _captured(self, value: Value) -> Any:
+        """Returns the value of the enclosing scope, or the view of an argument, that an input is."""
+        inputs, captures = self.trace.builder.inputs, self.trace.captures
+        return captures[inputs.index(value) - len(inputs) + len(captures)]
 
     def _source(self, value: Value) -> tuple[tuple[int, ...], int | None, ArgumentView | None]:
         """Returns the extents of an input; its place if it is an argument, or a view of one; and the view."""
@@ -167,7 +186,7 @@ class TraceShapes:
         if value in trace.given:
             place, given = trace.given[value]
             return _extents_of(given), place, None
-        captured = trace.captures[trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)]
+        captured = self._captured(value)
         if not isinstance(captured, ArgumentView):
             return _extents_of(captured), None, None
         given = next(given for place, given in trace.given.values() if place == captured.place)

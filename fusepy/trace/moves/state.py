@@ -16,7 +16,6 @@ class Moves:
     """Views and extents in one trace.
 
     Attributes:
-        sizes: for axes of arguments whose extent the program depends on: the extent.
         integers: numbers that are parameters of the program, so that no kernel depends on them.
         views: inputs that are views of arrays among the inputs, by array and steps.
         of: the same the other way round.
@@ -26,7 +25,6 @@ class Moves:
             it: elements of that are read, and not computed again.
     """
 
-    sizes: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     integers: dict[int, Value] = field(default_factory=dict[int, Value])
     views: dict[tuple[Value, Steps, int], Value] = field(default_factory=dict[tuple[Value, Steps, int], Value])
     of: dict[Value, tuple[Value, Steps, int]] = field(default_factory=dict[Value, tuple[Value, Steps, int]])
