@@ -24,7 +24,7 @@ class Axis(NamedTuple):
 
 @dataclass
 class ExtentFacts:
-    """What a program was told of the extents of its arguments. It serves for arguments with the same answers only.
+    """Extents of arguments that a program depends on. It serves for arguments with the same answers only.
 
     Attributes:
         units: for axes of inputs: whether the extent is 1.

@@ -11,8 +11,8 @@ from fusepy.backend.device.bound import Bound
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.memory.element import Element
-from fusepy.backend.memory.foreign_block import Foreign
 from fusepy.backend.memory.slangpy_names import TensorStorage
+from fusepy.backend.memory.storage import Foreign
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.scenes.levels import TopLevel, check_home
 from fusepy.errors import ShapeError, UnsupportedArgumentError

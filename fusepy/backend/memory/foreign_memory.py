@@ -13,10 +13,9 @@ import numpy as np
 
 from fusepy.backend.memory.contents import from_array
 from fusepy.backend.memory.element import scalar_type
-from fusepy.backend.memory.foreign_block import Foreign, HostMemory
 from fusepy.backend.memory.host_arrays import refuse_loss
 from fusepy.backend.memory.recast import element_in
-from fusepy.backend.memory.storage import Storage
+from fusepy.backend.memory.storage import Foreign, HostMemory, Storage
 from fusepy.backend.torch import is_torch
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import contiguous_strides

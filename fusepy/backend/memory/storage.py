@@ -1,4 +1,4 @@
-"""`Storage`: elements with extents and strides in a block of device memory. `Tensor` adds the methods."""
+"""`Storage`: elements with extents and strides in a block of device memory, which may be a framework's. `Tensor` adds the methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from fusepy.ir.types import Type
 if TYPE_CHECKING:
     from fusepy.backend.device.block import Block
     from fusepy.backend.device.device import Device
-    from fusepy.backend.memory.foreign_block import Foreign
 
 Self = TypeVar("Self", bound="Storage")
 ACCUMULATORS = ("sum", "push", "first", "max", "min", "mean")
@@ -180,3 +179,34 @@ def _alternate(a: Storage, b: Storage) -> bool:
     rows = [t.high - t.low - (t.shape[0] - 1) * period for t in (a, b)]  # the bytes that one row spans
     shift = (b.low - a.low) % period
     return rows[0] <= shift and rows[1] <= period - shift
+
+
+class HostMemory:
+    """Host memory in place of an sgl buffer, on devices that can address it."""
+
+    __slots__ = ("device_address", "size")
+
+    def __init__(self, address: int, nbytes: int):
+        self.device_address = address
+        self.size = nbytes
+
+
+class Foreign:
+    """Memory of another framework, in place of a block of the pool. It keeps `owner` alive while a kernel may use the memory.
+
+    Attributes:
+        address: device pointer of the first byte; `offset` bytes into `buffer`, if it lies in one.
+    """
+
+    __slots__ = ("_device", "_owner", "address", "buffer", "offset")
+
+    def __init__(self, device: Device, address: int, owner: Any, buffer: Any = None, offset: int = 0):
+        self._device = device
+        self._owner = owner
+        self.address = address
+        self.buffer = buffer
+        self.offset = offset
+
+    def __del__(self) -> None:
+        # Kernels in the queue may still read the memory, and this runs on any thread: it only hands over the owner.
+        self._device.retired.append(self._owner)
