@@ -154,7 +154,7 @@ def smoothstep(low: Any, high: Any, x: Any) -> Any:
 
 
 def dot(a: Any, b: Any) -> Any:
-    """Returns the scalar product of two vectors of one length; of arrays of one or two axes `matmul`, as in NumPy."""
+    """Returns the scalar product of two vectors of one length; of arrays NumPy's `dot`: `matmul` for one or two axes."""
     return _apply("dot", "a b", a, b)
 
 

@@ -15,6 +15,7 @@ from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import Kind
 from fusepy.ir.value import is_spread
 from fusepy.trace.buffers import check_elements
+from fusepy.trace.moves.shapes import known_shapes
 from fusepy.trace.open_trace import OpenTrace
 
 
@@ -102,7 +103,8 @@ def check_axes(op: str, value: Value, map: ArgMap, loc: str | None) -> None:
 def array_product(trace: OpenTrace, op: str, operands: Sequence[Any], loc: str | None) -> Value | None:
     """Records ``a @ b`` or ``dot(a, b)`` of two arrays of numbers.
 
-    ``None`` if one has matrices or vectors as elements, for two single numbers, and for `dot` of more than two axes.
+    ``None`` if one has matrices or vectors as elements, for two single numbers, and for `dot` of more than two axes whose extents
+    do not meet.
 
     Raises:
         ShapeError: for generators, for one single number, and for a vmap that leaves a place empty.
@@ -111,22 +113,42 @@ def array_product(trace: OpenTrace, op: str, operands: Sequence[Any], loc: str |
     if op == "matmul" and any(v.type.kind is Kind.SCALAR and v.rank for v, _ in placed):
         placed = [(v, m) if (s := trace.plain.seen(v, loc)) is v else (s, trace.maps.get(s, UNSAID)) for v, m in placed]
     most = max(v.rank for v, _ in placed)
-    if any(v.type.kind is not Kind.SCALAR for v, _ in placed) or not most or (op == "dot" and most > 2):
+    if any(v.type.kind is not Kind.SCALAR for v, _ in placed) or not most:
+        return None
+    apart = op == "dot" and most > 2  # no axes in front are in common
+    if apart and not _meet(trace, *(v for v, _ in placed)):
         return None
     for value, _ in placed:
         check_elements(op, value, loc)
         _check_factor(op, value, loc)
     views = [_axes(op, value, said, loc) for value, said in placed]
     ranks = [v.rank for v, _ in placed]
-    batch, columns, rows = max(*ranks, 2) - 2, int(ranks[1] > 1), int(ranks[0] > 1)
-    last = batch + rows + columns  # the dimension that is summed
-    grid = [
-        [*range(batch + 2 - ranks[0], batch), *[batch] * rows, last],
-        [*range(batch + 2 - ranks[1], batch), last, *[batch + rows] * columns],
-    ]
+    last, grid = _apart(*ranks) if apart else _together(*ranks)
     maps = [ArgMap(tuple(dims[axis] for axis in axes)) for dims, axes in zip(grid, views)]
     (result,) = trace.builder.add(OPS["contract"], [v for v, _ in placed], maps, {"axes": (f"d{last}",)}, loc)
     return result
+
+
+def _together(first: int, second: int) -> tuple[int, list[list[int]]]:
+    """Returns the dimension that `matmul` of arrays of these ranks sums, and along which dimensions their axes run."""
+    batch, columns, rows = max(first, second, 2) - 2, int(second > 1), int(first > 1)
+    last = batch + rows + columns
+    own = [[*range(batch + 2 - first, batch), *[batch] * rows, last], [*range(batch + 2 - second, batch), last]]
+    return last, [own[0], [*own[1], *[batch + rows] * columns]]
+
+
+def _apart(first: int, second: int) -> tuple[int, list[list[int]]]:
+    """Returns the same for `dot`, whose result has all other axes of both arrays."""
+    last = first + second - 2
+    return last, [[*range(first - 1), last], [*range(first - 1, last - 1), last, last - 1] if second > 1 else [last]]
+
+
+def _meet(trace: OpenTrace, a: Value, b: Value) -> bool:
+    """True if the last axis of an array and the one that `dot` sums of another are equally long."""
+    if is_spread(a) or is_spread(b) or not a.rank or not b.rank:
+        return False
+    known = known_shapes(trace)
+    return known.of(a)[-1] == known.of(b)[-2 if b.rank > 1 else -1]
 
 
 def _check_factor(op: str, value: Value, loc: str | None) -> None:

@@ -578,7 +578,7 @@ ELSEWHERE = "compute it before the call"
 LIKE_NUMPY = [
     (lambda x: np.vander(x), ELSEWHERE),
     (lambda x: np.linalg.norm(x), ELSEWHERE),
-    (lambda x: np.sort(x), ELSEWHERE),
+    (lambda x: np.unwrap(x), ELSEWHERE),
     (lambda x: np.where(x > 0), "fusepy.where(condition, a, b)"),
     (lambda x: np.sum(x, dtype=float), "use fusepy.sum"),
     (lambda x: np.nextafter(x, x), ELSEWHERE),

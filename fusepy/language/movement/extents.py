@@ -8,6 +8,7 @@ from typing import Any
 
 from fusepy.backend.marshals.registry import extents_of
 from fusepy.functions.fused import FusedFunction
+from fusepy.ir.graph import Value
 from fusepy.location import user_line
 from fusepy.symbolic import Symbolic
 from fusepy.trace.moves.shapes import shape_of
@@ -32,12 +33,24 @@ def trace_of(x: Traced) -> Trace:
     return trace
 
 
+def seen(trace: Trace, x: Any) -> Value:
+    """Returns the value of an array as an eager call sees it: the components of vectors that it hands out as numbers are axes."""
+    return trace.plain.seen(trace.lift(x), user_line())
+
+
+def seen_as_array(x: Any) -> Any:
+    """Returns a traced value as an eager call sees it; see `seen`. It lifts what comes from outside of the trace."""
+    trace = current_trace()
+    assert trace is not None, "a composed function runs in a trace"
+    return Traced(trace, seen(trace, x), user_line())
+
+
 def made(name: str, record: Callable[..., Any], arrays: Sequence[Any], *settings: Any) -> Any:
     """Returns what ``record(trace, values, *settings)`` makes of arrays: recorded in a trace, else computed at once."""
     trace = current_trace()
     if trace is None or any(isinstance(x, Symbolic) and not isinstance(x, Traced) for x in arrays):
         return _eager(name, record, settings)(*arrays)
-    return Traced(trace, record(trace, [trace.lift(x) for x in arrays], *settings), user_line())
+    return Traced(trace, record(trace, [seen(trace, x) for x in arrays], *settings), user_line())
 
 
 @functools.lru_cache(maxsize=512)
@@ -59,13 +72,13 @@ def shape(x: Any) -> Shape:
     """
     if isinstance(x, Traced):
         trace = trace_of(x)
-        return shape_of(trace, trace.lift(x))
+        return shape_of(trace, seen(trace, x))
     return tuple(extents_of(x))
 
 
 def ndim(x: Any) -> int:
     """Returns the number of axes of `x`; see `shape`."""
-    return trace_of(x).lift(x).rank if isinstance(x, Traced) else len(shape(x))
+    return seen(trace_of(x), x).rank if isinstance(x, Traced) else len(shape(x))
 
 
 def size(x: Any) -> int:

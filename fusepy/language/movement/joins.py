@@ -55,7 +55,7 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
     """
     listed = _several("stack", arrays)
     at = one_axis(axis, ndim(listed[0]) + 1, "stack")
-    return made("concatenate", joins.concatenated, [expand_dims(x, at) if ndim(x) else reshape(x, (1,)) for x in listed], at)
+    return made("concatenate", joins.concatenated, [expand_dims(x, at) for x in listed], at)
 
 
 def _several(name: str, arrays: Sequence[Any]) -> list[Any]:

@@ -16,7 +16,7 @@ from fusepy.backend.marshals.registry import host_array
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import integers, numbers
 from fusepy.errors import FusepyError, ShapeError
-from fusepy.language.movement.extents import fused, ndim, shape, trace_of
+from fusepy.language.movement.extents import fused, ndim, seen, shape, trace_of
 from fusepy.location import user_line
 from fusepy.trace.moves.arguments import axes_order, one_axis, several_axes, squeezed
 from fusepy.trace.moves.record import moved
@@ -45,21 +45,22 @@ Making = Callable[[int, Callable[[], Shape]], "ViewStep | None"]
 def _viewed(name: str, x: Any, make: Making) -> Any:
     """Returns a view of `x`; `make` gets its rank, and a function that returns its shape."""
     trace = current_trace()
-    if trace is not None and isinstance(x, Storage):
+    of_host = isinstance(x, (list, tuple) if trace is not None else tuple) or host_array(x) is not None
+    if trace is not None and not of_host and not isinstance(x, Traced):
         x = trace.captured(x, "captured")
     if isinstance(x, Traced):
         trace = trace_of(x)
-        value = trace.lift(x)
+        value = seen(trace, x)
         step = make(value.rank, lambda: shape_of(trace, value))
         return x if step is None else Traced(trace, moved(trace, value, step), user_line())
-    if isinstance(x, (Storage, tuple)) or host_array(x) is not None:
+    if of_host or isinstance(x, Storage):
         array: Any = x if isinstance(x, Storage) else np.asarray(cast("Any", x))
         try:
             step = make(len(array.shape), lambda: tuple(array.shape))
             made = array if step is None else step.of(array)
         except FusepyError as error:
             raise error.at(user_line()) from None
-        if trace is None or isinstance(x, (Storage, tuple)) or np.may_share_memory(made, array):
+        if trace is None or isinstance(x, (Storage, list, tuple)) or np.may_share_memory(made, array):
             return made.tolist() if isinstance(x, (list, tuple)) else made
         return _viewed(name, trace.captured(x, "captured"), make)  # a copy here would hide what is written between two calls
 
@@ -87,6 +88,12 @@ def reshape(x: Any, shape: Extents) -> Any:
 def ravel(x: Any) -> Any:
     """Returns the elements of `x` in C order along one axis."""
     return _viewed("ravel", x, lambda rank, _: Reshaped(rank, (-1,)) if rank != 1 else None)
+
+
+def flatten(x: Any) -> Any:
+    """Returns the elements of `x` in C order along one axis; of a tensor or NumPy array a copy."""
+    copied: Any = x
+    return ravel(copied.copy() if isinstance(x, Storage) or host_array(x) is not None else x)
 
 
 def transpose(x: Any, axes: Sequence[int] | None = None) -> Any:

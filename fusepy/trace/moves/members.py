@@ -8,7 +8,7 @@ from typing import Any
 
 from fusepy.ir.graph import Value
 from fusepy.location import user_line
-from fusepy.trace.moves.arguments import axes_order, new_extents, one_axis, squeezed
+from fusepy.trace.moves.arguments import axes_order, new_extents
 from fusepy.trace.moves.indexing import indexed
 from fusepy.trace.moves.record import moved
 from fusepy.trace.moves.shapes import shape_of
@@ -23,7 +23,7 @@ def array_member(trace: OpenTrace, of: Traced, name: str) -> Any:
     """Returns the attribute or method `name` of a traced array; ``None`` if arrays have no such."""
     if name not in _PROPERTIES and name not in _METHODS:
         return None
-    value = trace.lift(of)
+    value = trace.plain.seen(trace.lift(of), user_line())
     if name in _PROPERTIES:
         return _PROPERTIES[name](trace, value)
 
@@ -41,24 +41,9 @@ def reshape(trace: OpenTrace, value: Value, *shape: Any) -> ViewStep:
     return Reshaped(value.rank, new_extents(shape))
 
 
-def ravel(trace: OpenTrace, value: Value) -> ViewStep | None:
-    return None if value.rank == 1 else Reshaped(value.rank, (-1,))
-
-
 def transpose(trace: OpenTrace, value: Value, *axes: Any) -> ViewStep | None:
     order = axes_order(axes, value.rank)
     return None if order == tuple(range(value.rank)) else Permuted(value.rank, order)
-
-
-def swapaxes(trace: OpenTrace, value: Value, first: Any, second: Any) -> ViewStep | None:
-    order = list(range(value.rank))
-    a, b = one_axis(first, value.rank, "swapaxes"), one_axis(second, value.rank, "swapaxes")
-    order[a], order[b] = order[b], order[a]
-    return transpose(trace, value, order)
-
-
-def squeeze(trace: OpenTrace, value: Value, axis: Any = None) -> ViewStep | None:
-    return squeezed(shape_of(trace, value) if axis is None else None, value.rank, axis)
 
 
 def broadcast_to(trace: OpenTrace, value: Value, *shape: Any) -> ViewStep:
@@ -73,10 +58,6 @@ _PROPERTIES: dict[str, Callable[[OpenTrace, Value], Any]] = {
 }
 _METHODS: dict[str, Callable[..., ViewStep | None]] = {
     "reshape": reshape,
-    "ravel": ravel,
-    "flatten": ravel,
     "transpose": transpose,
-    "swapaxes": swapaxes,
-    "squeeze": squeeze,
     "broadcast_to": broadcast_to,
 }

@@ -29,7 +29,7 @@ def moved(trace: OpenTrace, value: Value, step: ViewStep) -> Value:
     behind = trace.behind(value)
     if behind is not None:
         return trace.standing_in(moved(*behind, step))
-    check_movable(trace, value)
+    check_movable(trace, value, numbers=True)
     owner = owner_of(trace, value)
     if owner is not None and viewable(owner, value, step):
         return view_of(owner, value, [step])
@@ -41,15 +41,15 @@ def replanned(trace: OpenTrace, value: Value, planned: Planned) -> Value:
     behind = trace.behind(value)
     if behind is not None:
         return trace.standing_in(replanned(*behind, planned))
-    check_movable(trace, value)
+    check_movable(trace, value, numbers=True)
     known = known_shapes(trace)
     terms = terms_of(trace, known)
     plan = planned(known.of(value), lambda extents: Coordinates(terms, known.shapes, extents.__getitem__))
     return Pushing(trace, terms, plan).of(value)
 
 
-def check_movable(trace: OpenTrace, value: Value) -> None:
-    """Raises `TraceError` for a value whose elements cannot be taken."""
+def check_movable(trace: OpenTrace, value: Value, numbers: bool = False) -> None:
+    """Raises `TraceError` for a value whose elements cannot be taken; single `numbers` may be given axes."""
     if trace.maps.get(value, UNSAID).dims is not None:
         raise TraceError(
             "a value under vmap cannot be sliced",
@@ -57,7 +57,7 @@ def check_movable(trace: OpenTrace, value: Value) -> None:
             saw=trace.maps[value],
             hint="slice first, then say the map: fp.vmap(x[1:], (1, 0))",
         )
-    if is_spread(value) or not value.rank:
+    if is_spread(value) or (not value.rank and (trace.body or not numbers)):
         what = f"{value.name!r}" if value.name else "a value"
         inside = f" inside the body of a {trace.body}" if trace.body else ""
         raise TraceError(

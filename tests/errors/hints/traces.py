@@ -264,10 +264,10 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         (ramp(2, 3) == 0).any(-1),
     ),
     "a function of NumPy's that fusepy lacks": (
-        lambda m: fused(lambda x: np.sort(x), X),
+        lambda m: fused(lambda x: np.unwrap(x), X),
         "fusepy has no such function: compute it before the call, or in a Slang function",
-        lambda m: fused(lambda x: x + 0, np.sort(X)),
-        np.sort(X),
+        lambda m: fused(lambda x: x + 0, np.unwrap(X)),
+        np.unwrap(X),
     ),
     "a ufunc that fusepy lacks": (
         lambda m: fused(lambda x: np.spacing(x), X),

@@ -78,9 +78,10 @@ def test_vectors_and_structs(device: Any) -> None:
     image = ramp(4, 5, 3)
     look = fp.fuse(lambda c: m.doubled(c[1:, ::-1]))
     assert np.asarray(look(image)).tolist() == (2 * image[1:, ::-1]).tolist()
-    assert (
-        np.asarray(fp.fuse(lambda c: m.doubled(c)[1:, ::-1].T)(image)).tolist() == (2 * image[1:, ::-1]).swapaxes(0, 1).tolist()
-    )
+    for given, want in ((image, (2 * image[1:, ::-1]).T), (fp.Tensor(image), (2 * image[1:, ::-1]).swapaxes(0, 1))):
+        assert np.asarray(fp.fuse(lambda c: m.doubled(c)[1:, ::-1].T)(given)).tolist() == want.tolist()  # as call by call
+        assert np.asarray(m.doubled(given)[1:, ::-1].T).tolist() == want.tolist()
+    assert fp.fuse(lambda c: m.doubled(c)[..., 1] * m.doubled(c).shape[-1])(image).tolist() == (6 * image[..., 1]).tolist()
     assert np.asarray(fp.fuse(lambda c: c[..., ::-1])(image)).tolist() == image[..., ::-1].tolist()
     rays = np.zeros(6, m.Ray.dtype)
     rays["at"], rays["t"] = ramp(6, 3), 2

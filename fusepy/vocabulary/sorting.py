@@ -1,0 +1,191 @@
+"""Sorted rows and their kin: places in order, the largest elements, histograms.
+
+Elements are compared pair by pair, without atomics: the results are the same on every device, and rows are short.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.errors import ArgumentError, ShapeError, TraceError
+from fusepy.ir.types import BOOL, Kind
+from fusepy.language import math as _math
+from fusepy.language import reductions
+from fusepy.language.elementwise import composed
+from fusepy.language.movement.extents import seen_as_array
+from fusepy.language.movement.indices import take, take_along_axis
+from fusepy.language.movement.views import moveaxis, ravel
+from fusepy.location import user_line
+from fusepy.trace.moves.arguments import one_axis
+from fusepy.vocabulary.arithmetic import astype
+from fusepy.vocabulary.creation import arange
+from fusepy.vocabulary.names import isnan
+
+__all__ = ["argsort", "histogram", "sort", "topk"]
+
+LONGEST = 4096  # elements in a row: each is compared with all others
+
+
+def sort(x: Any, axis: int | None = -1) -> Any:
+    """Returns the elements of `x` in ascending order along an axis; NaN comes last. Equal elements keep their order.
+
+    Rows are short: each element is compared with all others of its row, so a row of n elements takes n * n steps.
+
+    Args:
+        axis: the axis to sort along, the last one by default; ``None`` for the flat array.
+
+    Raises:
+        ShapeError: for rows of more than 4096 elements.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.sort([[3.0, 1.0, 2.0], [5.0, 4.0, 6.0]])
+        [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+    """
+    return _sort(x, axis)
+
+
+def argsort(x: Any, axis: int | None = -1) -> Any:
+    """Returns the indices that sort `x` along an axis; see `sort`.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.argsort([3.0, 1.0, 2.0])
+        [1, 2, 0]
+    """
+    return _argsort(x, axis)
+
+
+def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any]:
+    """Returns the `k` largest elements of each row in descending order, and their indices; NaN counts as largest. See `sort`.
+
+    Args:
+        largest: false for the smallest ones, in ascending order.
+
+    Raises:
+        ShapeError: if a row has fewer elements, or more than 4096.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.topk([3.0, 1.0, 2.0], 2)
+        ([3.0, 2.0], [0, 2])
+    """
+    return _topk(x, k, axis, largest)
+
+
+@composed("axis")
+def _sort(x: Any, axis: int | None) -> Any:
+    x, axis = _rows(x, axis, "sort")
+    return take_along_axis(x, _order(x, axis, "sort"), axis)
+
+
+@composed("axis")
+def _argsort(x: Any, axis: int | None) -> Any:
+    return _order(*_rows(x, axis, "argsort"), "argsort")
+
+
+@composed("k", "axis", "largest")
+def _topk(x: Any, k: Any, axis: int, largest: bool) -> Any:
+    x, axis = _rows(x, axis, "topk")
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k <= x.shape[axis]:
+        raise ShapeError(
+            "topk() of more elements than a row has",
+            place=user_line(),
+            saw=repr(cast("Any", k)),
+            expected=f"0 to {x.shape[axis]}",
+            hint="lower k",
+        )
+    order = _order(x, axis, "topk", int(cast("Any", k)), largest)
+    return take_along_axis(x, order, axis), order
+
+
+def _rows(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
+    x = ravel(seen_as_array(x)) if axis is None else seen_as_array(x)
+    if x.type.kind is not Kind.SCALAR:
+        hint = "sort an array of numbers, such as one member of the elements"
+        raise TraceError(f"{name}() of {x.type}, which has no order", place=user_line(), saw=x.type, hint=hint)
+    return x, one_axis(-1 if axis is None else axis, x.ndim, name)
+
+
+def _order(x: Any, axis: int, name: str, count: int | None = None, descending: bool = False) -> Any:
+    """Returns the indices of the first `count` elements along an axis, in order."""
+    length = x.shape[axis]
+    if length > LONGEST:
+        raise ShapeError(
+            f"{name}() of {length} elements in a row",
+            place=user_line(),
+            expected=f"at most {LONGEST}",
+            hint="sort long rows outside of the function, such as with NumPy or torch",
+        )
+    x = moveaxis(astype(x, "int") if x.type is BOOL else x, axis, -1)
+    at = arange(length)
+    x = take(x, at, -1)  # what is computed is stored, and not computed again for each pair
+    place = reductions.sum(astype(_before(x[..., None, :], x[..., :, None], at, descending), "int"), axis=-1)
+    found = place[..., None, :] == arange(length if count is None else count)[:, None]
+    return moveaxis(reductions.sum(_math.where(found, at, 0), axis=-1), -1, axis)
+
+
+def _before(other: Any, mine: Any, at: Any, descending: bool) -> Any:
+    """Returns whether an element stands before another one; of equal ones the first does. NaN is the largest."""
+    tie = (other == mine) & (at[None, :] < at[:, None])
+    first = other > mine if descending else other < mine
+    if not mine.type.is_float:
+        return first | tie
+    nans = isnan(other) & isnan(mine) & (at[None, :] < at[:, None])
+    apart = isnan(other) & (mine == mine) if descending else isnan(mine) & (other == other)
+    return first | tie | nans | apart
+
+
+def histogram(x: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False) -> tuple[Any, Any]:
+    """Returns how many elements of `x` lie in each bin, and the edges of the bins.
+
+    Each bin has its lower edge, and the last one both. Every bin looks at every element: it is made for some hundred bins.
+
+    Args:
+        x: numbers of any shape.
+        bins: the number of bins of equal width; or all edges in ascending order, one more than bins.
+        range: the lowest and the highest edge; by default the smallest and the largest element. They may be traced values.
+        weights: what each element counts, in the shape of `x`; the result has their type and a gradient by them.
+        density: true for the density, whose integral is 1.
+
+    Raises:
+        ArgumentError: for less than one bin.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.histogram([0.0, 0.1, 0.5, 1.0], 2)
+        ([2, 2], [0.0, 0.5, 1.0])
+    """
+    one = isinstance(bins, (int, np.integer)) and not isinstance(bins, bool)
+    if (one and bins < 1) or isinstance(bins, (bool, float, str)):
+        raise ArgumentError(f"histogram() with bins={bins!r}", place=user_line(), expected="1 or more", hint="write bins=10")
+    weighed = weights is not None
+    arrays: list[Any] = [x, *([weights] if weighed else []), *(range or () if one else [bins])]
+    return _histogram(int(cast("Any", bins)) if one else None, bool(density), weighed, *arrays)
+
+
+@composed("bins", "density", "weighed")
+def _histogram(bins: int | None, density: bool, weighed: bool, *arrays: Any) -> Any:
+    x, *others = arrays
+    weights = ravel(seen_as_array(others.pop(0))) if weighed else None
+    x = ravel(seen_as_array(x))
+    edges = seen_as_array(others[0]) if bins is None else _edges(x, bins, others)
+    count = edges.shape[0] - 1
+    x = take(x, arange(x.shape[0]), 0)  # see `_order`
+    low, high, last = edges[:-1, None], edges[1:, None], arange(count)[:, None] == count - 1
+    inside = (x >= low) & ((x < high) | (last & (x == high)))
+    if weights is None:
+        found = reductions.sum(astype(inside, "int"), axis=1)
+    else:
+        found = reductions.sum(_math.where(inside, weights, astype(0, weights.type)), axis=1)
+    return (found / (edges[1:] - edges[:-1]) / reductions.sum(found) if density else found), edges
+
+
+def _edges(x: Any, bins: int, ends: list[Any]) -> Any:
+    """Returns the edges of bins of equal width, between two ends or the extremes of `x`."""
+    low, high = [seen_as_array(end) * 1.0 for end in ends or (reductions.min(x), reductions.max(x))]
+    low, high = _math.where(low == high, low - 0.5, low), _math.where(low == high, high + 0.5, high)
+    at = arange(bins + 1)
+    return _math.where(at == bins, high, low + at * ((high - low) / bins))

@@ -1,0 +1,59 @@
+"""Programs after hints about sorted rows, histograms, and products over labelled axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import fusepy as fp
+from tests.errors.hints.support import Program, X, fused
+from tests.support.slang_functions import ramp
+
+A, B = ramp(4, 5), ramp(5, 6)
+COLOURS = ramp(4, 3)
+
+PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a sort of vectors": (
+        lambda m: fused(lambda c: fp.sort(fp.vcast(c, "float3")), COLOURS),
+        "sort an array of numbers, such as one member of the elements",
+        lambda m: fused(lambda c: fp.sort(fp.vcast(c, "float3").y), COLOURS),
+        np.sort(COLOURS[:, 1]),
+    ),
+    "more elements than there are": (
+        lambda m: fp.topk(A, 6)[0],
+        "lower k",
+        lambda m: fp.topk(A, 5)[0],
+        -np.sort(-A),
+    ),
+    "a sort of a long row": (
+        lambda m: fp.sort(ramp(5000)),
+        "sort long rows outside of the function, such as with NumPy or torch",
+        lambda m: np.sort(ramp(5000)),
+        ramp(5000),
+    ),
+    "a histogram without bins": (
+        lambda m: fp.histogram(X, 0)[0],
+        "write bins=10",
+        lambda m: fp.histogram(X, bins=10)[0],
+        np.histogram(X, bins=10)[0],
+    ),
+    "labelled axes of vectors": (
+        lambda m: fused(lambda c: fp.einsum("i->", fp.vcast(c, "float3")), COLOURS),
+        "take members of vectors first",
+        lambda m: fused(lambda c: fp.einsum("i->", fp.vcast(c, "float3").y), COLOURS),
+        COLOURS[:, 1].sum(),
+    ),
+    "axes of one label that differ": (
+        lambda m: fp.einsum("ij,ij->i", A, B),
+        "axes of one label are equally long",
+        lambda m: fp.einsum("ij,jk->ik", A, B),
+        A @ B,
+    ),
+    "labels that do not fit": (
+        lambda m: fp.einsum("ijk,jk->ik", A, B),
+        "such as ij,jk->ik for a product of matrices",
+        lambda m: fp.einsum("ij,jk->ik", A, B),
+        A @ B,
+    ),
+}

@@ -1,0 +1,58 @@
+"""Outer products and sums of products over labelled axes: NumPy's meaning in every way, and gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.support.slang_functions import ramp
+from tests.support.ways import same_in_every_way
+
+A, B, Q, S = ramp(4, 5, start=-1), ramp(5, 6), ramp(2, 4, 5, start=-0.5), ramp(5, 5)
+EINSUMS: dict[str, tuple[Any, ...]] = {
+    "ij,jk->ik": (A, B),
+    "ij, jk": (A, B),
+    "ij->ji": (A,),
+    "ij->": (A,),
+    "ji": (A,),
+    "ii": (S,),
+    "ii->i": (S,),
+    "bij,jk->bik": (Q, B),
+    "...ij,...jk->...ik": (Q, B),
+    "...i,...i->...": (Q, A),
+    "bij,bik->jk": (Q, Q),
+    "ij,ij->ij": (A, A),
+    "i,j->ji": (A[:, 0].copy(), B[0]),
+    "i,i->": (A[:, 0].copy(), A[:1, 0].copy()),
+    "bij,cij->cb": (Q, Q),
+    "iij->j": (np.stack([S] * 5),),
+    "ik,ki": (A, A.T.copy()),
+}
+
+
+@pytest.mark.parametrize("subscripts", EINSUMS)
+def test_einsum_in_every_way(device: Any, subscripts: str) -> None:
+    arrays = EINSUMS[subscripts]
+    same_in_every_way(device, lambda *x: fp.einsum(subscripts, *x), arrays, np.einsum(subscripts, *arrays))
+
+
+def test_outer_and_tensordot_in_every_way(device: Any) -> None:
+    same_in_every_way(device, fp.outer, [A, B[0]], np.outer(A, B[0]))
+    same_in_every_way(device, lambda a, b: fp.tensordot(a, b, 1), [Q, B], np.tensordot(Q, B, 1))
+    same_in_every_way(device, lambda a, b: fp.tensordot(a, b, ((0, 2), (0, -1))), [Q, Q], np.tensordot(Q, Q, ((0, 2), (0, -1))))
+    same_in_every_way(device, lambda a, b: fp.dot(a, b), [Q, B], np.dot(Q, B))
+    same_in_every_way(device, lambda a, b: fp.dot(a, b), [A, Q.swapaxes(1, 2).copy()], np.dot(A, Q.swapaxes(1, 2)))
+
+
+def test_three_operands_gradients_and_kernels() -> None:
+    chained = fp.fuse(lambda a, b, c: fp.einsum("ij,jk,lk->il", a, b, c))
+    np.testing.assert_allclose(np.asarray(chained(A, B, B)), A @ B @ B.T, rtol=1e-5)
+    fp.check_grads(lambda a, b: fp.sum(fp.einsum("bij,jk->bk", a, b) ** 2), Q, B)
+    fp.check_grads(lambda s: fp.sum(fp.einsum("ii->i", s) ** 2) + fp.einsum("ii", s), S)
+    fp.check_grads(lambda a, b: fp.sum(fp.outer(a, b) ** 2), A / 2, B[0])
+    product = fp.fuse(lambda a, b: fp.exp2(fp.einsum("ij,kj->ki", a, b)) + 1)
+    np.testing.assert_allclose(np.asarray(product(A, S)), np.exp2(S @ A.T) + 1, rtol=1e-4)
+    assert product.explain(A, S).kernels == 1

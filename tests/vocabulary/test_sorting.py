@@ -1,0 +1,80 @@
+"""Sorted rows, the largest elements, and histograms: NumPy's meaning in every way, gradients, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.support.slang_functions import F32, ramp
+from tests.support.ways import same_in_every_way
+
+RNG = np.random.default_rng(5)
+ROUGH = RNG.standard_normal((3, 17)).astype(np.float32)
+ROUGH[1, 2], ROUGH[2, 4] = ROUGH[1, 9], ROUGH[2, 0]
+WHOLE = RNG.integers(-3, 3, (4, 9)).astype(np.int32)
+MANY = RNG.standard_normal(300).astype(np.float32)
+Make = Callable[[Any], Any]
+CASES: dict[str, tuple[Make, Any, Any]] = {
+    "sorted rows": (lambda x: fp.sort(x), ROUGH, np.sort(ROUGH)),
+    "sorted columns of a computed array": (lambda x: fp.sort(fp.multiply(x, 2), axis=0), ROUGH, np.sort(2 * ROUGH, axis=0)),
+    "sorted flat": (lambda x: fp.sort(x, axis=None), WHOLE, np.sort(WHOLE, axis=None)),
+    "places, of equal ones in order": (lambda x: fp.argsort(x, axis=0), WHOLE, np.argsort(WHOLE, axis=0, kind="stable")),
+    "the largest": (
+        lambda x: fp.topk(x, 3),
+        WHOLE,
+        (-np.sort(-WHOLE)[:, :3], np.argsort(-WHOLE, kind="stable")[:, :3]),
+    ),
+    "the smallest of columns": (
+        lambda x: fp.topk(x, 2, axis=0, largest=False),
+        ROUGH,
+        (np.sort(ROUGH, axis=0)[:2], np.argsort(ROUGH, axis=0)[:2]),
+    ),
+    "a histogram": (lambda x: fp.histogram(x), MANY, np.histogram(MANY)),
+    "a histogram in a range": (lambda x: fp.histogram(x, 5, (-1, 1)), MANY, np.histogram(MANY, 5, (-1, 1))),
+    "bins of other widths": (lambda x: fp.histogram(x, F32([-2, 0, 0.5, 3])), MANY, np.histogram(MANY, [-2, 0, 0.5, 3])),
+    "a density of integers": (
+        lambda x: fp.histogram(x, 3, density=True),
+        WHOLE,
+        tuple(map(F32, np.histogram(WHOLE, 3, density=True))),
+    ),
+    "a histogram of one number": (lambda x: fp.histogram(fp.full_like(x, 2.0), 3), MANY, np.histogram(MANY * 0 + 2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_numpys_meaning_in_every_way(device: Any, name: str) -> None:
+    make, array, want = CASES[name]
+    same_in_every_way(device, make, [array], want)
+
+
+def test_infinities_nan_and_other_types() -> None:
+    rough = ROUGH.copy()
+    rough[0, 3:5], rough[1, 0], rough[2, 0] = np.nan, np.inf, -np.inf
+    assert np.array_equal(fp.sort(rough), np.sort(rough), equal_nan=True)
+    assert fp.argsort(rough).tolist() == np.argsort(rough, kind="stable").tolist()
+    assert fp.topk(rough, 3)[1][0].tolist()[:2] == [3, 4]
+    for dtype in (np.float16, np.float64, np.uint8, np.int64, np.bool_):
+        array = (WHOLE % 5).astype(dtype)
+        found = np.asarray(fp.sort(array))
+        assert found.dtype == dtype
+        assert found.tolist() == np.sort(array).tolist()
+    assert np.sort(fp.Tensor(ROUGH)).to_numpy().tolist() == np.sort(ROUGH).tolist()
+    assert fp.Tensor(ROUGH).argsort(axis=0).to_numpy().tolist() == np.argsort(ROUGH, axis=0).tolist()
+    assert fp.sort(ROUGH[:, :0]).shape == (3, 0)
+
+
+def test_gradients_and_kernels() -> None:
+    weights = ramp(17, start=1)
+    apart = np.round(ROUGH * 8) / 4 + ramp(3, 17) / 16
+    fp.check_grads(lambda x: fp.sum(fp.sort(x) * weights) + fp.sum(fp.topk(x, 2)[0] ** 2), apart)
+    fp.check_grads(lambda w: fp.sum(fp.histogram(MANY, 6, weights=w)[0] ** 2), 1 + MANY * 0)
+    found, edges = fp.fuse(lambda x, w: fp.histogram(x, 6, (-2, 2), w))(MANY, MANY * MANY)
+    np.testing.assert_allclose(np.asarray(found), np.histogram(MANY, 6, (-2, 2), weights=MANY * MANY)[0], rtol=1e-4)
+    np.testing.assert_allclose(np.asarray(edges), np.linspace(-2, 2, 7), rtol=1e-6, atol=1e-7)
+    median = fp.fuse(lambda x: fp.exp(fp.sort(fp.log(x * x + 1))[:, 8]))
+    np.testing.assert_allclose(np.asarray(median(ROUGH)), np.median(ROUGH**2 + 1, axis=1), rtol=1e-5)
+    assert median.explain(ROUGH).kernels == 4  # what is sorted, two sums over pairs, and what follows
