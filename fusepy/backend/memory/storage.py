@@ -1,4 +1,4 @@
-"""`Storage`: elements with extents and strides in a block of device memory, which may be a framework's. `Tensor` adds the methods."""
+"""`Storage`: elements with extents and strides in a block of device memory, or of a framework's. `Tensor` adds the methods."""
 
 from __future__ import annotations
 
