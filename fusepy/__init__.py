@@ -57,6 +57,7 @@ from fusepy.inspect.lowered import Lowered
 from fusepy.inspect.resolution import Resolved, resolve
 from fusepy.ir.types import Type
 from fusepy.language import math as _math
+from fusepy.language import movement as _movement
 from fusepy.language import reductions as _reductions
 from fusepy.language.batchable import Batchable, is_batchable_like
 from fusepy.language.check_grads import check_grads
@@ -66,14 +67,7 @@ from fusepy.language.generators import call_id, grid, linspace, rand_float, thre
 from fusepy.language.gradients import grad, value_and_grad, vjp
 from fusepy.language.loops import cond, fori_loop, while_loop
 from fusepy.language.math import *  # noqa: F403
-from fusepy.language.movement import extents as _extents
-from fusepy.language.movement import indices as _indices
-from fusepy.language.movement import joins as _joins
-from fusepy.language.movement import views as _views
-from fusepy.language.movement.extents import *  # noqa: F403
-from fusepy.language.movement.indices import *  # noqa: F403
-from fusepy.language.movement.joins import *  # noqa: F403
-from fusepy.language.movement.views import *  # noqa: F403
+from fusepy.language.movement import *  # noqa: F403
 from fusepy.language.reductions import *  # noqa: F403
 from fusepy.modules.instance_list import InstanceList
 from fusepy.modules.instance_tensor import InstanceTensor
@@ -208,10 +202,7 @@ __all__ = [
 ]
 __all__ += _math.__all__
 __all__ += _reductions.__all__
-__all__ += _extents.__all__
-__all__ += _indices.__all__
-__all__ += _joins.__all__
-__all__ += _views.__all__
+__all__ += _movement.__all__
 __all__ += _arithmetic.__all__
 __all__ += _creation.__all__
 __all__ += _names.__all__

@@ -14,6 +14,7 @@ ELSEWHERE: dict[str, str] = {
     "trace/moves/inputs.py": "trace/moves/test_back.py",
     "trace/moves/joins.py": "language/movement/test_joins.py",
     "trace/moves/plans.py": "language/movement/test_views.py",
+    "trace/moves/products.py": "vocabulary/test_products.py",
     "trace/moves/steps.py": "language/movement/test_views.py",
     "__init__.py": "rules/test_exports.py",
     "arguments/fields.py": "arguments/test_nested.py",

@@ -25,18 +25,7 @@ from fusepy.trace.moves.steps import ALL, Broadcast, Indexed, Permuted, Reshaped
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
-__all__ = [
-    "broadcast_to",
-    "expand_dims",
-    "flip",
-    "moveaxis",
-    "ravel",
-    "reshape",
-    "split",
-    "squeeze",
-    "swapaxes",
-    "transpose",
-]
+__all__ = ["broadcast_to", "expand_dims", "flip", "moveaxis", "ravel", "reshape", "split", "squeeze", "swapaxes", "transpose"]
 
 Extents = int | Sequence[int]
 Making = Callable[[int, Callable[[], Shape]], "ViewStep | None"]
