@@ -12,7 +12,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.control import Control
 from fusepy.ir.ops.folds import folded, scanned
-from fusepy.ir.ops.reduce import Reduce, Scan
+from fusepy.ir.ops.reduce import Reduce, RowFold, Scan
 from fusepy.ir.ops.region import spec_of
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
@@ -76,8 +76,8 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
 def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions: Functions) -> list[Array]:
     """Evaluates a region: its body over the whole grid, its epilogue over the dimensions that are not folded."""
     assert node.body is not None
-    full = _body(node.body, operands[: len(node.body.inputs)], grid, functions)
     spec = spec_of(node)
+    full = _body(node.body, operands[: len(node.body.inputs)], grid, functions, spec.rows)
     over, plain = spec.over, len(node.body.outputs) - len(spec.folds)
     results: list[Array] = []
     combined: list[Array] = []
@@ -101,11 +101,16 @@ def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions:
     return results + [_keep(a, result.dims, left) for a, result in zip(combined, spec.results[len(results) :])]
 
 
-def _body(body: Graph, args: Sequence[Array], grid: tuple[int, ...], functions: Functions) -> list[Array]:
+def _body(
+    body: Graph, args: Sequence[Array], grid: tuple[int, ...], functions: Functions, rows: Sequence[int] = ()
+) -> list[Array]:
     """Returns the outputs of a body over a grid; an output that is an input may have extent 1 where it does not vary."""
     values: dict[Value, Array] = dict(zip(body.inputs, args))
     for inner in body.nodes:
         operands = [_as(values[v], m.type or v.type, len(grid)) for v, m in zip(inner.operands, inner.maps)]
+        if isinstance(inner.op, RowFold):
+            values[inner.results[0]] = inner.op.combined(inner, operands[0], grid, rows, functions)
+            continue
         for value, result in zip(inner.results, evaluate(inner, operands, len(grid), functions)):
             values[value] = result
     return [values[v].reshape((1,) * (len(grid) + len(v.type.shape) - values[v].ndim) + values[v].shape) for v in body.outputs]

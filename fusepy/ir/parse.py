@@ -127,9 +127,10 @@ class _Reader:
         operands, results = parts(tree, "operand"), parts(tree, "result")
         near = [(i, numbers(found)) for i, syntax in enumerate(operands) for found in parts(syntax, "near")]
         folds, over = self.folds(tree)
+        along = part(tree, "rows")
         dims_of = [part(syntax, "vmap") for syntax in results]
         if op.name != "region":
-            if near or folds or any(dims_of) or any(parts(syntax, "into") for syntax in results):
+            if near or folds or along or any(dims_of) or any(parts(syntax, "into") for syntax in results):
                 hint = f"leave this out for {op.name}"
                 raise self.error(at, "only a region says how its results lie, and what it folds", hint)
             return {}
@@ -140,7 +141,7 @@ class _Reader:
                 raise self.error(syntax.meta, "a result of a region runs along dimensions of its grid", hint)
             lying.append(ResultSpec(numbers(dims), self.texture(syntax)))
         try:
-            return {"spec": RegionSpec(tuple(lying), tuple(folds), over, tuple(near))}
+            return {"spec": RegionSpec(tuple(lying), tuple(folds), over, tuple(near), numbers(along) if along else ())}
         except VerifyError as error:
             raise self.error(at, error.what, error.hint) from None
 

@@ -117,7 +117,9 @@ def _lying(result: ResultSpec) -> str:
 
 
 def _folds(spec: RegionSpec) -> str:
-    """Returns the folds of a region, ``fold(sum, max) over(d1)``."""
+    """Returns the folds of a region, ``fold(sum, max) over(d1)``, or its rows, ``rows(d1)``."""
+    if spec.rows:
+        return f" {_call('rows', (f'd{d}' for d in spec.rows))}"
     if not spec.folds:
         return ""
     folds: list[str] = []

@@ -18,12 +18,13 @@ from fusepy.passes.cse import Cse
 from fusepy.passes.dce import Dce
 from fusepy.passes.fold import FoldConstants
 from fusepy.passes.fuse_chains import FuseChains
+from fusepy.passes.join_rows import JoinRows
 from fusepy.passes.resolve_maps import ResolveMaps
 from fusepy.passes.uniforms import UniformArguments
 from fusepy.passes.views import SinkViews
 
 REWRITES: tuple[Pass, ...] = (ResolveMaps(), FoldConstants(), Cse(), UniformArguments(), SinkViews(), Contractions(), Dce())
-PIPELINE: tuple[Pass, ...] = (*REWRITES, FuseChains())
+PIPELINE: tuple[Pass, ...] = (*REWRITES, FuseChains(), JoinRows())
 SEPARATED: tuple[Pass, ...] = (*REWRITES, FuseChains(separate=True))
 
 

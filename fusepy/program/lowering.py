@@ -12,10 +12,12 @@ from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.options import Options
 from fusepy.backend.emit.region import emit
+from fusepy.backend.emit.row.kernel import emit_rows
+from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.shims import used_names
 from fusepy.backend.emit.text import Emission, KernelSource
 from fusepy.backend.execute.executable import Executable
-from fusepy.backend.execute.fold_plan import make_plan
+from fusepy.backend.execute.make_plan import make_plan
 from fusepy.backend.execute.plan import Plan, PlanContext
 from fusepy.backend.execute.step import Step
 from fusepy.backend.execute.texture_results import Target, textures_for
@@ -31,7 +33,8 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.region import spec_of, with_spec
 from fusepy.ir.types import Kind, pair_of
 from fusepy.passes.effects import is_pure
-from fusepy.passes.pipeline import SEPARATED, run_pipeline
+from fusepy.passes.join_rows import JoinRows
+from fusepy.passes.pipeline import SEPARATED, run_pipeline, until
 from fusepy.passes.split import split_region
 
 
@@ -45,6 +48,8 @@ class Lowering:
         positions: the positions of its inputs among the `count` arguments.
         results: the name of each result's destination, for messages.
         targets: the results that are stored into textures.
+        separate: each reduction has a region of its own.
+        refused: groups of rows that are not joined.
     """
 
     device: Device
@@ -59,6 +64,7 @@ class Lowering:
     results: Sequence[str]
     targets: dict[int, Target]
     separate: bool = False
+    refused: frozenset[int] = frozenset()
 
     def executable(self) -> Executable:
         """Returns the executable of the program; compiles no kernel."""
@@ -86,7 +92,14 @@ class Lowering:
             shown = tuple((slot[v], *views[v]) for v in dict.fromkeys(node.operands) if v in views)
             steps.append(Step(plan, results, acts, self._between(node, results), shown))
         outputs = [views.get(v) or (slot[v], ()) for v in graph.outputs] if steps else []
-        return Executable(self.device, self.count, steps, outputs, self._split, None if self.separate else self._separated)
+        ways = (self._split, None if self.separate else self._separated, self._unjoined)
+        return Executable(self.device, self.count, steps, outputs, *ways)
+
+    def _unjoined(self, group: int) -> Executable:
+        """Returns the same program without the join of one more group of rows."""
+        refused = self.refused | {group}
+        passes = (*until("fuse_chains"), JoinRows(refused))
+        return replace(self, graph=run_pipeline(self.recorded, self.oracle, passes), refused=refused).executable()
 
     def _separated(self) -> Executable:
         """Returns the same program with each reduction in a region of its own."""
@@ -135,6 +148,8 @@ class Lowering:
         try:
             if isinstance(variant, FoldVariant):
                 return emit_fold(region, variant, given)
+            if isinstance(variant, RowVariant):
+                return emit_rows(region, variant, given)
             return emit(region, variant, given, *self._bytes(region))
         except ResolveError as error:  # of a generator that fits no grid of this rank
             error.what = f"{self.graph.name}: {error.what}"

@@ -38,6 +38,13 @@ def _select() -> Iterator[str]:
             yield f"public {vector} {PREFIX}select(bool{n} c, {vector} a, {vector} b) {{ return select(c, a, b); }}"
 
 
+def _reads() -> Iterator[str]:
+    for type in _NUMBERS:
+        for n in _COUNTS:
+            value = f"{type}{n} x" if len(type) < 7 else f"vector<{type},{n}> x" if n else f"{type} x"
+            yield f"public {value[:-2]} {PREFIX}WaveReadLaneAt({value}, uint lane) {{ return WaveReadLaneAt(x, lane); }}"
+
+
 def _bits(name: str, result: str, given: str) -> Iterator[str]:
     yield from (f"public {result}{n} {PREFIX}{name}({given}{n} x) {{ return {name}(x); }}" for n in _COUNTS)
 
@@ -51,6 +58,8 @@ WRAPPED: dict[str, list[str]] = {
         f"public void {PREFIX}asuint(double x, out uint low, out uint high) {{ asuint(x, low, high); }}",
     ],
     "mad": [f"public float {PREFIX}mad(float a, float b, float c) {{ return mad(a, b, c); }}"],
-    "WaveReadLaneAt": [f"public float {PREFIX}WaveReadLaneAt(float x, uint lane) {{ return WaveReadLaneAt(x, lane); }}"],
+    "WaveReadLaneAt": list(_reads()),
+    "WaveGetLaneCount": [f"public uint {PREFIX}WaveGetLaneCount() {{ return WaveGetLaneCount(); }}"],
+    "WaveGetLaneIndex": [f"public uint {PREFIX}WaveGetLaneIndex() {{ return WaveGetLaneIndex(); }}"],
     "asdouble": [f"public double {PREFIX}asdouble(uint low, uint high) {{ return asdouble(low, high); }}"],
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.device.bound import Bound
@@ -16,12 +16,14 @@ from fusepy.backend.execute.launch import Launch, Linked, place_barriers
 from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.link import link
+from fusepy.backend.execute.row_plan import RowRecipe
 from fusepy.backend.execute.step import Step
 from fusepy.backend.execute.tape import Tape, TapePiece
 from fusepy.backend.kernels.overlap import shares
 from fusepy.backend.marshals.whole import check_written
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError
+from fusepy.ir.ops.region import spec_of
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
@@ -42,6 +44,7 @@ class Executable:
         outputs: for each result of the program its slot, and the axes of extent 1 that are added.
         split: returns a plan for each effect and each result of a plan, for those whose extents share no grid.
         separated: returns the same program with a region for each reduction, for reductions with different grids.
+        unjoined: returns the same program without the join of a group of rows, by its number.
     """
 
     def __init__(
@@ -52,13 +55,15 @@ class Executable:
         outputs: Sequence[tuple[int, tuple[int, ...]]],
         split: Callable[[Plan], list[Plan]],
         separated: Callable[[], Executable] | None = None,
+        unjoined: Callable[[int], Executable] | None = None,
     ):
         self.device = device
         self.count = count
         self.steps = tuple(steps)
         self.outputs = list(outputs)
         self._split = split
-        self._separated = separated
+        self._separated = separated and cache(separated)
+        self._unjoined = unjoined and cache(unjoined)
         self._splits: dict[int, list[Plan]] = {}  # by step
         self.slots = max((slot for step in steps for slot in (*step.results, *step.plan.positions)), default=count - 1) + 1
         self.views = {slot: (other, axes) for step in steps for slot, other, axes in step.views}
@@ -207,6 +212,10 @@ class Executable:
             for slot, other, axes in step.views:
                 slots[slot] = slots[other].with_ones(axes)
             for plan, recipe, results in self._recipes(i, step, slots):
+                if isinstance(recipe, RowRecipe) and recipe.refused:
+                    assert self._unjoined is not None
+                    found = self._unjoined(spec_of(plan.region).group)._lowered(layouts, args, outs, copied)
+                    return replace(found, refused=(recipe.refused, *found.refused))
                 if recipe.error is not None:
                     if self._separated is None:
                         raise recipe.error

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from fusepy.backend.emit.fold.operands import epilogue_operands, members_of
 from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
-from fusepy.backend.emit.matrices import check_matrices
 from fusepy.backend.emit.operand import Operand, Variant, addressing
 from fusepy.backend.execute.fold_grids import different_extents, epilogue_feeds, stretched_results
 from fusepy.backend.execute.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
@@ -209,12 +208,3 @@ class ReducePlan(Plan):
 
 def _aligned(nbytes: int) -> int:
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
-
-
-def make_plan(
-    context: PlanContext, region: Node, positions: Sequence[int], elements: Sequence[Element], targets: Sequence[str]
-) -> Plan:
-    """Returns the plan of a region: a `ReducePlan` if it folds or scans. Only other regions use the user's group extents."""
-    if context.device.target.kind == "software":
-        check_matrices(region)
-    return (ReducePlan if spec_of(region).folds else Plan)(context, region, positions, elements, targets)

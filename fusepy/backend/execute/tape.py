@@ -67,6 +67,7 @@ class Tape:
         writing: the checks of whole arrays that are written; they depend on the addresses.
         free: true if launches may run without barriers: none writes memory that another one may read as an argument.
         split: true if a region was split into one for each result, because the results share no grid.
+        refused: for each group of rows that is not joined, the reason.
         separate: true if reductions were separated, because they have different grids.
     """
 
@@ -81,6 +82,7 @@ class Tape:
     free: bool = True
     separate: bool = False
     split: bool = False
+    refused: tuple[str, ...] = ()
     linked: Linked | None = field(default=None, repr=False)
 
     @property

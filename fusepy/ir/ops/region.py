@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from fusepy.errors import VerifyError
 from fusepy.ir.graph import Graph, Node, Op, Value
@@ -41,6 +41,9 @@ class RegionSpec(TypedAttr):
     Attributes:
         folds: one fold for each of the last outputs of the body; the outputs before them are stored as they are.
         over: the grid dimensions along which elements are folded.
+        rows: the last dimensions of the grid, if the body has ``row_fold`` nodes: what these combine is known to all elements
+            of the row.
+        group: the number of such a region among all that `join_rows` finds. It is no part of the meaning, and not printed.
         near: pairs of an operand that is a generator and the operands whose extents it has. Where these have extent 1, its
             coordinate is 0. A generator without a pair has the extents of the whole grid.
     """
@@ -49,6 +52,8 @@ class RegionSpec(TypedAttr):
     folds: tuple[Fold, ...] = ()
     over: tuple[int, ...] = ()
     near: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    rows: tuple[int, ...] = ()
+    group: int = field(default=0, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         wrong = self._wrong()
@@ -82,6 +87,8 @@ class RegionSpec(TypedAttr):
             return wrong
         if bool(self.over) != bool(self.folds):
             return "over says along which dimensions to fold, and only that"
+        if self.rows and (self.folds or list(self.rows) != list(range(self.rows[0], self.rows[-1] + 1))):
+            return "rows are the last dimensions of the grid of a region that folds nothing else"
         if list(self.over) != sorted(set(self.over)):
             return "over names a dimension twice, or out of order"
         if self.scans and (len(self.over) != 1 or not all(f.scans for f in self.folds)):
@@ -109,7 +116,7 @@ class Region(Op):
     def grid_rank(self, node: Node) -> int:
         """Returns the rank of a grid with all dimensions that are named; one along which no operand runs has extent 1."""
         spec = spec_of(node)
-        named = (*spec.over, *(d for result in spec.results for d in result.dims))
+        named = (*spec.over, *spec.rows, *(d for result in spec.results for d in result.dims))
         return max((*(d + 1 for d in named), *(m.min_grid_rank for m in node.maps)), default=0)
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
@@ -129,7 +136,7 @@ class Region(Op):
         if wrong is not None:
             return wrong
         spec, inner = spec_of(node), len(node.body.inputs)
-        wrong = _wrong_bodies(node, spec)
+        wrong = _wrong_bodies(node, spec) or _wrong_rows(node, spec)
         if wrong is not None:
             return wrong
         count = inner + (len(node.bodies[1].inputs) - len(spec.folds) if len(node.bodies) > 1 else 0)
@@ -159,6 +166,14 @@ def _wrong_bodies(node: Node, spec: RegionSpec) -> str | None:
     return None if count == len(spec.results) else f"{len(spec.results)} results for bodies with {count}"
 
 
+def _wrong_rows(node: Node, spec: RegionSpec) -> str | None:
+    """Returns the first rule about rows that is broken."""
+    combining = any(n.op.name == "row_fold" for body in node.bodies for n in body.nodes)
+    if combining != bool(spec.rows):
+        return "rows say along which dimensions row_fold nodes combine, and only that"
+    return "rows are not the last dimensions of the grid" if spec.rows and spec.rows[-1] != node.grid_rank - 1 else None
+
+
 def spec_of(region: Node) -> RegionSpec:
     """Returns the spec of a region."""
     spec = region.attrs["spec"]
@@ -172,10 +187,13 @@ def with_spec(region: Node, spec: RegionSpec) -> Node:
 
 
 def folds_of(node: Node) -> Sequence[Fold]:
-    """Returns the folds of a ``reduce``, a ``scan`` or a region; empty for every other node."""
-    if node.op.name in ("reduce", "scan"):
+    """Returns the folds of a ``reduce``, ``row_fold`` or ``scan``, or of a region; empty for every other node."""
+    if node.op.name in ("reduce", "row_fold", "scan"):
         return [Fold.of_node(node, node.op.name == "scan")] if isinstance(node.attrs.get("kind"), str) else []
-    return spec_of(node).folds if node.op.name == "region" else ()
+    if node.op.name != "region":
+        return ()
+    inside = node.bodies[0].nodes if spec_of(node).rows else ()
+    return [*spec_of(node).folds, *(fold for inner in inside if inner.op.name == "row_fold" for fold in folds_of(inner))]
 
 
 def result_types(node: Node) -> list[Type]:

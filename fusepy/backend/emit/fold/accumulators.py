@@ -195,38 +195,6 @@ class Accumulator:
         return truth_function(self.j, number) if number else []
 
 
-def accumulator_text(accumulators: Sequence[Accumulator]) -> list[str]:
-    """Returns the structs that hold all folds of a kernel, and the functions on them."""
-    acc = [m for a in accumulators for m in a.members()]
-    run = [m for a in accumulators for m in a.members(run=True)]
-    lines: list[str] = []
-    for name, members in (("FzAcc", acc), ("FzRun", run)):
-        lines += [f"struct {name}", "{", *(f"    {declare(type, member)};" for member, type in members), "};", ""]
-    texts = [tuple(a.functions()) for a in accumulators]
-    for text in dict.fromkeys(texts):
-        lines += [*text, ""] if text else []
-    for name, struct, first in (("fz_none", "FzAcc", False), ("fz_start", "FzRun", True)):
-        names = [m for a in accumulators for m, _ in a.members(first)]
-        values = [v for a in accumulators for v in a.start(first)]
-        lines += [f"{struct} {name}()", "{", f"    {struct} made;"]
-        lines += [*(f"    made.{n} = {v};" for n, v in zip(names, values)), "    return made;", "}", ""]
-    given = "".join(f"{declare(a.have, f'x{a.j}')}, " for a in accumulators)
-    index = "int place"
-    lines += _function(
-        f"fz_take(inout FzRun run, {given}{index})", [s for a in accumulators for s in a.take("run", f"x{a.j}", "place")]
-    )
-    lines += _function(
-        "fz_gather(inout FzAcc acc, FzRun run, uint zero)", [s for a in accumulators for s in a.gather("acc", "run")]
-    )
-    return lines + _function(
-        "fz_merge(inout FzAcc acc, FzAcc other, uint zero)", [s for a in accumulators for s in a.merge("acc", "other")]
-    )
-
-
-def _function(head: str, body: Sequence[str]) -> list[str]:
-    return [f"void {head}", "{", *(f"    {line}" for line in body), "}", ""]
-
-
 def _two_sum(sum: str, x: str) -> str:
     return f"fz_add({sum}, {sum}_c, {x}, zero);"
 

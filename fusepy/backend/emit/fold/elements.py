@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from fusepy.backend.emit.fold.accumulators import NOWHERE, Accumulator, accumulator_text
+from fusepy.backend.emit.fold.accumulators import NOWHERE, Accumulator
 from fusepy.backend.emit.fold.chunks import FoldChunks
 from fusepy.backend.emit.fold.operands import join_graph
 from fusepy.backend.emit.fold.partials import Partials, SharedMemory
+from fusepy.backend.emit.fold.structs import accumulator_text
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field

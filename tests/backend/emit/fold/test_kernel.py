@@ -17,13 +17,15 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.device.target import Target
-from fusepy.backend.emit.fold.accumulators import Accumulator, accumulator_text
+from fusepy.backend.emit.fold.accumulators import Accumulator
+from fusepy.backend.emit.fold.structs import accumulator_text
 from fusepy.backend.emit.fold.kernel import emit_fold
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.text import Emission
 from fusepy.backend.execute.executable import Executable
-from fusepy.backend.execute.fold_plan import ReducePlan, make_plan
+from fusepy.backend.execute.fold_plan import ReducePlan
+from fusepy.backend.execute.make_plan import make_plan
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import PlanContext
 from fusepy.backend.execute.step import Step

@@ -1,0 +1,236 @@
+"""Code generation for regions that go along rows: a row stays with the threads that share it, from its first stage to its last.
+
+Threads beyond the last row do the work of the first row and store nothing, so that all threads reach all barriers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fusepy.backend.emit.fold.accumulators import Accumulator
+from fusepy.backend.emit.fold.operands import join_graph
+from fusepy.backend.emit.fold.structs import fold_functions
+from fusepy.backend.emit.intrinsics import unhidden
+from fusepy.backend.emit.operand import BLOCK, Field, Operand
+from fusepy.backend.emit.operands import region_operands
+from fusepy.backend.emit.row.reduction import StageFolds
+from fusepy.backend.emit.row.stages import RowBody, Stage
+from fusepy.backend.emit.row.variant import RUN, RowVariant
+from fusepy.backend.emit.space import decoded, extents, linear_index
+from fusepy.backend.emit.text import Emission, KernelSource, KernelText
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW, Shape
+from fusepy.backend.slang.stage import THREAD_INDEX
+from fusepy.ir.graph import Graph, Node, Value, declare
+from fusepy.ir.ops.control import block
+from fusepy.ir.ops.folds import Fold
+
+
+def emit_rows(region: Node, variant: RowVariant, given: Emission) -> KernelSource:
+    """Returns the kernel of `region`."""
+    assert region.body is not None
+    folds = [n for n in region.body.nodes if n.op.name == "row_fold"]
+    accumulators = [Accumulator(j, Fold.of_node(n), n.operands[0].type) for j, n in enumerate(folds)]
+    joins = {a.j: join_graph(a) for a in accumulators if a.fold.kind == "call"}
+    calls = [n for n in region.body.nodes if n not in folds] + [n for join in joins.values() for n in join.nodes]
+    together = Graph("all", region.body.inputs, calls, ())
+    text = KernelText(region, variant, given, region_operands(region, given.cuda, given.plain), [], together)
+    return _RowKernel(text, variant, joins).source()
+
+
+class _RowKernel:
+    """The kernel of one region; lines read the element's coordinates ``d0, d1, …``."""
+
+    def __init__(self, text: KernelText, variant: RowVariant, joins: Mapping[int, Graph]):
+        self.text, self.variant, self.shape, self.index = text, variant, variant.shape, variant.index
+        self.rows, self.joins = text.spec.rows, joins
+        self.body = RowBody(text.region)
+        self.stages = self.body.stages(held=self.shape.held > 0)
+        number = {n: j for j, n in enumerate(self.body.folds)}
+        self.folds = [StageFolds(k, stage, number, self.shape) for k, stage in enumerate(self.stages)]
+        self.operand: dict[Value, Operand] = dict(zip(text.body.inputs, text.operands))
+        self.names: dict[Value, str] = {}  # of values that are the same along the row, and of values in registers
+        for value, o in self.operand.items():
+            self.names[value] = o.resource if o.is_resource else f"a_{o.name}"
+        self.functions: list[str] = []
+
+    def source(self) -> KernelSource:
+        """Returns the kernel."""
+        text, shape = self.text, self.shape
+        lines = [*text.before(), *self.place()]
+        lines += self.called(self.body.row(-1), "fz_row")
+        for k in range(len(self.stages)):
+            lines += self.stage(k)
+        lines += self.row_results()
+        accumulators = [a for f in self.folds for a in f.accumulators]
+        around = [line for j, g in self.joins.items() for line in text.program(f"fz_join_{j}", g, [f"a{j}", f"b{j}"])]
+        own = [*fold_functions(accumulators), *(line for f in self.folds if f.accumulators for line in f.functions())]
+        own = unhidden(own, text.given.taken, text.shims)
+        lines = unhidden(lines, text.given.taken, text.shims)
+        shown = Shape(shape.threads, 1, False)
+        return text.source([*around, *own, *self.functions], lines, (shape.threads, 1, 1), THREAD_INDEX, self.fields(), shown)
+
+    def fields(self) -> list[Field]:
+        """Returns the parameters: pointers first."""
+        text, index, results = self.text, self.index, range(len(self.text.stores))
+        listed = text.listed(text.operands)
+        sizes = [*(Field(index, role, role) for role in ("outputs", "reduced", "total")), Field("uint", "lanes", "lanes")]
+        pointers = [f for f in listed if f.role == "pointer"]
+        others = [*sizes, Field("uint", "zero", "zero"), *extents(self.variant), *(f for f in listed if f.role != "pointer")]
+        return [*pointers, *text.stored(results), *others, *text.strides(results)]
+
+    # ---- the row ------------------------------------------------------------------------------------------------
+
+    def place(self) -> list[str]:
+        """Returns lines that set the row of a thread, its place among the threads of the row, and load what the row shares."""
+        index, threads = self.index, self.shape.threads
+        alone = self.shape.reach == "thread"
+        near = "fz_lanes < WaveGetLaneCount() ? fz_lanes : WaveGetLaneCount()"
+        lines = [
+            f"uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;",
+            f"uint fz_lanes = {'1' if alone else f'{BLOCK}.lanes'};",
+            *([] if alone else [f"uint fz_near = {near};"]),
+            "uint fz_in = fz_lane & (fz_lanes - 1);",
+            f"{index} fz_row = {index}(fz_at) * {index}({threads} / fz_lanes) + {index}(fz_lane / fz_lanes);",
+            f"bool fz_own = fz_row < {BLOCK}.outputs;",
+            "if (!fz_own) fz_row = 0;",
+            *decoded(self.variant, "fz_row", range(self.rows[0])),
+        ]
+        shared = [o for v, o in self.operand.items() if v in self.body.whole and o in self.text.loaded]
+        return [*lines, *(f"{declare(o.want, f'a_{o.name}')} = {self.text.load(o)};" for o in shared)]
+
+    def row_results(self) -> list[str]:
+        """Returns lines with which the first thread of a row stores the results that are the same along the row."""
+        stores = [self.text.stores[j].write(self.names[self.text.body.outputs[j]]) for j in self.body.of_row]
+        if not stores:
+            return []
+        zero = [f"{self.index} d{d} = 0;" for d in self.rows]
+        return ["if (fz_own && fz_in == 0)", *block([*zero, *stores])]
+
+    def called(self, graph: Graph, name: str, at: str = "") -> list[str]:
+        """Returns lines that declare the outputs of a graph and compute them by a function, which it adds."""
+        if not graph.outputs:
+            return []
+        names = {v: f"{name}_{i}" for i, v in enumerate(graph.outputs)}
+        lines = [f"{declare(v.type, names[v])};" for v in graph.outputs]
+        lines.append(f"{self.function(graph, name)}({', '.join([*(self.names[v] for v in graph.inputs), *names.values()])});")
+        self.names.update(names)
+        return lines
+
+    def function(self, graph: Graph, name: str) -> str:
+        """Adds the function that computes a graph, and returns its name."""
+        called = f"{name}_of_{self.text.name}"
+        inputs = [f"a_{self.operand[v].name}" if v in self.operand else f"i{i}" for i, v in enumerate(graph.inputs)]
+        self.functions += ["", *self.text.program(called, graph, inputs)]
+        return called
+
+    # ---- a stage ------------------------------------------------------------------------------------------------
+
+    def stage(self, k: int) -> list[str]:
+        """Returns the lines of a stage: the walk along the row, the folds across its threads, and what follows for the row."""
+        stage, folds = self.stages[k], self.folds[k]
+        keeps = {v: f"h{k}_{i}" for i, v in enumerate(stage.kept)}
+        if stage.elements.nodes:
+            self.function(stage.elements, f"fz_stage{k}")
+        lines = [f"{v.type} {name}[{self.shape.held}];" for v, name in keeps.items()]
+        lines += folds.start() if folds.accumulators else []
+        lines += block(self.walk(_Walk(k, stage, folds, keeps)))
+        self.names.update((v, f"{name}{{}}") for v, name in keeps.items())
+        if not folds.accumulators:
+            return lines
+        lines += folds.across()
+        for a, node in zip(folds.accumulators, stage.folds):
+            name = self.names[node.results[0]] = f"f{a.j}"
+            lines.append(f"{declare(a.want, name)} = {a.result(f'fz_acc{k}')};")
+        return [*lines, *self.called(stage.row, f"fz_row{k}")]
+
+    def walk(self, walk: _Walk) -> list[str]:
+        """Returns the loops over the elements of a thread."""
+        shape, index = self.shape, self.index
+        run = RUN if walk.folds.accumulators else shape.ahead
+        if shape.held:
+            run = min(run, shape.held)
+            runs = shape.held // run
+            inner = self.run(walk, run, f"fz_r * {run}" if runs > 1 else "", "")
+            return [f"[ForceUnroll] for (uint fz_r = 0; fz_r < {runs}; ++fz_r)", *block(inner)] if runs > 1 else inner
+        step, reduced = f"{index}(fz_lanes)", f"{BLOCK}.reduced"
+        inner = self.run(walk, run, "", "fz_e")
+        if not shape.exact:
+            return [f"for ({index} fz_e = 0; fz_e < {reduced}; fz_e += {run} * {step})", *block(inner)]
+        full = f"for (; fz_e + {run} * {step} <= {reduced}; fz_e += {run} * {step})"
+        rest = [f"for (; fz_e + {index}(fz_in) < {reduced}; fz_e += {step})", *block(self.elements(walk, 1, "", "fz_e"))]
+        return [f"{index} fz_e = 0;", full, *block(inner), *walk.folds.running(rest)]
+
+    def run(self, walk: _Walk, run: int, first: str, start: str) -> list[str]:
+        """Returns the lines of one run of elements, in pieces whose loads are in flight together.
+
+        Args:
+            first: the number of the first element among those of the thread, if it is not 0.
+            start: the place in the row of the first element of all threads, if it is not 0.
+        """
+        ahead = min(self.shape.ahead, run)
+        pieces = run // ahead
+        if pieces == 1:
+            return walk.folds.running(self.elements(walk, ahead, first, start))
+        inner = self.elements(walk, ahead, _sum(first, f"fz_c * {ahead}"), start)
+        return walk.folds.running([f"{self.unroll} for (uint fz_c = 0; fz_c < {pieces}; ++fz_c)", *block(inner)])
+
+    @property
+    def unroll(self) -> str:
+        """The attribute of loops whose rounds are spelled out: by Slang if they index registers."""
+        return "[unroll]" if self.text.software and not self.shape.held else "[ForceUnroll]"
+
+    def elements(self, walk: _Walk, count: int, first: str, start: str) -> list[str]:
+        """Returns lines that load `count` elements of a thread, then compute each."""
+        number, at = (_sum(first, "fz_u"), "[fz_u]") if count > 1 else (first or "0", "")
+        fresh = {v: f"l_{self.operand[v].name}" for v in walk.stage.loads}
+        operands = [self.operand[v] for v in fresh]
+        arrays = [f"{declare(o.want, name)}{f'[{count}]' * (count > 1)};" for o, name in zip(operands, fresh.values())]
+        place = self.located(number, start)
+        load = [f"{name}{at} = {self.text.load(o)};" for o, name in zip(operands, fresh.values())]
+        one = self.computed(walk, {v: f"{name}{at}" for v, name in fresh.items()}, number)
+        if count == 1:
+            return [*arrays, *place, *load, *one]
+        loop = f"{self.unroll} for (uint fz_u = 0; fz_u < {count}; ++fz_u)"
+        return [*arrays, *([loop, *block([*place, *load])] if fresh else ()), loop, *block([*place, *one])]
+
+    def located(self, number: str, start: str) -> list[str]:
+        """Returns lines that set the place ``e`` of an element in its row, whether it is in the row, and its coordinates."""
+        index = self.index
+        apart = f"{index}(fz_in)" if number == "0" else f"{index}(({number}) * fz_lanes + fz_in)"
+        lines = [f"{index} e = {_sum(start, apart)};"]
+        if not self.shape.exact:
+            lines += [f"bool fz_inside = e < {BLOCK}.reduced;", f"e = fz_inside ? e : {BLOCK}.reduced - 1;"]
+        lines += decoded(self.variant, "e", self.rows)
+        return [*lines, *([linear_index(self.variant)] if self.text.any_addressed("index") else ())]
+
+    def computed(self, walk: _Walk, loaded: Mapping[Value, str], number: str) -> list[str]:
+        """Returns lines that compute one element, add it to the folds, keep what later stages need, and store results."""
+        graph, folds = walk.stage.elements, walk.folds
+        spelled = {v: name.format(f"[{number}]") for v, name in {**self.names, **loaded}.items()}
+        lines: list[str] = []
+        if graph.nodes:
+            outputs = {v: f"v_{i}" for i, v in enumerate(graph.outputs)}
+            lines += [f"{declare(v.type, name)};" for v, name in outputs.items()]
+            arguments = [*(spelled[v] for v in graph.inputs), *outputs.values()]
+            lines.append(f"fz_stage{walk.number}_of_{self.text.name}({', '.join(arguments)});")
+            spelled |= outputs
+        lines += [f"{name}[{number}] = {spelled[v]};" for v, name in walk.keeps.items()]
+        taken = [folds.take([spelled[n.operands[0]] for n in walk.stage.folds], "e")] if folds.accumulators else []
+        stores = [self.text.stores[j].write(spelled[self.text.body.outputs[j]]) for j in walk.stage.results]
+        inside = [*taken, *(["if (fz_own)", *block(stores)] if stores else ())]
+        return [*lines, *(inside if self.shape.exact or not inside else ["if (fz_inside)", *block(inside)])]
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """A stage and its number, its folds, and the arrays that hold what it keeps."""
+
+    number: int
+    stage: Stage
+    folds: StageFolds
+    keeps: Mapping[Value, str]
+
+
+def _sum(a: str, b: str) -> str:
+    return f"{a} + {b}" if a else b

@@ -1,0 +1,80 @@
+"""The thread shapes of kernels that go along rows, per device kind, and whether such a kernel is worth it.
+
+On a GPU the threads of a group hold the row in registers, so that memory is read once. Registers end where a thread holds some 32
+numbers; longer rows are read once for each stage, from the second time on out of the device's cache. Lavapipe runs the threads
+of a vector together; a row that is read again comes out of the processor's cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fusepy.backend.emit.row.variant import RowShape
+
+REGISTERS = 32  # numbers of 4 bytes that a thread holds
+LONGEST = 1024  # threads of a group
+FULL = 1 << 16  # threads that keep a GPU's memory busy
+LAUNCH = {"software": 1 << 17}  # bytes that memory moves while a kernel starts and ends
+LAUNCH_OF_GPU = 1 << 23
+
+
+@dataclass(frozen=True)
+class RowWork:
+    """The work of a region that goes along rows: `rows` rows of `length` elements each.
+
+    Attributes:
+        words: the numbers of 4 bytes that a thread holds for an element between two stages.
+        loaded: the bytes that each stage reads for an element.
+        moved: the bytes that are read and written for an element in all.
+        light: the body is a few operations, so that it may be spelled out many times.
+    """
+
+    rows: int
+    length: int
+    words: int
+    loaded: tuple[int, ...]
+    moved: int
+    light: bool
+
+
+def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
+    """Returns the shape and the number of threads that share a row.
+
+    Args:
+        lanes: the width of the vectors of a driver that runs on the CPU.
+    """
+    if kind == "software":
+        if lanes < 2 or work.length < 4 * lanes:
+            return RowShape(max(lanes, 1), 0, 4, "thread", exact=True), 1
+        return RowShape(lanes, 0, 8 if work.light else 2, "wave", exact=True), lanes
+    most = REGISTERS // max(work.words, 1)
+    most = max(1, 1 << most.bit_length() - 1) if work.light else min(most, 4)
+    for threads, held in ((128, 8), (512, 16), (512, 32)):
+        held = min(held, most)
+        if work.length <= threads * held:
+            return RowShape(threads, held), _power_above(-(-work.length // held))
+    return RowShape(LONGEST if work.light else 256, 0, 8 if work.light else 2), LONGEST if work.light else 256
+
+
+def _power_above(number: int) -> int:
+    """Returns the smallest power of two that is at least `number`."""
+    return 1 << max(number - 1, 0).bit_length()
+
+
+def cost(kind: str, lanes: int, work: RowWork) -> tuple[float, float]:
+    """Returns what one kernel costs, and what a kernel for each stage costs: in bytes of memory traffic.
+
+    A kernel of few rows leaves most of the device idle, where separate ones share out each row.
+    """
+    launch = LAUNCH.get(kind, LAUNCH_OF_GPU)
+    shape, threads = row_shape(kind, lanes, work)
+    elements = work.rows * work.length
+    written = work.moved - sum(work.loaded)
+    apart = (sum(work.loaded) + written) * elements + launch * len(work.loaded)
+    if kind == "software":
+        busy = min(1.0, work.rows / (2 * (lanes if shape.reach == "thread" else 1)))
+    else:
+        busy = min(1.0, work.rows * threads / FULL)
+    once = work.loaded[0] + written + sum(max(n - work.loaded[0], 0) for n in work.loaded[1:])
+    again = 0 if shape.held else 0.3 * (sum(work.loaded) - work.loaded[0])  # out of a cache
+    return (once + again) * elements / max(busy, 1e-9) + launch, float(apart)

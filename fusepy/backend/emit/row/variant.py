@@ -1,0 +1,42 @@
+"""The variants of kernels that go along rows: how many threads share a row, and what they hold of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fusepy.backend.emit.operand import Variant
+
+RUN = 16  # elements that are added plainly before their sum goes to the accumulator, see decision 011
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """The assignment of rows to threads. The number of threads that share a row is a parameter of the kernel, a power of two.
+
+    Attributes:
+        threads: threads of a group, which has several rows if a row needs fewer.
+        held: elements of a row that each thread holds in registers; 0 if every stage reads the row again.
+        ahead: elements of a thread whose loads are in flight together.
+        reach: which threads may share a row: those of a ``"group"``, of a ``"wave"``, or one ``"thread"`` has it alone.
+        exact: no thread computes an element beyond the end of its row; otherwise it computes the last one once more, so that
+            all loads can be in flight together.
+    """
+
+    threads: int
+    held: int
+    ahead: int = 8
+    reach: str = "group"
+    exact: bool = False
+
+
+@dataclass(frozen=True)
+class RowVariant(Variant):
+    """A kernel that goes along rows, and its shape."""
+
+    shape: RowShape = RowShape(128, 8)  # frozen
+
+    def __str__(self) -> str:
+        s = self.shape
+        keep = f"{s.held} elements a thread in registers" if s.held else "rows read once for each stage"
+        own = {"group": f"groups of {s.threads}", "wave": "waves", "thread": "single threads"}[s.reach]
+        return f"{super().__str__()}, rows by {own}, {keep}"

@@ -1,0 +1,134 @@
+"""`RowPlan`: the plan of a region that goes along rows. A call that does not suit it runs the program without the join."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from fusepy.backend.emit.row.stages import RowBody
+from fusepy.backend.emit.row.tuning import RowWork, cost, row_shape
+from fusepy.backend.emit.row.variant import RowVariant
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW, is_light
+from fusepy.backend.execute.launch import Launch
+from fusepy.backend.execute.layouts import Layout
+from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
+from fusepy.backend.execute.recipe import Recipe
+from fusepy.backend.memory.element import Element
+from fusepy.errors import ShapeError
+from fusepy.ir.graph import Node
+from fusepy.ir.ops.region import spec_of
+
+MARGIN = 1 << 20  # how far past the last element the arithmetic of a kernel may go
+
+
+@dataclass(frozen=True)
+class RowRecipe(Recipe):
+    """The recipe of a region that goes along rows.
+
+    Attributes:
+        work: its size.
+        refused: why the call runs without the join; empty if it does not.
+        why: why it runs with it.
+    """
+
+    work: RowWork | None = None
+    refused: str = ""
+    why: str = ""
+
+
+class RowPlan(Plan):
+    """The compiled form of a region that goes along rows; see `Plan`. `group` is its number in `join_rows`."""
+
+    __slots__ = ("_folded", "_light", "_loads", "_rows", "_strict", "_written", "_words", "group")
+
+    def __init__(
+        self,
+        context: PlanContext,
+        region: Node,
+        positions: Sequence[int],
+        elements: Sequence[Element],
+        targets: Sequence[str] = (),
+    ):
+        self._strict = context.strict
+        super().__init__(replace(context, tile=(), strict=False), region, positions, elements, targets)
+        self.linear = False
+        spec, body = spec_of(region), RowBody(region)
+        self.group, self._rows = spec.group, spec.rows
+        self.rank = max(self.rank, spec.rows[-1] + 1)
+        self._light, self._words = is_light(region) or len(body.body.nodes) <= 40, body.words()
+        inputs = {v: i for i, v in enumerate(body.body.inputs)}
+        along = [{inputs[v] for v in stage.loads} for stage in body.stages(held=False)]
+        self._loads = [[i for i in sorted(stage) if self.operands[i] in self.memory] for stage in along]
+        self._written = [j for j in body.outputs]
+        cones = [body.cone([n.operands[0]], ()) for n in body.folds]
+        self._folded = [frozenset(inputs[v] for v in cone if v in inputs) for cone in cones]
+
+    # ---- recipes ------------------------------------------------------------------------------------------------
+
+    def recipe(self, slots: Sequence[Layout]) -> RowRecipe:
+        try:
+            plain = super().recipe(slots)
+        except ShapeError as error:
+            return RowRecipe((), 0, (), (), False, refused=f"the extents do not fit together: {error.what}")
+        shapes = [slots[p].shape for p in self.positions]
+        grid = plain.grid
+        first = self._rows[0]
+        rows, length = math.prod(grid[:first]), math.prod(grid[first:])
+        work = self._work(rows, length, grid, shapes)
+        refused = self._misfit(grid, shapes) or ("strict broadcasting compares what each reduction leaves" if self._strict else "")
+        made = (grid, plain.count, plain.strides, plain.out_shapes, plain.wide or plain.count + MARGIN >= LINEAR_LIMIT)
+        if refused:
+            return RowRecipe(*made, work, refused)
+        target = self.device.target
+        one, apart = cost(target.kind, target.lanes, work)
+        said = f"{_bytes(one)} of memory traffic in one kernel, {_bytes(apart)} in one for each reduction"
+        if one > apart:
+            return RowRecipe(*made, work, f"{rows:,} rows of {length:,} elements cost {said}")
+        return RowRecipe(*made, work, why=f"since {rows:,} rows of {length:,} elements cost {said}")
+
+    def _misfit(self, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]]) -> str:
+        """Returns why the parts of the region have different grids for these shapes; empty if they share one."""
+        if not math.prod(grid):
+            return "there are no elements"
+        for feeding in self._folded:
+            along = [o for o in self.operands if o.position in feeding and not o.spread]
+            for d, extent in enumerate(grid):
+                if extent != 1 and not any(d in o.dims and shapes[o.position][o.dims.index(d)] == extent for o in along):
+                    return "what is reduced is smaller than what uses it"
+        return ""
+
+    def _work(self, rows: int, length: int, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]]) -> RowWork:
+        """Returns the work of a call; what is the same for many rows, or along the row, costs nothing."""
+        full = [o.position for o in self.operands if o.dims and math.prod(shapes[o.position][: len(o.dims)]) * 4 >= math.prod(grid)]
+        size = [_element_bytes(o.have.dtype, o.want.shape) for o in self.operands]
+        loaded = tuple(sum(size[i] for i in stage if i in full) for stage in self._loads)
+        written = sum(self.elements[j].nbytes for j in self._written)
+        return RowWork(rows, length, self._words, loaded, sum(loaded) + written, self._light)
+
+    # ---- lowering -----------------------------------------------------------------------------------------------
+
+    def launches(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int], new: Callable[[], int]) -> list[Launch]:
+        assert isinstance(recipe, RowRecipe)
+        assert recipe.work is not None
+        work, target = recipe.work, self.device.target
+        shape, lanes = row_shape(target.kind, target.lanes, work)
+        variant = RowVariant(False, self.rank, recipe.wide, shape=shape)
+        groups = -(-work.rows // (shape.threads // lanes))
+        across = [min(groups, GROUPS_PER_ROW), -(-groups // GROUPS_PER_ROW), 1]
+        sizes = {"outputs": work.rows, "reduced": work.length, "total": work.length, "lanes": lanes}
+        return [Launch(self, variant, recipe, across, sizes, reads=self.positions, results=tuple(results))]
+
+
+def _element_bytes(dtype: object, shape: tuple[int, ...]) -> int:
+    """Returns the bytes of an element of an operand; 16 if its layout is not known here."""
+    size = getattr(dtype, "itemsize", None)
+    return size * math.prod(shape) if size is not None else 16
+
+
+def _bytes(count: float) -> str:
+    """Returns a rounded number of bytes, with its unit."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count:.0f} bytes"

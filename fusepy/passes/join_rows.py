@@ -1,0 +1,164 @@
+"""Joins regions that reduce rows, and those that use what is reduced, into one region in which each row stays with its threads.
+
+A reduction ends a kernel, since other threads wait for its result. Where it runs along rows, the threads of one group can read the
+row, combine it, and go on with the elements that they hold. So a softmax is one region instead of three. That the regions share
+a grid is assumed until a call shows the extents; a call that shows others, or too few rows, runs the program without the join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.ops.folds import Fold
+from fusepy.ir.ops.region import RegionSpec, ResultSpec, spec_of
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.types import Type
+from fusepy.passes.base import Pass
+from fusepy.passes.conversions import converted
+from fusepy.passes.cse import Cse
+from fusepy.passes.dce import Dce
+from fusepy.passes.row_groups import RowGroup, row_groups
+
+
+@dataclass(frozen=True)
+class JoinRows(Pass):
+    """The pass that makes one region of each group of `row_groups`, except of those whose numbers are `refused`."""
+
+    name = "join_rows"
+    requires = ensures = "fused"
+    refused: frozenset[int] = frozenset()
+
+    def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
+        groups = [g for g in row_groups(graph) if g.number not in self.refused]
+        if not groups:
+            return graph
+        owner: dict[Node, Node] = {}
+        made: dict[Value, Value] = {}
+        for group in groups:
+            region, results = _Joiner(graph, group, oracle).region()
+            owner.update(dict.fromkeys(group.members, region))
+            made.update(results)
+        nodes = [_reading(node, made) for node in _ordered(graph, owner)]
+        return graph.replace(nodes=nodes, outputs=[made.get(v, v) for v in graph.outputs])
+
+
+def _reading(node: Node, made: Mapping[Value, Value]) -> Node:
+    """Returns `node` with operands in place of those that joined regions compute. Results keep their identity."""
+    operands = [made.get(v, v) for v in node.operands]
+    return Node(node.op, operands, node.maps, node.results, node.attrs, node.loc, node.bodies)
+
+
+def _ordered(graph: Graph, owner: Mapping[Node, Node]) -> list[Node]:
+    """Returns the nodes with joined ones in place of their members, each behind those that it reads from, else in order."""
+    place = {owner.get(node, node): i for i, node in enumerate(graph.nodes)}
+    producer = {v: owner.get(n, n) for n in graph.nodes for v in n.results}
+    waits: dict[Node, set[Node]] = {node: set() for node in place}
+    for node in graph.nodes:
+        one = owner.get(node, node)
+        waits[one].update(producer[v] for v in node.operands if v in producer and producer[v] is not one)
+    readers: dict[Node, list[Node]] = {}
+    for node, needed in waits.items():
+        for other in needed:
+            readers.setdefault(other, []).append(node)
+    ready = [(place[node], id(node), node) for node, needed in waits.items() if not needed]
+    heapify(ready)
+    done: list[Node] = []
+    while ready:
+        node = heappop(ready)[2]
+        done.append(node)
+        for reader in readers.get(node, ()):
+            waits[reader].discard(node)
+            if not waits[reader]:
+                heappush(ready, (place[reader], id(reader), reader))
+    assert len(done) == len(place), "joined regions wait for each other"
+    return done
+
+
+class _Joiner:
+    """Makes the region of one group: the bodies of its members one after the other, with ``row_fold`` nodes for their folds."""
+
+    def __init__(self, graph: Graph, group: RowGroup, oracle: Oracle):
+        self.graph, self.group, self.oracle = graph, group, oracle
+        self.nodes: list[Node] = []
+        self.inputs: list[Value] = []
+        self.operands: list[tuple[Value, ArgMap]] = []
+        self.loads: dict[tuple[Value, tuple[int, ...] | None, Type], Value] = {}
+        self.inner: dict[Value, Value] = {}  # results of members, as elements inside the body
+        self.lying: dict[Value, ResultSpec] = {}
+
+    def region(self) -> tuple[Node, dict[Value, Value]]:
+        """Returns the region, and its result for each result of a member that others read."""
+        for member in self.group.members:
+            self.append(member)
+        outside = {v for n in self.graph.nodes if n not in self.group.members for v in n.operands} | {*self.graph.outputs}
+        shown = [v for v in self.inner if v in outside]
+        body = Graph(self.group.members[0].bodies[0].name, self.inputs, self.nodes, [self.inner[v] for v in shown])
+        body = Dce()(Cse()(body, self.oracle), self.oracle)
+        results = {v: Value(v.type, v.dims) for v in shown}
+        live = {v for n in body.nodes for v in n.operands} | {*body.outputs}
+        kept = [i for i, v in enumerate(body.inputs) if v in live]
+        body = body.replace(inputs=[body.inputs[i] for i in kept])
+        spec = RegionSpec(tuple(self.lying[v] for v in shown), rows=self.group.rows, group=self.group.number)
+        operands, maps = [self.operands[i][0] for i in kept], [self.operands[i][1] for i in kept]
+        return Node(OPS["region"], operands, maps, [*results.values()], {"spec": spec}, None, [body]), results
+
+    def append(self, member: Node) -> None:
+        """Adds the nodes of a member, and its results to `inner`."""
+        spec, body = spec_of(member), member.bodies[0]
+        first, plain = len(body.inputs), len(body.outputs) - len(spec.folds)
+        outputs = self.copied(body, [self.read(member, i, v.type) for i, v in enumerate(body.inputs)])
+        done = [*outputs[:plain], *map(self.folded, outputs[plain:], spec.folds)]
+        if len(member.bodies) > 1:
+            then = member.bodies[1]
+            further = then.inputs[len(spec.folds) :]
+            given = [*done[plain:], *(self.read(member, first + i, v.type) for i, v in enumerate(further))]
+            done = [*done[:plain], *self.copied(then, given)]
+        self.inner.update(zip(member.results, done))
+        self.lying.update(zip(member.results, spec.results))
+
+    def copied(self, body: Graph, given: Sequence[Value]) -> list[Value]:
+        """Adds copies of the nodes of a body that read `given`, and returns its outputs."""
+        same: dict[Value, Value] = dict(zip(body.inputs, given))
+        for node in body.nodes:
+            results = [Value(v.type, (), weak=v.weak) for v in node.results]
+            operands = [same[v] for v in node.operands]
+            self.nodes.append(Node(node.op, operands, node.maps, results, node.attrs, node.loc, node.bodies))
+            same.update(zip(node.results, results))
+        return [same[v] for v in body.outputs]
+
+    def folded(self, value: Value, fold: Fold) -> Value:
+        """Adds the node that combines a value along the row."""
+        attrs = {"kind": fold.kind}
+        if fold.identity is not None:
+            attrs |= {"module": fold.module, "function": fold.function, "identity": fold.identity}
+        result = Value(fold.type(value.type))
+        self.nodes.append(Node(OPS["row_fold"], [value], [ArgMap(())], [result], attrs))
+        return result
+
+    def read(self, member: Node, i: int, type: Type) -> Value:
+        """Returns operand `i` of a member as an element of `type`."""
+        value, map = member.operands[i], member.maps[i]
+        if value in self.inner:
+            found = self.inner[value]
+            return found if found.type is type else converted(found, type, self.nodes)
+        key = (value, map.dims, type)
+        if key not in self.loads:
+            bodies = [v for body in member.bodies for v in body.inputs]
+            label = bodies[i if i < len(member.bodies[0].inputs) else i + len(spec_of(member).folds)]
+            self.loads[key] = Value(type, (), weak=label.weak, name=self.unused(label.name or "x"))
+            self.inputs.append(self.loads[key])
+            self.operands.append((value, map))
+        return self.loads[key]
+
+    def unused(self, label: str) -> str:
+        """Returns a name that no input has."""
+        names, name, count = {v.name for v in self.inputs}, label, 1
+        while name in names:
+            count += 1
+            name = f"{label}_{count}"
+        return name

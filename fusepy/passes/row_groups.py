@@ -1,0 +1,103 @@
+"""Groups of regions that `join_rows` may join: they reduce the same rows, or use what is reduced, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops.region import spec_of
+from fusepy.ir.types import Kind
+from fusepy.passes.effects import is_pure
+from fusepy.passes.partition.levels import reads_whole
+
+
+@dataclass(eq=False)
+class RowGroup:
+    """Regions in order, all over grids of `rank` dimensions; they reduce along `rows`, the last ones of these."""
+
+    rank: int
+    rows: tuple[int, ...]
+    members: list[Node]
+    number: int = 0
+
+
+def row_groups(graph: Graph) -> list[RowGroup]:
+    """Returns the groups of at least two regions, numbered in order. None are joined beside effects, whose order counts."""
+    folding = [n for n in graph.nodes if n.op.name == "region" and spec_of(n).folds and not spec_of(n).scans]
+    if len(graph.nodes) < 2 or not folding or not all(is_pure(n) for n in graph.walk() if n.op.name != "region"):
+        return []
+    grouping = _Grouping(graph)
+    for node in graph.nodes:
+        if node.op.name == "region" and _may_join(node):
+            grouping.place(node)
+    found = [g for g in dict.fromkeys(grouping.group.values()) if len(g.members) > 1]
+    for number, group in enumerate(found):
+        group.number = number
+    return found
+
+
+def _may_join(region: Node) -> bool:
+    """True if a region computes single elements for memory: no scan, no product of matrices, no texture, no generator."""
+    spec, rank = spec_of(region), region.grid_rank
+    folded = spec.over == tuple(range(rank - len(spec.over), rank))
+    kinds = [f.kind for f in spec.folds]
+    plain = all(v.type.kind is not Kind.ARRAY for body in region.bodies for v in body.values())
+    return rank > 0 and folded and plain and not (spec.scans or "dot" in kinds or spec.near or any(r.into for r in spec.results))
+
+
+class _Grouping:
+    """The groups so far. A region joins those that make what it reads, if no region between them stays outside."""
+
+    def __init__(self, graph: Graph):
+        self.producer = {v: n for n in graph.nodes for v in n.results}
+        self.lying = {v: r.dims for n in graph.nodes if n.op.name == "region" for v, r in zip(n.results, spec_of(n).results)}
+        self.group: dict[Node, RowGroup] = {}
+
+    def place(self, node: Node) -> None:
+        """Adds a region to the groups that it may join; one that folds begins a new group if there is none."""
+        rank, over = node.grid_rank, spec_of(node).over
+        groups = [g for g in self.read_from(node) if g.rank == rank and over in ((), g.rows)]
+        if len({g.rows for g in groups}) == 1 and self.may_be_one([*(n for g in groups for n in g.members), node]):
+            first, *others = groups
+        else:
+            single = (g for g in reversed(groups) if self.may_be_one([*g.members, node]))
+            first, others = next(single, None), []
+        if first is None:
+            if over:
+                self.group[node] = RowGroup(rank, over, [node])
+            return
+        first.members += [*(n for g in others for n in g.members), node]
+        self.group.update(dict.fromkeys(first.members, first))
+
+    def read_from(self, node: Node) -> list[RowGroup]:
+        """Returns the groups of which `node` reads each value at its own element or row."""
+        groups: dict[RowGroup, bool] = {}
+        for value, map in zip(node.operands, node.maps):
+            group = self.group.get(self.producer[value]) if value in self.producer else None
+            if group is not None:
+                groups[group] = groups.get(group, True) and self.in_place(value, map)
+        return [group for group, fits in groups.items() if fits]
+
+    def in_place(self, value: Value, map: ArgMap) -> bool:
+        """True if a region reads the element of its own point of the grid."""
+        return map.dims == self.lying[value] and not reads_whole(map, value)
+
+    def may_be_one(self, members: Sequence[Node]) -> bool:
+        """True if nothing outside of `members` lies between two of them."""
+        inside, seen = set(members), set[Node]()
+        stack = [n for n in self.before(members) if n not in inside]
+        while stack:
+            node = stack.pop()
+            if node in inside:
+                return False
+            if node not in seen:
+                seen.add(node)
+                group = self.group.get(node)
+                stack += self.before([node] if group is None or group.members[0] in inside else group.members)
+        return True
+
+    def before(self, nodes: Iterable[Node]) -> list[Node]:
+        """Returns the nodes that make what `nodes` read."""
+        return [self.producer[v] for n in nodes for v in n.operands if v in self.producer]
