@@ -22,6 +22,10 @@ class RowGroup:
     members: list[Node]
     number: int = 0
 
+    def ranks(self, over: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the ranks of regions that may join, if they fold along `over`: others may be over the grid of rows as well."""
+        return (self.rank,) if over else (self.rank, self.rank - len(self.rows))
+
 
 def row_groups(graph: Graph) -> list[RowGroup]:
     """Returns the groups of at least two regions, numbered in order. None are joined beside effects, whose order counts."""
@@ -43,8 +47,8 @@ def _may_join(region: Node) -> bool:
     spec, rank = spec_of(region), region.grid_rank
     folded = spec.over == tuple(range(rank - len(spec.over), rank))
     kinds = [f.kind for f in spec.folds]
-    plain = all(v.type.kind is not Kind.ARRAY for body in region.bodies for v in body.values())
-    return rank > 0 and folded and plain and not (spec.scans or "dot" in kinds or spec.near or any(r.into for r in spec.results))
+    plain = all(v.type.kind not in (Kind.ARRAY, Kind.MATRIX) for body in region.bodies for v in body.values())
+    return folded and plain and not (spec.scans or "dot" in kinds or spec.near or any(r.into for r in spec.results))
 
 
 class _Grouping:
@@ -58,7 +62,7 @@ class _Grouping:
     def place(self, node: Node) -> None:
         """Adds a region to the groups that it may join; one that folds begins a new group if there is none."""
         rank, over = node.grid_rank, spec_of(node).over
-        groups = [g for g in self.read_from(node) if g.rank == rank and over in ((), g.rows)]
+        groups = [g for g in self.read_from(node) if over in ((), g.rows) and rank in g.ranks(over)]
         if len({g.rows for g in groups}) == 1 and self.may_be_one([*(n for g in groups for n in g.members), node]):
             first, *others = groups
         else:

@@ -106,6 +106,7 @@ class RowFold(Op):
 
     name = "row_fold"
     arity = 1
+    spreads = False
     needs = {"kind": (str,)}
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
@@ -125,7 +126,8 @@ class RowFold(Op):
         return np.expand_dims(done, tuple(rows))
 
     def verify(self, node: Node) -> str | None:
-        return super().verify(node) or Fold.of_node(node).wrong()
+        wrong = super().verify(node) or Fold.of_node(node).wrong()
+        return wrong or ("row_fold combines single elements, inside a region" if node.operands[0].rank else None)
 
 
 class Scan(_Folding):
