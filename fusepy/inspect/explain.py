@@ -11,12 +11,15 @@ from typing import Any
 
 from fusepy.backend.execute.fold_plan import ReducePlan
 from fusepy.backend.execute.plan import Plan
+from fusepy.backend.execute.row_plan import RowPlan, RowRecipe
 from fusepy.backend.execute.tape import Tape, TapePiece
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.inspect.arguments import argument_lines
 from fusepy.inspect.reasons import Neighbours, label, neighbours
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.loop_vjp import kept_states
+from fusepy.passes.fuse_chains import FuseChains
+from fusepy.passes.join_rows import kernel_numbers
 from fusepy.passes.pipeline import PIPELINE, run_pipeline, until
 from fusepy.program.program import Program
 from fusepy.trace.recording import Recording
@@ -108,6 +111,7 @@ def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanati
     reasons = list(_dropped(program.recording.graph, before))
     if tape.split:
         reasons.append("split: the results have extents that share no grid, so each gets a kernel of its own")
+    reasons += [f"one kernel for each reduction, not one that goes along rows: {why}" for why in tape.refused.values()]
     for piece in tape.pieces:
         reasons += _region_reasons(piece.plan.region, before)
     recording = program.recording
@@ -115,9 +119,16 @@ def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanati
     if written:
         reasons.append(f"written back: {', '.join(written)}")
     inputs = argument_lines(before, [piece.plan.region for piece in tape.pieces])
-    pairs, stored = tuple(neighbours(before, program.oracle, tape.separate)), tuple(_stored(tape))
+    pairs, stored = tuple(neighbours(before, program.oracle, tape.separate, _numbers(before, tape, program))), tuple(_stored(tape))
     shown = (tuple(variants), tuple(reasons), tuple(inputs), pairs, stored, tape.peak_bytes if stored else 0, cache)
     return Explanation(program.graph.name, len(tape.pieces), *shown)
+
+
+def _numbers(before: Graph, tape: Tape, program: Program) -> list[int]:
+    """Returns for each region of the partition the number of its kernel; empty if reductions are separated."""
+    if tape.separate:
+        return []
+    return kernel_numbers(FuseChains()(before, program.oracle), frozenset(tape.refused))
 
 
 def _stored(tape: Tape) -> Iterator[str]:
@@ -151,6 +162,10 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
     plan = piece.plan
     lying = [tape.slots[p] for p in plan.positions]
     strided = [lies for lies in lying if not lies.linear]
+    if isinstance(plan, RowPlan):
+        recipe = piece.launches[0].recipe
+        assert isinstance(recipe, RowRecipe)
+        return recipe.why
     if isinstance(plan, ReducePlan):
         stages = piece.launches
         more = len(plan.all_variants(stages[0].recipe) - {stage.variant for stage in stages})
@@ -189,7 +204,8 @@ def _region_reasons(region: Node, before: Graph) -> list[str]:
     for node in region.body.nodes:
         if node.op.name == "const":
             continue
-        reason = "fused: elementwise on the grid of the results"
+        along = node.op.name == "row_fold"
+        reason = f"fused: {'combined along the row' if along else 'elementwise on the grid of the results'}"
         if instances[_identity(node)] > written[_identity(node)] > 0:
             reason += "; computed once for each of the mappings through which its result is read"
         if node.op.name == "loop_vjp":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fusepy.ir.graph import Graph, Node, Value
@@ -17,6 +17,7 @@ WAYS: dict[str, tuple[str, str]] = {
     "combined": ("kernel {k} combines elements as it computes them", ""),
     "small grid": ("kernel {k} goes on with what it has reduced, on the small grid", ""),
     "one grid": ("kernel {k} computes both element by element, on one grid", ""),
+    "row": ("kernel {k} goes along rows: the threads that combine {a} hold the row, and go on with it", ""),
     "again": ("; {a} is computed again, for {compute} bytes an element, where passing it through memory moves {load}", ""),
     "whole": (
         "{b} reads the array as a whole, so all of it must be there",
@@ -74,26 +75,32 @@ def work_of(node: Node) -> str:
     """Returns the function or operation of a node."""
     if node.op.name == "struct":
         return f"struct {node.text('path')}"
-    if node.op.name in ("reduce", "scan"):
+    if node.op.name in ("reduce", "row_fold", "scan"):
         what = node.text("function") if node.text("kind") == "call" else node.text("kind")
         return f"scan {what}" if node.op.name == "scan" else what
     return node.text("function") if node.op.name == "slang.call" else node.op.name
 
 
-def neighbours(resolved: Graph, oracle: Oracle, separate: bool = False) -> list[Neighbours]:
-    """Returns all pairs of producer and consumer, kernel by kernel; `separate` is the option of the partition."""
+def neighbours(resolved: Graph, oracle: Oracle, separate: bool = False, kernels: Sequence[int] = ()) -> list[Neighbours]:
+    """Returns all pairs of producer and consumer, kernel by kernel.
+
+    Args:
+        separate: the option of the partition.
+        kernels: for each part of the partition the number of its kernel, if some share one.
+    """
     found = partition(resolved, oracle, separate)
     answers: list[Neighbours] = []
-    reasons = _Reasons(found)
+    numbers = kernels if len(kernels) == len(found.parts) else range(len(found.parts))
+    reasons = _Reasons(found, numbers)
     for k, part in enumerate(found.parts):
         for node in reasons.nodes(part):
             answers += reasons.pairs(node, k, part)
-    return list(dict.fromkeys(answers))
+    return sorted(dict.fromkeys(answers), key=lambda pair: pair.kernel)
 
 
 class _Reasons:
-    def __init__(self, found: Partition):
-        self.found = found
+    def __init__(self, found: Partition, numbers: Sequence[int]):
+        self.found, self.numbers = found, numbers
         self.levels = found.levels
         self.computed = [set(self.nodes(part)) for part in found.parts]
         self.decided = {(d.value, d.part): d for d in found.decisions}
@@ -116,15 +123,19 @@ class _Reasons:
             if first is None or first.op.name == "const":
                 continue
             fused = first in self.computed[k] and below not in part.loads
-            ways = (
-                self.together(first, node, below, k) if fused else [self.apart(first, node, below, reads_whole(map, value), part)]
-            )
-            said = {"a": label(first).partition(" (")[0], "b": label(node).partition(" (")[0], "k": k}
+            number = self.numbers[k]
+            before = [j for j, nodes in enumerate(self.computed) if j != k and self.numbers[j] == number and first in nodes]
+            if fused:
+                ways = self.together(first, node, below, k)[: 1 if before else None]
+            else:
+                ways = ["row"] if before else [self.apart(first, node, below, reads_whole(map, value), part)]
+            fused = fused or bool(before)
+            said = {"a": label(first).partition(" (")[0], "b": label(node).partition(" (")[0], "k": number}
             decision = self.decided.get((below, part))
             if decision is not None:
                 said |= {"load": f"{decision.load:g}", "compute": f"{decision.compute:g}"}
             why = "".join(WAYS[way][0].format(**said) for way in ways)
-            yield Neighbours(label(first), label(node), k, fused, why, WAYS[ways[0]][1].format(**said))
+            yield Neighbours(label(first), label(node), number, fused, why, WAYS[ways[0]][1].format(**said))
 
     def together(self, first: Node, second: Node, value: Value, k: int) -> list[str]:
         """Returns the reasons why kernel `k` runs both, as keys of `WAYS`."""

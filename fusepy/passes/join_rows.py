@@ -8,20 +8,22 @@ a grid is assumed until a call shows the extents; a call that shows others, or t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.folds import Fold
-from fusepy.ir.ops.region import RegionSpec, ResultSpec, spec_of
+from fusepy.ir.ops.region import Joined, RegionSpec, ResultSpec, spec_of, with_spec
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.row_body import RowBody
 from fusepy.ir.types import Type
 from fusepy.passes.base import Pass
 from fusepy.passes.conversions import converted
 from fusepy.passes.cse import Cse
 from fusepy.passes.dce import Dce
+from fusepy.passes.partition.cost import compute_bytes, element_bytes
 from fusepy.passes.row_groups import RowGroup, row_groups
 
 
@@ -45,6 +47,14 @@ class JoinRows(Pass):
             made.update(results)
         nodes = [_reading(node, made) for node in _ordered(graph, owner)]
         return graph.replace(nodes=nodes, outputs=[made.get(v, v) for v in graph.outputs])
+
+
+def kernel_numbers(graph: Graph, refused: frozenset[int]) -> list[int]:
+    """Returns for each region of a fused graph the number of the kernel that it is in after the join."""
+    groups = [g for g in row_groups(graph) if g.number not in refused]
+    first = {n: g.members[0] for g in groups for n in g.members}
+    order = [n for n in _ordered(graph, first) if n.op.name == "region"]
+    return [order.index(first.get(n, n)) for n in graph.nodes if n.op.name == "region"]
 
 
 def _reading(node: Node, made: Mapping[Value, Value]) -> Node:
@@ -103,9 +113,20 @@ class _Joiner:
         live = {v for n in body.nodes for v in n.operands} | {*body.outputs}
         kept = [i for i, v in enumerate(body.inputs) if v in live]
         body = body.replace(inputs=[body.inputs[i] for i in kept])
-        spec = RegionSpec(tuple(self.lying[v] for v in shown), rows=self.group.rows, group=self.group.number)
+        spec = RegionSpec(tuple(self.lying[v] for v in shown), rows=self.group.rows)
         operands, maps = [self.operands[i][0] for i in kept], [self.operands[i][1] for i in kept]
-        return Node(OPS["region"], operands, maps, [*results.values()], {"spec": spec}, None, [body]), results
+        region = Node(OPS["region"], operands, maps, [*results.values()], {"spec": spec}, None, [body])
+        return with_spec(region, replace(spec, joined=self.priced(region))), results
+
+    def priced(self, region: Node) -> Joined:
+        """Returns the price of what each stage computes again, and of what the members pass through memory."""
+        body = RowBody(region)
+        price = {n: compute_bytes(n, self.oracle) for n in body.body.nodes}
+        whole = sum(price[n] for n in body.body.nodes if any(v not in body.whole for v in n.results))
+        walked = sum(price[n] for stage in body.stages(held=False) for n in stage.elements.nodes)
+        inside = {v for n in self.group.members for v in n.operands if v in self.inner}
+        passed = [v for v in inside if v.rank == self.group.rank]
+        return Joined(self.group.number, max(0.0, walked - whole), sum(element_bytes(v.type, self.oracle) for v in passed))
 
     def append(self, member: Node) -> None:
         """Adds the nodes of a member, and its results to `inner`."""

@@ -86,20 +86,37 @@ where passing it through memory moves 8
   exp -> div: fused: kernel 2 computes both element by element, on one grid; exp is computed again, for 4.5 bytes an element, \
 where passing it through memory moves 8
   sum -> div: split: div needs the result of sum, which is known when all elements have been combined
-  stored: max by kernel 0, 4 bytes for each of 4 elements, for kernels 1, 2
-  stored: sum by kernel 1, 4 bytes for each of 4 elements, for kernel 2
-  memory: 160 bytes at most, for results and values between kernels"""
+  stored: max by kernel 0, 4 bytes for each of 8 elements, for kernels 1, 2
+  stored: sum by kernel 1, 4 bytes for each of 8 elements, for kernel 2
+  memory: 192 bytes at most, for results and values between kernels"""
 
 
 def test_reductions_and_what_is_computed_again(device: Any) -> None:
     @fp.fuse
     def softmax(x: Any) -> Any:
-        e = fp.exp(x - fp.max(x, axis=-1, keepdims=True))
-        return e / fp.sum(e, axis=-1, keepdims=True)
+        e = fp.exp(x - fp.max(x, axis=0, keepdims=True))
+        return e / fp.sum(e, axis=0, keepdims=True)
 
     said = text(softmax.explain(ramp(4, 8)))
     kept = [line for line in said.split("\n") if not re.match(r"  (kernel \d:|\w+: fused)", line)]
     assert "\n".join(kept) == SOFTMAX.replace("  {variants}\n", "")
+
+
+def test_rows_stay_with_their_threads_unless_there_are_few(device: Any) -> None:
+    @fp.fuse
+    def softmax(x: Any) -> Any:
+        e = fp.exp(x - fp.max(x, axis=-1, keepdims=True))
+        return e / fp.sum(e, axis=-1, keepdims=True)
+
+    one, apart = softmax.explain(ramp(64, 80)), softmax.explain(fp.Tensor.empty(device, (1, 1 << 24), "float"))
+    assert (one.kernels, apart.kernels) == (1, 3)
+    assert re.search(r"since 64 rows of 80 elements cost .* in one kernel, .* in one for each reduction", one.variants[0])
+    assert re.search(r"not one that goes along rows: 1 rows of 16,777,216 elements cost", str(apart))
+    assert {p.kernel for p in one.neighbours} == {0}
+    assert all(p.fused for p in one.neighbours)
+    assert [p.why for p in one.neighbours][0] == (
+        "kernel 0 goes along rows: the threads that combine max hold the row, and go on with it"
+    )
 
 
 def test_an_epilogue_is_fused(device: Any) -> None:
@@ -145,12 +162,12 @@ def acts(m: Any, a: Any, b: Any) -> Any:
 
 def again(m: Any, a: Any, b: Any) -> Any:
     value = a * 2
-    return value + fp.sum(value)
+    return value + fp.sum(value, 0)
 
 
 def price(m: Any, a: Any, b: Any) -> Any:
     value = m.slow(a)
-    return value + fp.sum(value)
+    return value + fp.sum(value, 0)
 
 
 # for each reason a program in which it is true, and what is said
@@ -161,6 +178,10 @@ REASONS: dict[str, tuple[Callable[..., Any], str]] = {
         "sum -> sqrt: fused: kernel 0 goes on with what it has reduced, on the small grid",
     ),
     "one grid": (lambda m, a, b: a * 2 + b, "mul -> add: fused: kernel 0 computes both element by element, on one grid"),
+    "row": (
+        lambda m, a, b: a + fp.sum(b, 1, True),
+        "sum -> add: fused: kernel 0 goes along rows: the threads that combine sum hold the row, and go on with it",
+    ),
     "again": (
         again,
         "mul -> add: fused: kernel 1 computes both element by element, on one grid; mul is computed again, for 4.25 bytes an "
@@ -173,7 +194,7 @@ REASONS: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "reduced": (again, "sum -> add: split: add needs the result of sum, which is known when all elements have been combined"),
     "behind a reduction": (
-        lambda m, a, b: b * (1 / fp.sum(a)),
+        lambda m, a, b: b * (1 / fp.sum(a, 0)),
         "div -> mul: split: div follows a reduction, on the small grid that it leaves, so it is known when all elements have "
         "been combined",
     ),
@@ -205,7 +226,7 @@ REASONS: dict[str, tuple[Callable[..., Any], str]] = {
         "slow -> add: split: an earlier kernel computes slow too, and passing it through memory moves 8 bytes an element, where "
         "computing it again takes 8.25 or more",
     ),
-    "at hand": (at_hand, "mul -> add: split: kernel 3 has mul in memory, since it reads it as a whole as well"),
+    "at hand": (at_hand, "mul -> add: split: kernel 2 has mul in memory, since it reads it as a whole as well"),
 }
 
 
@@ -221,12 +242,12 @@ def test_a_dear_stencil_is_stored_and_a_cheap_call_made_again(m: Any, device: An
     @fp.fuse
     def stencil(a: Any) -> Any:
         found = m.taps(G, a)
-        return found - fp.max(found)
+        return found - fp.max(found, 0)
 
     @fp.fuse
     def cheap(a: Any) -> Any:
         found = m.luminance(a)
-        return found - fp.max(found)
+        return found - fp.max(found, 0)
 
     a = fp.Tensor.from_numpy(device, ramp(4, 8))
     (pair,) = [p for p in stencil.explain(a).neighbours if p.first.startswith("taps") and p.second.startswith("sub")]

@@ -140,6 +140,18 @@ def test_programs_of_several_regions_mean_the_same_whole_and_split(program: Prog
     _same(interpret(split, args, functions), expected, program)
 
 
+@examples(200)
+@given(program=programs(12, folds=True))
+def test_joined_rows_mean_the_same_where_they_share_a_grid(program: Program) -> None:
+    """A joined region whose parts differ in extents is refused: a call then runs the parts."""
+    graph, args, functions = program
+    try:
+        found = interpret(run_pipeline(graph, ORACLE), args, functions)
+    except ShapeError:
+        return
+    _same(found, meaning(graph, args, functions, ORACLE), program)
+
+
 @examples(100)
 @given(program=programs(12, folds=True))
 def test_reasons_tell_of_writes_only_where_something_may_write(program: Program) -> None:

@@ -214,8 +214,9 @@ class Executable:
             for plan, recipe, results in self._recipes(i, step, slots):
                 if isinstance(recipe, RowRecipe) and recipe.refused:
                     assert self._unjoined is not None
-                    found = self._unjoined(spec_of(plan.region).group)._lowered(layouts, args, outs, copied)
-                    return replace(found, refused=(recipe.refused, *found.refused))
+                    group = spec_of(plan.region).joined.number
+                    found = self._unjoined(group)._lowered(layouts, args, outs, copied)
+                    return replace(found, refused={group: recipe.refused, **found.refused})
                 if recipe.error is not None:
                     if self._separated is None:
                         raise recipe.error

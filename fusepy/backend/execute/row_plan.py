@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fusepy.backend.emit.row.stages import RowBody
+from fusepy.ir.row_body import RowBody
 from fusepy.backend.emit.row.tuning import RowWork, cost, row_shape
 from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, is_light
@@ -38,9 +38,9 @@ class RowRecipe(Recipe):
 
 
 class RowPlan(Plan):
-    """The compiled form of a region that goes along rows; see `Plan`. `group` is its number in `join_rows`."""
+    """The compiled form of a region that goes along rows; see `Plan`."""
 
-    __slots__ = ("_folded", "_light", "_loads", "_rows", "_strict", "_written", "_words", "group")
+    __slots__ = ("_folded", "_light", "_loads", "_rows", "_strict", "_words", "_written")
 
     def __init__(
         self,
@@ -54,13 +54,13 @@ class RowPlan(Plan):
         super().__init__(replace(context, tile=(), strict=False), region, positions, elements, targets)
         self.linear = False
         spec, body = spec_of(region), RowBody(region)
-        self.group, self._rows = spec.group, spec.rows
+        self._rows = spec.rows
         self.rank = max(self.rank, spec.rows[-1] + 1)
         self._light, self._words = is_light(region) or len(body.body.nodes) <= 40, body.words()
         inputs = {v: i for i, v in enumerate(body.body.inputs)}
         along = [{inputs[v] for v in stage.loads} for stage in body.stages(held=False)]
         self._loads = [[i for i in sorted(stage) if self.operands[i] in self.memory] for stage in along]
-        self._written = [j for j in body.outputs]
+        self._written = body.outputs
         cones = [body.cone([n.operands[0]], ()) for n in body.folds]
         self._folded = [frozenset(inputs[v] for v in cone if v in inputs) for cone in cones]
 
@@ -104,7 +104,8 @@ class RowPlan(Plan):
         size = [_element_bytes(o.have.dtype, o.want.shape) for o in self.operands]
         loaded = tuple(sum(size[i] for i in stage if i in full) for stage in self._loads)
         written = sum(self.elements[j].nbytes for j in self._written)
-        return RowWork(rows, length, self._words, loaded, sum(loaded) + written, self._light)
+        joined = spec_of(self.region).joined
+        return RowWork(rows, length, self._words, loaded, sum(loaded) + written, self._light, joined.again, joined.stored)
 
     # ---- lowering -----------------------------------------------------------------------------------------------
 

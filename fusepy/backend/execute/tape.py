@@ -67,7 +67,7 @@ class Tape:
         writing: the checks of whole arrays that are written; they depend on the addresses.
         free: true if launches may run without barriers: none writes memory that another one may read as an argument.
         split: true if a region was split into one for each result, because the results share no grid.
-        refused: for each group of rows that is not joined, the reason.
+        refused: the groups of rows that are not joined, by number, with the reasons.
         separate: true if reductions were separated, because they have different grids.
     """
 
@@ -82,7 +82,7 @@ class Tape:
     free: bool = True
     separate: bool = False
     split: bool = False
-    refused: tuple[str, ...] = ()
+    refused: Mapping[int, str] = field(default_factory=dict[int, str])
     linked: Linked | None = field(default=None, repr=False)
 
     @property

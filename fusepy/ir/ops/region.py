@@ -35,6 +35,21 @@ class ResultSpec:
 
 
 @dataclass(frozen=True)
+class Joined:
+    """Several regions that are one.
+
+    Attributes:
+        number: that among all such regions of the program.
+        again: the price of what is computed more than once for an element if threads hold nothing of their row, in bytes.
+        stored: the bytes of what the separate regions store of each element and load again.
+    """
+
+    number: int = 0
+    again: float = 0.0
+    stored: int = 0
+
+
+@dataclass(frozen=True)
 class RegionSpec(TypedAttr):
     """The attribute ``spec`` of a region.
 
@@ -43,7 +58,7 @@ class RegionSpec(TypedAttr):
         over: the grid dimensions along which elements are folded.
         rows: the last dimensions of the grid, if the body has ``row_fold`` nodes: what these combine is known to all elements
             of the row.
-        group: the number of such a region among all that `join_rows` finds. It is no part of the meaning, and not printed.
+        joined: what the pass `join_rows` knows of such a region. It is no part of the meaning, and not printed.
         near: pairs of an operand that is a generator and the operands whose extents it has. Where these have extent 1, its
             coordinate is 0. A generator without a pair has the extents of the whole grid.
     """
@@ -53,7 +68,7 @@ class RegionSpec(TypedAttr):
     over: tuple[int, ...] = ()
     near: tuple[tuple[int, tuple[int, ...]], ...] = ()
     rows: tuple[int, ...] = ()
-    group: int = field(default=0, compare=False, repr=False)
+    joined: Joined = field(default=Joined(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         wrong = self._wrong()

@@ -15,7 +15,7 @@ from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field, Operand
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.row.reduction import StageFolds
-from fusepy.backend.emit.row.stages import RowBody, Stage
+from fusepy.ir.row_body import RowBody, Stage
 from fusepy.backend.emit.row.variant import RUN, RowVariant
 from fusepy.backend.emit.space import decoded, extents, linear_index
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText

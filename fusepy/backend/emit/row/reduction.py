@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fusepy.backend.emit.fold.accumulators import Accumulator
 from fusepy.backend.emit.fold.structs import stage_text
 from fusepy.backend.emit.operand import BLOCK
-from fusepy.backend.emit.row.stages import Stage
+from fusepy.ir.row_body import Stage
 from fusepy.backend.emit.row.variant import RowShape
 from fusepy.ir.graph import Node, declare
 from fusepy.ir.ops.control import block

@@ -1,8 +1,8 @@
 """The thread shapes of kernels that go along rows, per device kind, and whether such a kernel is worth it.
 
 On a GPU the threads of a group hold the row in registers, so that memory is read once. Registers end where a thread holds some 32
-numbers; longer rows are read once for each stage, from the second time on out of the device's cache. Lavapipe runs the threads
-of a vector together; a row that is read again comes out of the processor's cache.
+numbers; longer rows are read once for each stage, from the second time on out of the device's cache. On lavapipe a row that is read
+again comes out of the processor's cache. There each lane goes along a row of its own, unless rows are few or long (decision 029).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fusepy.backend.emit.row.variant import RowShape
 
 REGISTERS = 32  # numbers of 4 bytes that a thread holds
+OWN_ROW = 1024  # the longest row on the CPU of which each lane has one by itself: the rows of a vector stay in the cache
 LONGEST = 1024  # threads of a group
 FULL = 1 << 16  # threads that keep a GPU's memory busy
 LAUNCH = {"software": 1 << 17}  # bytes that memory moves while a kernel starts and ends
@@ -26,6 +27,7 @@ class RowWork:
         words: the numbers of 4 bytes that a thread holds for an element between two stages.
         loaded: the bytes that each stage reads for an element.
         moved: the bytes that are read and written for an element in all.
+        again, stored: as in `Joined`.
         light: the body is a few operations, so that it may be spelled out many times.
     """
 
@@ -35,6 +37,8 @@ class RowWork:
     loaded: tuple[int, ...]
     moved: int
     light: bool
+    again: float = 0.0
+    stored: int = 0
 
 
 def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
@@ -44,9 +48,10 @@ def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
         lanes: the width of the vectors of a driver that runs on the CPU.
     """
     if kind == "software":
-        if lanes < 2 or work.length < 4 * lanes:
-            return RowShape(max(lanes, 1), 0, 4, "thread", exact=True), 1
-        return RowShape(lanes, 0, 8 if work.light else 2, "wave", exact=True), lanes
+        width = max(lanes, 1)
+        if width == 1 or work.length < 4 * width or (work.length <= OWN_ROW and work.rows >= 2 * width):
+            return RowShape(8 * width if work.rows >= 128 * width else width, 0, 4 if work.light else 1, "thread", exact=True), 1
+        return RowShape(width, 0, 8 if work.light else 2, "wave", exact=True), width
     most = REGISTERS // max(work.words, 1)
     most = max(1, 1 << most.bit_length() - 1) if work.light else min(most, 4)
     for threads, held in ((128, 8), (512, 16), (512, 32)):
@@ -70,11 +75,12 @@ def cost(kind: str, lanes: int, work: RowWork) -> tuple[float, float]:
     shape, threads = row_shape(kind, lanes, work)
     elements = work.rows * work.length
     written = work.moved - sum(work.loaded)
-    apart = (sum(work.loaded) + written) * elements + launch * len(work.loaded)
+    between = min(work.again, 2.0 * work.stored) if work.stored else work.again
+    apart = (sum(work.loaded) + between + written) * elements + launch * len(work.loaded)
     if kind == "software":
-        busy = min(1.0, work.rows / (2 * (lanes if shape.reach == "thread" else 1)))
+        busy = min(1.0, work.rows * threads / (2 * max(lanes, 1)))
     else:
         busy = min(1.0, work.rows * threads / FULL)
     once = work.loaded[0] + written + sum(max(n - work.loaded[0], 0) for n in work.loaded[1:])
-    again = 0 if shape.held else 0.3 * (sum(work.loaded) - work.loaded[0])  # out of a cache
+    again = 0.0 if shape.held else work.again + 0.3 * (sum(work.loaded) - work.loaded[0])  # out of a cache
     return (once + again) * elements / max(busy, 1e-9) + launch, float(apart)
