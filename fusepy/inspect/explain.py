@@ -11,7 +11,7 @@ from typing import Any
 
 from fusepy.backend.execute.fold_plan import ReducePlan
 from fusepy.backend.execute.plan import Plan
-from fusepy.backend.execute.row_plan import RowPlan, RowRecipe
+from fusepy.backend.execute.rows.plan import RowPlan, RowRecipe
 from fusepy.backend.execute.tape import Tape, TapePiece
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.inspect.arguments import argument_lines
@@ -119,7 +119,10 @@ def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanati
     if written:
         reasons.append(f"written back: {', '.join(written)}")
     inputs = argument_lines(before, [piece.plan.region for piece in tape.pieces])
-    pairs, stored = tuple(neighbours(before, program.oracle, tape.separate, _numbers(before, tape, program))), tuple(_stored(tape))
+    pairs, stored = (
+        tuple(neighbours(before, program.oracle, tape.separate, _numbers(before, tape, program))),
+        tuple(_stored(tape)),
+    )
     shown = (tuple(variants), tuple(reasons), tuple(inputs), pairs, stored, tape.peak_bytes if stored else 0, cache)
     return Explanation(program.graph.name, len(tape.pieces), *shown)
 

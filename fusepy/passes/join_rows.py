@@ -1,8 +1,9 @@
-"""Joins regions that reduce rows, and those that use what is reduced, into one region in which each row stays with its threads.
+"""Joins regions that reduce rows, and those that use what is reduced, into one region: each row stays with its threads.
 
-A reduction ends a kernel, since other threads wait for its result. Where it runs along rows, the threads of one group can read the
-row, combine it, and go on with the elements that they hold. So a softmax is one region instead of three. That the regions share
-a grid is assumed until a call shows the extents; a call that shows others, or too few rows, runs the program without the join.
+A reduction ends a kernel, since other threads wait for its result. Where it runs along rows, the threads of one group can read
+the row, combine it, and go on with the elements that they hold. So a softmax is one region instead of three. That the regions
+share a grid is assumed until a call shows the extents; a call that shows others, or too few rows, runs the program without the
+join.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.ops.region import Joined, RegionSpec, ResultSpec, spec_of, with_spec
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.row_body import RowBody
+from fusepy.ir.rows.body import RowBody
 from fusepy.ir.types import Type
 from fusepy.passes.base import Pass
 from fusepy.passes.conversions import converted

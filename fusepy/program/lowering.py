@@ -17,8 +17,8 @@ from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.shims import used_names
 from fusepy.backend.emit.text import Emission, KernelSource
 from fusepy.backend.execute.executable import Executable
-from fusepy.backend.execute.make_plan import make_plan
 from fusepy.backend.execute.plan import Plan, PlanContext
+from fusepy.backend.execute.rows.choice import make_plan
 from fusepy.backend.execute.step import Step
 from fusepy.backend.execute.texture_results import Target, textures_for
 from fusepy.backend.kernels.build import build_kernel
@@ -92,8 +92,8 @@ class Lowering:
             shown = tuple((slot[v], *views[v]) for v in dict.fromkeys(node.operands) if v in views)
             steps.append(Step(plan, results, acts, self._between(node, results), shown))
         outputs = [views.get(v) or (slot[v], ()) for v in graph.outputs] if steps else []
-        ways = (self._split, None if self.separate else self._separated, self._unjoined)
-        return Executable(self.device, self.count, steps, outputs, *ways)
+        others = (self._split, self._unjoined, None if self.separate else self._separated)
+        return Executable(self.device, self.count, steps, outputs, *others)
 
     def _unjoined(self, group: int) -> Executable:
         """Returns the same program without the join of one more group of rows."""

@@ -114,9 +114,7 @@ def test_rows_stay_with_their_threads_unless_there_are_few(device: Any) -> None:
     assert re.search(r"not one that goes along rows: 1 rows of 16,777,216 elements cost", str(apart))
     assert {p.kernel for p in one.neighbours} == {0}
     assert all(p.fused for p in one.neighbours)
-    assert [p.why for p in one.neighbours][0] == (
-        "kernel 0 goes along rows: the threads that combine max hold the row, and go on with it"
-    )
+    assert one.neighbours[0].why == ("kernel 0 goes along rows: the threads that combine max hold the row, and go on with it")
 
 
 def test_an_epilogue_is_fused(device: Any) -> None:

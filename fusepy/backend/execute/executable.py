@@ -16,7 +16,6 @@ from fusepy.backend.execute.launch import Launch, Linked, place_barriers
 from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.link import link
-from fusepy.backend.execute.row_plan import RowRecipe
 from fusepy.backend.execute.step import Step
 from fusepy.backend.execute.tape import Tape, TapePiece
 from fusepy.backend.kernels.overlap import shares
@@ -43,8 +42,8 @@ class Executable:
         steps: the regions in the order in which they run.
         outputs: for each result of the program its slot, and the axes of extent 1 that are added.
         split: returns a plan for each effect and each result of a plan, for those whose extents share no grid.
-        separated: returns the same program with a region for each reduction, for reductions with different grids.
         unjoined: returns the same program without the join of a group of rows, by its number.
+        separated: returns the same program with a region for each reduction, for reductions with different grids.
     """
 
     def __init__(
@@ -54,8 +53,8 @@ class Executable:
         steps: Sequence[Step],
         outputs: Sequence[tuple[int, tuple[int, ...]]],
         split: Callable[[Plan], list[Plan]],
+        unjoined: Callable[[int], Executable],
         separated: Callable[[], Executable] | None = None,
-        unjoined: Callable[[int], Executable] | None = None,
     ):
         self.device = device
         self.count = count
@@ -63,7 +62,7 @@ class Executable:
         self.outputs = list(outputs)
         self._split = split
         self._separated = separated and cache(separated)
-        self._unjoined = unjoined and cache(unjoined)
+        self._unjoined = cache(unjoined)
         self._splits: dict[int, list[Plan]] = {}  # by step
         self.slots = max((slot for step in steps for slot in (*step.results, *step.plan.positions)), default=count - 1) + 1
         self.views = {slot: (other, axes) for step in steps for slot, other, axes in step.views}
@@ -212,15 +211,8 @@ class Executable:
             for slot, other, axes in step.views:
                 slots[slot] = slots[other].with_ones(axes)
             for plan, recipe, results in self._recipes(i, step, slots):
-                if isinstance(recipe, RowRecipe) and recipe.refused:
-                    assert self._unjoined is not None
-                    group = spec_of(plan.region).joined.number
-                    found = self._unjoined(group)._lowered(layouts, args, outs, copied)
-                    return replace(found, refused={group: recipe.refused, **found.refused})
-                if recipe.error is not None:
-                    if self._separated is None:
-                        raise recipe.error
-                    return self._separated()._lowered(layouts, args, outs, copied)
+                if recipe.error is not None or recipe.refused:
+                    return self._otherwise(plan, recipe)(layouts, args, outs, copied)
                 targets = [held.get(slot) for slot in results]
                 for slot, shape, target in zip(results, recipe.out_shapes, targets):
                     slots[slot] = Layout.contiguous(shape) if target is None else Layout.of(target)
@@ -243,6 +235,17 @@ class Executable:
             split=len(pieces) > len(self.steps),
             separate=self._separated is None,
         )
+
+    def _otherwise(self, plan: Plan, recipe: Recipe) -> Callable[..., Tape]:
+        """Returns the lowering of another form of the program, for a call in which one region cannot run."""
+        if recipe.refused:
+            group = spec_of(plan.region).joined.number
+            other = self._unjoined(group)
+            return lambda *given: _refusing(group, recipe.refused, other._lowered(*given))
+        if self._separated is None:
+            assert recipe.error is not None
+            raise recipe.error
+        return self._separated()._lowered
 
     def _ordered(self, launches: Sequence[Launch]) -> tuple[Launch, ...]:
         """Returns the launches with their barriers and the slots that they release."""
@@ -296,6 +299,10 @@ class Executable:
         if all(outs[j] is not None for j in plan.sinks):
             plan.given.check_textures(outs, recipe.grid)
         return ()
+
+
+def _refusing(group: int, why: str, tape: Tape) -> Tape:
+    return replace(tape, refused={group: why, **tape.refused})
 
 
 def _another(slots: list[Layout]) -> int:

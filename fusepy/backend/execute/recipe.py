@@ -16,6 +16,7 @@ class Recipe:
 
     Attributes:
         error: the reductions of the plan have no common grid. Nothing else is set then.
+        refused: why a call runs without the region, which joins others; empty if it does not.
     """
 
     grid: tuple[int, ...]
@@ -24,6 +25,7 @@ class Recipe:
     out_shapes: tuple[tuple[int, ...], ...]
     wide: bool
     error: ShapeError | None = field(default=None, kw_only=True)
+    refused: str = field(default="", kw_only=True)
 
     @staticmethod
     def without_grid(error: ShapeError) -> Recipe:

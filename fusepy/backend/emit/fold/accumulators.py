@@ -10,12 +10,10 @@ since lavapipe folds ``1.0 / 0.0`` to 0. A sum is passed through integers before
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.emit.fold.order import order_functions, order_identity, order_type, truth_function
 from fusepy.backend.emit.operand import BLOCK
-from fusepy.ir.graph import declare
 from fusepy.ir.ops.base import convert, shaped
 from fusepy.ir.ops.folds import Fold, neutral
 from fusepy.ir.ops.literal import literal

@@ -15,7 +15,6 @@ from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field, Operand
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.row.reduction import StageFolds
-from fusepy.ir.row_body import RowBody, Stage
 from fusepy.backend.emit.row.variant import RUN, RowVariant
 from fusepy.backend.emit.space import decoded, extents, linear_index
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
@@ -24,6 +23,7 @@ from fusepy.backend.slang.stage import THREAD_INDEX
 from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.folds import Fold
+from fusepy.ir.rows.body import RowBody, RowStage
 
 
 def emit_rows(region: Node, variant: RowVariant, given: Emission) -> KernelSource:
@@ -134,7 +134,7 @@ class _RowKernel:
             self.function(stage.elements, f"fz_stage{k}")
         lines = [f"{v.type} {name}[{self.shape.held}];" for v, name in keeps.items()]
         lines += folds.start() if folds.accumulators else []
-        lines += block(self.walk(_Walk(k, stage, folds, keeps)))
+        lines += block(self.walk(_StageWalk(k, stage, folds, keeps)))
         self.names.update((v, f"{name}{{}}") for v, name in keeps.items())
         if not folds.accumulators:
             return lines
@@ -144,7 +144,7 @@ class _RowKernel:
             lines.append(f"{declare(a.want, name)} = {a.result(f'fz_acc{k}')};")
         return [*lines, *self.called(stage.row, f"fz_row{k}")]
 
-    def walk(self, walk: _Walk) -> list[str]:
+    def walk(self, walk: _StageWalk) -> list[str]:
         """Returns the loops over the elements of a thread."""
         shape, index = self.shape, self.index
         run = RUN if walk.folds.accumulators else shape.ahead
@@ -161,7 +161,7 @@ class _RowKernel:
         rest = [f"for (; fz_e + {index}(fz_in) < {reduced}; fz_e += {step})", *block(self.elements(walk, 1, "", "fz_e"))]
         return [f"{index} fz_e = 0;", full, *block(inner), *walk.folds.running(rest)]
 
-    def run(self, walk: _Walk, run: int, first: str, start: str) -> list[str]:
+    def run(self, walk: _StageWalk, run: int, first: str, start: str) -> list[str]:
         """Returns the lines of one run of elements, in pieces whose loads are in flight together.
 
         Args:
@@ -180,7 +180,7 @@ class _RowKernel:
         """The attribute of loops whose rounds are spelled out: by Slang if they index registers."""
         return "[unroll]" if self.text.software and not self.shape.held else "[ForceUnroll]"
 
-    def elements(self, walk: _Walk, count: int, first: str, start: str) -> list[str]:
+    def elements(self, walk: _StageWalk, count: int, first: str, start: str) -> list[str]:
         """Returns lines that load `count` elements of a thread, then compute each."""
         number, at = (_sum(first, "fz_u"), "[fz_u]") if count > 1 else (first or "0", "")
         fresh = {v: f"l_{self.operand[v].name}" for v in walk.stage.loads}
@@ -204,7 +204,7 @@ class _RowKernel:
         lines += decoded(self.variant, "e", self.rows)
         return [*lines, *([linear_index(self.variant)] if self.text.any_addressed("index") else ())]
 
-    def computed(self, walk: _Walk, loaded: Mapping[Value, str], number: str) -> list[str]:
+    def computed(self, walk: _StageWalk, loaded: Mapping[Value, str], number: str) -> list[str]:
         """Returns lines that compute one element, add it to the folds, keep what later stages need, and store results."""
         graph, folds = walk.stage.elements, walk.folds
         spelled = {v: name.format(f"[{number}]") for v, name in {**self.names, **loaded}.items()}
@@ -223,11 +223,11 @@ class _RowKernel:
 
 
 @dataclass(frozen=True)
-class _Walk:
+class _StageWalk:
     """A stage and its number, its folds, and the arrays that hold what it keeps."""
 
     number: int
-    stage: Stage
+    stage: RowStage
     folds: StageFolds
     keeps: Mapping[Value, str]
 

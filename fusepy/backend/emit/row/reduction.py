@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from fusepy.backend.emit.fold.accumulators import Accumulator
 from fusepy.backend.emit.fold.structs import stage_text
 from fusepy.backend.emit.operand import BLOCK
-from fusepy.ir.row_body import Stage
 from fusepy.backend.emit.row.variant import RowShape
 from fusepy.ir.graph import Node, declare
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.folds import Fold
+from fusepy.ir.rows.body import RowStage
 
 FEWEST = 4  # threads of a wave, at least
 
@@ -23,7 +23,7 @@ class StageFolds:
         places: the number of each ``row_fold`` in the body.
     """
 
-    def __init__(self, number: int, stage: Stage, places: Mapping[Node, int], shape: RowShape):
+    def __init__(self, number: int, stage: RowStage, places: Mapping[Node, int], shape: RowShape):
         self.number, self.stage, self.shape = number, stage, shape
         self.accumulators = [Accumulator(places[n], Fold.of_node(n), n.operands[0].type) for n in stage.folds]
         self.members = [m for a in self.accumulators for m in a.members()]

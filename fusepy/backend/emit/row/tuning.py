@@ -1,8 +1,9 @@
 """The thread shapes of kernels that go along rows, per device kind, and whether such a kernel is worth it.
 
 On a GPU the threads of a group hold the row in registers, so that memory is read once. Registers end where a thread holds some 32
-numbers; longer rows are read once for each stage, from the second time on out of the device's cache. On lavapipe a row that is read
-again comes out of the processor's cache. There each lane goes along a row of its own, unless rows are few or long (decision 029).
+numbers; longer rows are read once for each stage, from the second time on out of the device's cache. On lavapipe a row that is
+read again comes out of the processor's cache. There each lane goes along a row of its own, unless rows are few or long (decision
+031).
 """
 
 from __future__ import annotations

@@ -18,16 +18,16 @@ import pytest
 import fusepy as fp
 from fusepy.backend.device.target import Target
 from fusepy.backend.emit.fold.accumulators import Accumulator
-from fusepy.backend.emit.fold.structs import accumulator_text
 from fusepy.backend.emit.fold.kernel import emit_fold
+from fusepy.backend.emit.fold.structs import accumulator_text
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.text import Emission
 from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.fold_plan import ReducePlan
-from fusepy.backend.execute.make_plan import make_plan
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import PlanContext
+from fusepy.backend.execute.rows.choice import make_plan
 from fusepy.backend.execute.step import Step
 from fusepy.backend.kernels.build import build_kernel
 from fusepy.backend.marshals.registry import ACCESSES

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fusepy.ir.row_body import RowBody
 from fusepy.backend.emit.row.tuning import RowWork, cost, row_shape
 from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, is_light
@@ -18,6 +17,7 @@ from fusepy.backend.memory.element import Element
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import spec_of
+from fusepy.ir.rows.body import RowBody
 
 MARGIN = 1 << 20  # how far past the last element the arithmetic of a kernel may go
 
@@ -28,12 +28,10 @@ class RowRecipe(Recipe):
 
     Attributes:
         work: its size.
-        refused: why the call runs without the join; empty if it does not.
-        why: why it runs with it.
+        why: why one kernel is better than one for each reduction.
     """
 
     work: RowWork | None = None
-    refused: str = ""
     why: str = ""
 
 
@@ -76,15 +74,17 @@ class RowPlan(Plan):
         first = self._rows[0]
         rows, length = math.prod(grid[:first]), math.prod(grid[first:])
         work = self._work(rows, length, grid, shapes)
-        refused = self._misfit(grid, shapes) or ("strict broadcasting compares what each reduction leaves" if self._strict else "")
+        refused = self._misfit(grid, shapes) or (
+            "strict broadcasting compares what each reduction leaves" if self._strict else ""
+        )
         made = (grid, plain.count, plain.strides, plain.out_shapes, plain.wide or plain.count + MARGIN >= LINEAR_LIMIT)
         if refused:
-            return RowRecipe(*made, work, refused)
+            return RowRecipe(*made, work, refused=refused)
         target = self.device.target
         one, apart = cost(target.kind, target.lanes, work)
         said = f"{_bytes(one)} of memory traffic in one kernel, {_bytes(apart)} in one for each reduction"
         if one > apart:
-            return RowRecipe(*made, work, f"{rows:,} rows of {length:,} elements cost {said}")
+            return RowRecipe(*made, work, refused=f"{rows:,} rows of {length:,} elements cost {said}")
         return RowRecipe(*made, work, why=f"since {rows:,} rows of {length:,} elements cost {said}")
 
     def _misfit(self, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]]) -> str:
@@ -100,7 +100,9 @@ class RowPlan(Plan):
 
     def _work(self, rows: int, length: int, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]]) -> RowWork:
         """Returns the work of a call; what is the same for many rows, or along the row, costs nothing."""
-        full = [o.position for o in self.operands if o.dims and math.prod(shapes[o.position][: len(o.dims)]) * 4 >= math.prod(grid)]
+        full = [
+            o.position for o in self.operands if o.dims and math.prod(shapes[o.position][: len(o.dims)]) * 4 >= math.prod(grid)
+        ]
         size = [_element_bytes(o.have.dtype, o.want.shape) for o in self.operands]
         loaded = tuple(sum(size[i] for i in stage if i in full) for stage in self._loads)
         written = sum(self.elements[j].nbytes for j in self._written)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fusepy.backend.emit.matrices import check_matrices
 from fusepy.backend.execute.fold_plan import ReducePlan
 from fusepy.backend.execute.plan import Plan, PlanContext
-from fusepy.backend.execute.row_plan import RowPlan
+from fusepy.backend.execute.rows.plan import RowPlan
 from fusepy.backend.memory.element import Element
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import spec_of

@@ -14,7 +14,7 @@ CHEAP = 2  # nodes that are rather computed again than held
 
 
 @dataclass(frozen=True)
-class Stage:
+class RowStage:
     """One walk along the row.
 
     Attributes:
@@ -67,11 +67,11 @@ class RowBody:
         self.outputs = [j for j in indices if rows & {*spec_of(region).results[j].dims}]
         self.of_row = [j for j in indices if j not in self.outputs]
 
-    def stages(self, held: bool) -> list[Stage]:
+    def stages(self, held: bool) -> list[RowStage]:
         """Returns the stages; unless values are `held`, each stage loads and computes all that it needs."""
         needed = [self.wanted(k) for k in range(self.last + 1)]
         kept = self.held(needed) if held else [()] * (self.last + 1)
-        stages: list[Stage] = []
+        stages: list[RowStage] = []
         before: Sequence[Value] = ()
         for k, wanted in enumerate(needed):
             fresh = tuple(v for v in kept[k] if v not in before)
@@ -81,7 +81,7 @@ class RowBody:
             loads = [v for v in elements.inputs if v not in before and v not in self.whole]
             loads += [v for v in fresh if v not in self.producer and v not in loads]
             results = tuple(self.outputs) if k == self.last else ()
-            stages.append(Stage(tuple(loads), elements, folds, fresh, results, self.row(k)))
+            stages.append(RowStage(tuple(loads), elements, folds, fresh, results, self.row(k)))
             before = kept[k]
         if not self.outputs:
             stages.pop()
@@ -130,9 +130,9 @@ class RowBody:
             others = {v for v in kept if v is not value}
             cone = self.cone([value], {*others, *self.whole})
             nodes = [self.producer[v] for v in cone if v in self.producer and not self.constant(v)]
-            if nodes and all(v in self.producer or v in others for v in cone) and len(nodes) <= CHEAP:
-                if not any(n.op.name in DEAR or n.bodies for n in nodes):
-                    kept.remove(value)
+            cheap = 0 < len(nodes) <= CHEAP and not any(n.op.name in DEAR or n.bodies for n in nodes)
+            if cheap and all(v in self.producer or v in others for v in cone):
+                kept.remove(value)
         return kept
 
     def constant(self, value: Value) -> bool:
@@ -150,7 +150,7 @@ class RowBody:
         return found
 
     def cut(self, outputs: Sequence[Value], known: Collection[Value]) -> Graph:
-        """Returns the graph that computes `outputs` from `known` values and inputs. Constants are computed where they are used."""
+        """Returns the graph that computes `outputs` from `known` values and inputs. It computes constants itself."""
         known = {v for v in known if not self.constant(v)}
         cone = self.cone(outputs, known)
         nodes = [n for n in self.body.nodes if any(v in cone for v in n.results)]
@@ -160,8 +160,9 @@ class RowBody:
 
     def row(self, k: int) -> Graph:
         """Returns the graph of the values of the row that are known behind the folds of stage `k`; ``-1`` is before all."""
-        level, known = k + 1, {v for v in self.whole if v not in self.producer}
-        known |= {v for v in self.whole if self.level[v] < level or self.producer[v].op.name == "row_fold"}
+        level = k + 1
+        made = {v: self.producer[v].op.name for v in self.whole if v in self.producer}
+        known = {v for v in self.whole if v not in made or made[v] == "row_fold" or self.level[v] < level}
         own = [n for n in self.body.nodes for v in n.results if v in self.whole and self.level[v] == level and v not in known]
         outputs = [v for n in own for v in n.results if not self.constant(v) or v in self.body.outputs]
         return self.cut(outputs, known)

@@ -1,0 +1,95 @@
+"""The choice between one kernel that goes along rows and one for each reduction, by the sizes of a call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.backend.emit.row.tuning import RowWork, cost, row_shape
+from fusepy.errors import ShapeError
+from tests.support.slang_functions import ramp
+
+
+@fp.fuse
+def centred(x: Any) -> Any:
+    return x - fp.mean(x, -1, True)
+
+
+@fp.fuse
+def beside(x: Any, y: Any) -> Any:
+    return y - fp.mean(x, -1, True)
+
+
+def refusal(f: Any, *args: Any) -> str:
+    explained = f.explain(*args)
+    (said,) = [r for r in explained.reasons if "not one that goes along rows" in r] or [""]
+    return said.partition("rows: ")[2]
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (6,), (2, 3, 4), (1, 5), (5, 1)])
+def test_rows_of_any_rank(device: Any, shape: tuple[int, ...]) -> None:
+    x = ramp(*shape)
+    np.testing.assert_allclose(centred(x), x - x.mean(-1, keepdims=True), rtol=1e-6, atol=1e-6)
+    assert centred.explain(x).kernels == 1
+
+
+@pytest.mark.parametrize("other", [(4, 6), (1, 6), (4, 1), (6,), (1,), (3, 4, 6)])
+def test_what_is_smaller_than_what_uses_it_is_reduced_by_itself(device: Any, other: tuple[int, ...]) -> None:
+    y = ramp(4, 6)
+    x = ramp(*other)
+    np.testing.assert_allclose(beside(x, y), y - x.mean(-1, keepdims=True), rtol=1e-6, atol=1e-6)
+    fits = other == (4, 6)
+    assert ("smaller than what uses it" in refusal(beside, x, y)) == (not fits and len(other) == 2)
+
+
+def test_errors_are_those_of_the_parts(device: Any) -> None:
+    with pytest.raises(ShapeError, match="do not broadcast"):
+        beside(ramp(4, 6), ramp(3, 6))
+    assert centred(np.zeros((0, 4), np.float32)).shape == (0, 4)
+    assert "no elements" in refusal(centred, np.zeros((3, 0), np.float32))
+
+
+def test_few_long_rows_are_shared_out(device: Any) -> None:
+    x = fp.Tensor.empty(device, (1, 1 << 24), "float")
+    assert refusal(centred, x).startswith("1 rows of 16,777,216 elements cost")
+    assert refusal(centred, fp.Tensor.empty(device, (8192, 512), "float")) == ""
+
+
+def test_one_group_of_two_is_refused(device: Any) -> None:
+    @fp.fuse
+    def both(x: Any, y: Any) -> Any:
+        a = x - fp.mean(x, -1, True)
+        b = y / fp.sum(fp.sum(a) * y, -1, True)
+        return a, b
+
+    x, y = ramp(4, 6), ramp(1, 1 << 20)
+    a, b = both(x, y)
+    wanted = x - x.mean(-1, keepdims=True)
+    np.testing.assert_allclose(a, wanted, atol=1e-6)
+    assert b.shape == y.shape
+
+
+@pytest.mark.parametrize("kind", ["software", "cuda", "gpu"])
+def test_shapes_cover_the_row(kind: str) -> None:
+    for rows in (1, 100, 100_000):
+        for length in (1, 2, 33, 1000, 4096, 8192, 10_000, 32_000, 1 << 20):
+            for words in (1, 2, 3, 8, 40):
+                work = RowWork(rows, length, words, (4, 4), 12, light=words < 40)
+                shape, lanes = row_shape(kind, 8, work)
+                assert lanes & (lanes - 1) == 0
+                assert lanes <= shape.threads <= 1024
+                assert shape.held == 0 or (shape.held * lanes >= length and shape.held * words <= 64)
+                assert min(cost(kind, 8, work)) > 0
+
+
+def test_memory_decides() -> None:
+    """Two walks along rows that fill the device cost as much as one; with few rows the device would idle."""
+    many, few = (RowWork(rows, 8192, 1, (4, 4, 4), 16, light=True) for rows in (8192, 2))
+    one, apart = cost("cuda", 0, many)
+    assert 1.9 < apart / one < 2.1
+    one, apart = cost("cuda", 0, RowWork(1, 1 << 22, 1, (4, 4, 4), 16, light=True))
+    assert apart < one
+    assert cost("cuda", 0, few)[0] < cost("cuda", 0, few)[1], "a launch costs more than what two rows take"
