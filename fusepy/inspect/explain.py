@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
-from fusepy.backend.execute.fold_plan import ReducePlan
 from fusepy.backend.execute.plan import Plan
-from fusepy.backend.execute.rows.plan import RowPlan, RowRecipe
 from fusepy.backend.execute.tape import Tape, TapePiece
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.inspect.arguments import argument_lines
+from fusepy.inspect.indexing import indexing
 from fusepy.inspect.reasons import Neighbours, label, neighbours
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.loop_vjp import kept_states
@@ -107,7 +106,7 @@ def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanati
     """Explains the kernels of a call."""
     before = program.resolved()
     tape = program.tape(args)
-    variants = [_indexing(piece, tape, program) for piece in tape.pieces]
+    variants = [indexing(piece, tape, program) for piece in tape.pieces]
     reasons = list(_dropped(program.recording.graph, before))
     if tape.split:
         reasons.append("split: the results have extents that share no grid, so each gets a kernel of its own")
@@ -154,38 +153,6 @@ def _names_in(plan: Plan, slot: int) -> list[str]:
     if len(region.bodies) > 1:  # the inputs of an epilogue that are operands, without the folded values
         inputs += region.bodies[1].inputs[len(region.bodies[1].inputs) - (len(region.operands) - len(inputs)) :]
     return [value.name or "" for value, position in zip(inputs, plan.positions) if position == slot]
-
-
-def _indexing(piece: TapePiece, tape: Tape, program: Program) -> str:
-    return f"{'; then '.join(str(launch.variant) for launch in piece.launches)}, {_why(piece, tape, program)}"
-
-
-def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
-    """Returns the reason for the indexing of a kernel."""
-    plan = piece.plan
-    lying = [tape.slots[p] for p in plan.positions]
-    strided = [lies for lies in lying if not lies.linear]
-    if isinstance(plan, RowPlan):
-        recipe = piece.launches[0].recipe
-        assert isinstance(recipe, RowRecipe)
-        return recipe.why
-    if isinstance(plan, ReducePlan):
-        stages = piece.launches
-        more = len(plan.all_variants(stages[0].recipe) - {stage.variant for stage in stages})
-        why = f"since the sizes ask for {'as many stages' if len(stages) > 1 else 'one stage'}"
-        why += f" (all sizes choose among these and {more} more kernels, each compiled on first use)" * bool(more)
-        return why + ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing" * bool(
-            program.options.numthreads
-        )
-    if plan.context.tile:
-        return "since options(numthreads=…) asks for groups that are tiles of the grid"
-    if not plan.linear:
-        return "since an argument or result runs along other dimensions than the grid's, or is a grid() or texture"
-    if strided:
-        return f"since an argument has strides {strided[0].strides}"
-    if not plan.one_shape(tape.slots):
-        return "since the arguments broadcast"
-    return "since all arguments are contiguous and of one shape"
 
 
 def _dropped(before: Graph, after: Graph) -> list[str]:

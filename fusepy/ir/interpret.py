@@ -12,9 +12,10 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.control import Control
 from fusepy.ir.ops.folds import folded, scanned
-from fusepy.ir.ops.reduce import Reduce, RowFold, Scan
+from fusepy.ir.ops.reduce import Reduce, Scan
 from fusepy.ir.ops.region import spec_of
 from fusepy.ir.resources import channels
+from fusepy.ir.rows.fold import RowFold
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Array
 

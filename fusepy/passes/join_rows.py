@@ -37,7 +37,7 @@ class JoinRows(Pass):
     refused: frozenset[int] = frozenset()
 
     def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
-        groups = [g for g in row_groups(graph) if g.number not in self.refused]
+        groups = [g for g in row_groups(graph) if g.number not in self.refused] if len(graph.nodes) > 1 else []
         if not groups:
             return graph
         owner: dict[Node, Node] = {}

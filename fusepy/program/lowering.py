@@ -92,7 +92,7 @@ class Lowering:
             shown = tuple((slot[v], *views[v]) for v in dict.fromkeys(node.operands) if v in views)
             steps.append(Step(plan, results, acts, self._between(node, results), shown))
         outputs = [views.get(v) or (slot[v], ()) for v in graph.outputs] if steps else []
-        others = (self._split, self._unjoined, None if self.separate else self._separated)
+        others = (self._split, None if self.separate else self._separated, self._unjoined)
         return Executable(self.device, self.count, steps, outputs, *others)
 
     def _unjoined(self, group: int) -> Executable:

@@ -33,6 +33,7 @@ ELSEWHERE: dict[str, str] = {
     "backend/emit/fold/tuning.py": "backend/emit/test_tuning.py",
     "backend/emit/options.py": "program/test_slangpy_calls.py",
     "backend/emit/operand.py": "backend/emit/test_region.py",
+    "backend/emit/row/walk.py": "backend/emit/row/test_kernel.py",
     "backend/emit/shims.py": "backend/emit/test_region.py",
     "backend/emit/statements.py": "backend/emit/test_region.py",
     "backend/emit/store.py": "backend/emit/test_region.py",

@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.device.bound import Bound
-from fusepy.backend.execute.launch import Launch, Linked, place_barriers
+from fusepy.backend.execute.launch import Launch, Linked, ordered
 from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.link import link
@@ -42,8 +42,8 @@ class Executable:
         steps: the regions in the order in which they run.
         outputs: for each result of the program its slot, and the axes of extent 1 that are added.
         split: returns a plan for each effect and each result of a plan, for those whose extents share no grid.
-        unjoined: returns the same program without the join of a group of rows, by its number.
         separated: returns the same program with a region for each reduction, for reductions with different grids.
+        unjoined: returns the same program without the join of a group of rows, by its number.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class Executable:
         steps: Sequence[Step],
         outputs: Sequence[tuple[int, tuple[int, ...]]],
         split: Callable[[Plan], list[Plan]],
-        unjoined: Callable[[int], Executable],
         separated: Callable[[], Executable] | None = None,
+        unjoined: Callable[[int], Executable] | None = None,
     ):
         self.device = device
         self.count = count
@@ -62,7 +62,7 @@ class Executable:
         self.outputs = list(outputs)
         self._split = split
         self._separated = separated and cache(separated)
-        self._unjoined = cache(unjoined)
+        self._unjoined = unjoined and cache(unjoined)
         self._splits: dict[int, list[Plan]] = {}  # by step
         self.slots = max((slot for step in steps for slot in (*step.results, *step.plan.positions)), default=count - 1) + 1
         self.views = {slot: (other, axes) for step in steps for slot, other, axes in step.views}
@@ -225,7 +225,7 @@ class Executable:
         return Tape(
             self,
             tuple(pieces),
-            self._ordered(launches),
+            ordered(launches, frozenset((*range(self.count), *(slot for slot, _ in self.outputs), *self.between))),
             tuple(slots),
             self.views,
             given=tuple((j, slot) for slot, j in given.items()),
@@ -238,20 +238,13 @@ class Executable:
 
     def _otherwise(self, plan: Plan, recipe: Recipe) -> Callable[..., Tape]:
         """Returns the lowering of another form of the program, for a call in which one region cannot run."""
-        if recipe.refused:
+        if recipe.error is None:
             group = spec_of(plan.region).joined.number
-            other = self._unjoined(group)
-            return lambda *given: _refusing(group, recipe.refused, other._lowered(*given))
+            other = self._unjoined(group) if self._unjoined is not None else self
+            return lambda *given: other._lowered(*given).refusing(group, recipe.refused)
         if self._separated is None:
-            assert recipe.error is not None
             raise recipe.error
         return self._separated()._lowered
-
-    def _ordered(self, launches: Sequence[Launch]) -> tuple[Launch, ...]:
-        """Returns the launches with their barriers and the slots that they release."""
-        kept = frozenset((*range(self.count), *(slot for slot, _ in self.outputs), *self.between))
-        placed = place_barriers(launches, kept)
-        return tuple(replace(one, barrier=barrier, release=release) for one, (barrier, release) in zip(launches, placed))
 
     def _writing(self) -> tuple[Callable[[Sequence[Any]], None], ...]:
         """Returns the checks of arguments that user code writes as whole arrays."""
@@ -299,10 +292,6 @@ class Executable:
         if all(outs[j] is not None for j in plan.sinks):
             plan.given.check_textures(outs, recipe.grid)
         return ()
-
-
-def _refusing(group: int, why: str, tape: Tape) -> Tape:
-    return replace(tape, refused={group: why, **tape.refused})
 
 
 def _another(slots: list[Layout]) -> int:

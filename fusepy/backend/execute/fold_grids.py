@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fusepy.backend.emit.operand import Operand
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.ops.region import folds_of, output_feeds
+from fusepy.ir.ops.region import folds_of, output_feeds, sources_of, spec_of
 
 Shapes = Sequence[tuple[int, ...]]
 
@@ -76,3 +76,16 @@ def epilogue_feeds(region: Node) -> list[frozenset[int]]:
         found = frozenset(i for v in node.operands for i in feeds[v])
         feeds.update(dict.fromkeys(node.results, found))
     return [*first[:plain], *(feeds[v] for v in then.outputs)]
+
+
+def factor_feeds(region: Node) -> tuple[frozenset[int], frozenset[int]] | None:
+    """Returns the operands that each factor of a product of matrices is computed from.
+
+    ``None`` for other regions, and for the sum of products that another kernel has computed.
+    """
+    body = region.body
+    if body is None or [fold.kind for fold in spec_of(region).folds] != ["dot"] or body.outputs[-1] in body.inputs:
+        return None
+    sources = sources_of(body)
+    a, b = next(node.operands for node in body.nodes if body.outputs[-1] in node.results)
+    return sources[a], sources[b]

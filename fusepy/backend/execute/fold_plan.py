@@ -13,7 +13,7 @@ from fusepy.backend.emit.fold.operands import epilogue_operands, members_of
 from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Operand, Variant, addressing
-from fusepy.backend.execute.fold_grids import different_extents, epilogue_feeds, stretched_results
+from fusepy.backend.execute.fold_grids import different_extents, epilogue_feeds, factor_feeds, stretched_results
 from fusepy.backend.execute.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
@@ -25,7 +25,7 @@ from fusepy.backend.memory.element import Element
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.folds import check_count
-from fusepy.ir.ops.region import factor_feeds, folds_of, output_feeds, spec_of
+from fusepy.ir.ops.region import folds_of, output_feeds, spec_of
 from fusepy.ir.strides import is_contiguous
 
 ALIGNMENT = 256  # of the arrays of partials in one block

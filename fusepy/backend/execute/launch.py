@@ -117,6 +117,12 @@ def place_barriers(launches: Sequence[Touching], kept: frozenset[int]) -> list[t
     return placed
 
 
+def ordered(launches: Sequence[Launch], kept: frozenset[int]) -> tuple[Launch, ...]:
+    """Returns the launches with their barriers and the slots that they release; see `place_barriers`."""
+    placed = place_barriers(launches, kept)
+    return tuple(dataclasses.replace(one, barrier=barrier, release=release) for one, (barrier, release) in zip(launches, placed))
+
+
 class Make(NamedTuple):
     """The memory of a slot: its size in bytes; its element and shape if a tensor of it is needed."""
 

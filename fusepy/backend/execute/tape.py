@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fusepy.backend.execute.number_range import bad_number
@@ -84,6 +84,10 @@ class Tape:
     split: bool = False
     refused: Mapping[int, str] = field(default_factory=dict[int, str])
     linked: Linked | None = field(default=None, repr=False)
+
+    def refusing(self, group: int, why: str) -> Tape:
+        """Returns the same with one more group of rows that is not joined."""
+        return replace(self, refused={group: why, **self.refused})
 
     @property
     def out_shapes(self) -> list[tuple[int, ...]]:

@@ -18,8 +18,21 @@ from fusepy.ir.ops.struct import Struct
 from fusepy.ir.ops.structure import STRUCTURE_OPS
 from fusepy.ir.ops.vector import VECTOR_OPS
 from fusepy.ir.ops.vjp import GRADIENT_OPS
+from fusepy.ir.rows.fold import RowFold
 
-_ALL = [SlangCall(), Struct(), Region(), *STRUCTURE_OPS, *OPERATORS, *POWERS, *INTRINSICS, *VECTOR_OPS, *REDUCE_OPS, *CONTROL_OPS]
-OPS: dict[str, Op] = {op.name: op for op in (*_ALL, *GRADIENT_OPS, *SCATTER_OPS, JVP, LOOP_VJP)}
+_ALL = [
+    SlangCall(),
+    Struct(),
+    Region(),
+    RowFold(),
+    *STRUCTURE_OPS,
+    *OPERATORS,
+    *POWERS,
+    *INTRINSICS,
+    *VECTOR_OPS,
+    *REDUCE_OPS,
+    *CONTROL_OPS,
+]
+OPS: dict[str, Op] = {op.name: op for op in (*_ALL, *GRADIENT_OPS, *SCATTER_OPS, RowFold(), JVP, LOOP_VJP)}
 
 __all__ = ["OPS", "Op"]

@@ -101,37 +101,6 @@ class Reduce(_Folding):
         return folded(Fold.of_node(node), array, axes_of(node, "axes"), node.maps[0].type or node.operands[0].type, functions)
 
 
-class RowFold(Op):
-    """Inside a region that goes along rows: a value of each element combined along `RegionSpec.rows`, known to all of the row."""
-
-    name = "row_fold"
-    arity = 1
-    spreads = False
-    needs = {"kind": (str,)}
-
-    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        fold = Fold.of_node(node)
-        return [Value(fold.type(node.operands[0].type, node.loc))]
-
-    def combined(self, node: Node, array: Array, grid: Sequence[int], rows: Sequence[int], functions: Functions) -> Array:
-        """Returns the folded value of each row of a grid, with extent 1 along `rows`.
-
-        Raises:
-            ShapeError: if the operand is smaller than the grid: what is folded has another grid than the region.
-        """
-        type = node.operands[0].type
-        if any(array.shape[d] != grid[d] for d in rows):  # elements would be combined several times
-            raise ShapeError(
-                "a folded value is smaller than the grid", saw=array.shape, expected=tuple(grid), hint="do not join it"
-            )
-        done = folded(Fold.of_node(node), array, rows, type, functions)
-        return np.expand_dims(done, tuple(rows))
-
-    def verify(self, node: Node) -> str | None:
-        wrong = super().verify(node) or Fold.of_node(node).wrong()
-        return wrong or ("row_fold combines single elements, inside a region" if node.operands[0].rank else None)
-
-
 class Scan(_Folding):
     """A scan along one dimension: each result combines the elements up to its own, or before it if ``exclusive``."""
 
@@ -229,4 +198,4 @@ def folded_axes(node: Node) -> tuple[int, ...]:
     return axes_of(node, "axes") if node.op.name in ("reduce", "contract") else ()
 
 
-REDUCE_OPS: list[Op] = [Reduce(), RowFold(), Scan(), Expand(), Contract()]
+REDUCE_OPS: list[Op] = [Reduce(), Scan(), Expand(), Contract()]

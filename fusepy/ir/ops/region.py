@@ -9,6 +9,7 @@ from fusepy.errors import VerifyError
 from fusepy.ir.graph import Graph, Node, Op, Value
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.rows.joined import Joined, wrong_rows
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Array, TypedAttr
 
@@ -32,21 +33,6 @@ class ResultSpec:
 
     dims: tuple[int, ...]
     into: StoredInto | None = None
-
-
-@dataclass(frozen=True)
-class Joined:
-    """Several regions that are one.
-
-    Attributes:
-        number: that among all such regions of the program.
-        again: the price of what is computed more than once for an element if threads hold nothing of their row, in bytes.
-        stored: the bytes of what the separate regions store of each element and load again.
-    """
-
-    number: int = 0
-    again: float = 0.0
-    stored: int = 0
 
 
 @dataclass(frozen=True)
@@ -102,8 +88,8 @@ class RegionSpec(TypedAttr):
             return wrong
         if bool(self.over) != bool(self.folds):
             return "over says along which dimensions to fold, and only that"
-        if self.rows and (self.folds or list(self.rows) != list(range(self.rows[0], self.rows[-1] + 1))):
-            return "rows are the last dimensions of the grid of a region that folds nothing else"
+        if self.rows and self.folds:
+            return "a region that goes along rows folds nothing else"
         if list(self.over) != sorted(set(self.over)):
             return "over names a dimension twice, or out of order"
         if self.scans and (len(self.over) != 1 or not all(f.scans for f in self.folds)):
@@ -151,7 +137,7 @@ class Region(Op):
         if wrong is not None:
             return wrong
         spec, inner = spec_of(node), len(node.body.inputs)
-        wrong = _wrong_bodies(node, spec) or _wrong_rows(node, spec)
+        wrong = _wrong_bodies(node, spec) or wrong_rows(node, spec.rows)
         if wrong is not None:
             return wrong
         count = inner + (len(node.bodies[1].inputs) - len(spec.folds) if len(node.bodies) > 1 else 0)
@@ -179,14 +165,6 @@ def _wrong_bodies(node: Node, spec: RegionSpec) -> str | None:
             return f"the epilogue takes {inputs}, where {types} were folded"
     count = len(result_types(node))
     return None if count == len(spec.results) else f"{len(spec.results)} results for bodies with {count}"
-
-
-def _wrong_rows(node: Node, spec: RegionSpec) -> str | None:
-    """Returns the first rule about rows that is broken."""
-    combining = any(n.op.name == "row_fold" for body in node.bodies for n in body.nodes)
-    if combining != bool(spec.rows):
-        return "rows say along which dimensions row_fold nodes combine, and only that"
-    return "rows are not the last dimensions of the grid" if spec.rows and spec.rows[-1] != node.grid_rank - 1 else None
 
 
 def spec_of(region: Node) -> RegionSpec:
@@ -225,24 +203,11 @@ def result_types(node: Node) -> list[Type]:
 def output_feeds(region: Node) -> list[frozenset[int]]:
     """Returns, for each output of a region's first body, the operands that it is computed from."""
     assert region.body is not None
-    sources = _sources(region.body)
+    sources = sources_of(region.body)
     return [sources[v] for v in region.body.outputs]
 
 
-def factor_feeds(region: Node) -> tuple[frozenset[int], frozenset[int]] | None:
-    """Returns the operands that each factor of a product of matrices is computed from.
-
-    ``None`` for other regions, and for the sum of products that another kernel has computed.
-    """
-    body = region.body
-    if body is None or [fold.kind for fold in spec_of(region).folds] != ["dot"] or body.outputs[-1] in body.inputs:
-        return None
-    sources = _sources(body)
-    a, b = next(node.operands for node in body.nodes if body.outputs[-1] in node.results)
-    return sources[a], sources[b]
-
-
-def _sources(body: Graph) -> dict[Value, frozenset[int]]:
+def sources_of(body: Graph) -> dict[Value, frozenset[int]]:
     """Returns, for each value of a body, the inputs that it is computed from."""
     sources: dict[Value, frozenset[int]] = {v: frozenset([i]) for i, v in enumerate(body.inputs)}
     for node in body.nodes:

@@ -101,7 +101,8 @@ class RowBody:
         """Returns for each stage the values that a thread holds behind it."""
         seen: list[set[Value]] = []  # what the stages up to each one compute
         for wanted in needed:
-            seen.append((seen[-1] if seen else set()) | self.cone(wanted, self.whole))
+            before = seen[-1] if seen else set[Value]()
+            seen.append(before | self.cone(wanted, self.whole))
         kept: list[tuple[Value, ...]] = [()] * len(needed)
         for k in range(len(needed) - 2, -1, -1):
             found = self.frontier([*needed[k + 1], *kept[k + 1]], seen[k])

@@ -6,7 +6,6 @@ Threads beyond the last row do the work of the first row and store nothing, so t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from fusepy.backend.emit.fold.accumulators import Accumulator
 from fusepy.backend.emit.fold.operands import join_graph
@@ -15,15 +14,16 @@ from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field, Operand
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.row.reduction import StageFolds
-from fusepy.backend.emit.row.variant import RUN, RowVariant
-from fusepy.backend.emit.space import decoded, extents, linear_index
+from fusepy.backend.emit.row.variant import RowVariant
+from fusepy.backend.emit.row.walk import StageWalk
+from fusepy.backend.emit.space import decoded, extents
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, Shape
 from fusepy.backend.slang.stage import THREAD_INDEX
 from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.folds import Fold
-from fusepy.ir.rows.body import RowBody, RowStage
+from fusepy.ir.rows.body import RowBody
 
 
 def emit_rows(region: Node, variant: RowVariant, given: Emission) -> KernelSource:
@@ -134,7 +134,7 @@ class _RowKernel:
             self.function(stage.elements, f"fz_stage{k}")
         lines = [f"{v.type} {name}[{self.shape.held}];" for v, name in keeps.items()]
         lines += folds.start() if folds.accumulators else []
-        lines += block(self.walk(_StageWalk(k, stage, folds, keeps)))
+        lines += block(StageWalk(self.text, self.variant, self.operand, self.names, k, stage, folds, keeps).lines())
         self.names.update((v, f"{name}{{}}") for v, name in keeps.items())
         if not folds.accumulators:
             return lines
@@ -143,94 +143,3 @@ class _RowKernel:
             name = self.names[node.results[0]] = f"f{a.j}"
             lines.append(f"{declare(a.want, name)} = {a.result(f'fz_acc{k}')};")
         return [*lines, *self.called(stage.row, f"fz_row{k}")]
-
-    def walk(self, walk: _StageWalk) -> list[str]:
-        """Returns the loops over the elements of a thread."""
-        shape, index = self.shape, self.index
-        run = RUN if walk.folds.accumulators else shape.ahead
-        if shape.held:
-            run = min(run, shape.held)
-            runs = shape.held // run
-            inner = self.run(walk, run, f"fz_r * {run}" if runs > 1 else "", "")
-            return [f"[ForceUnroll] for (uint fz_r = 0; fz_r < {runs}; ++fz_r)", *block(inner)] if runs > 1 else inner
-        step, reduced = f"{index}(fz_lanes)", f"{BLOCK}.reduced"
-        inner = self.run(walk, run, "", "fz_e")
-        if not shape.exact:
-            return [f"for ({index} fz_e = 0; fz_e < {reduced}; fz_e += {run} * {step})", *block(inner)]
-        full = f"for (; fz_e + {run} * {step} <= {reduced}; fz_e += {run} * {step})"
-        rest = [f"for (; fz_e + {index}(fz_in) < {reduced}; fz_e += {step})", *block(self.elements(walk, 1, "", "fz_e"))]
-        return [f"{index} fz_e = 0;", full, *block(inner), *walk.folds.running(rest)]
-
-    def run(self, walk: _StageWalk, run: int, first: str, start: str) -> list[str]:
-        """Returns the lines of one run of elements, in pieces whose loads are in flight together.
-
-        Args:
-            first: the number of the first element among those of the thread, if it is not 0.
-            start: the place in the row of the first element of all threads, if it is not 0.
-        """
-        ahead = min(self.shape.ahead, run)
-        pieces = run // ahead
-        if pieces == 1:
-            return walk.folds.running(self.elements(walk, ahead, first, start))
-        inner = self.elements(walk, ahead, _sum(first, f"fz_c * {ahead}"), start)
-        return walk.folds.running([f"{self.unroll} for (uint fz_c = 0; fz_c < {pieces}; ++fz_c)", *block(inner)])
-
-    @property
-    def unroll(self) -> str:
-        """The attribute of loops whose rounds are spelled out: by Slang if they index registers."""
-        return "[unroll]" if self.text.software and not self.shape.held else "[ForceUnroll]"
-
-    def elements(self, walk: _StageWalk, count: int, first: str, start: str) -> list[str]:
-        """Returns lines that load `count` elements of a thread, then compute each."""
-        number, at = (_sum(first, "fz_u"), "[fz_u]") if count > 1 else (first or "0", "")
-        fresh = {v: f"l_{self.operand[v].name}" for v in walk.stage.loads}
-        operands = [self.operand[v] for v in fresh]
-        arrays = [f"{declare(o.want, name)}{f'[{count}]' * (count > 1)};" for o, name in zip(operands, fresh.values())]
-        place = self.located(number, start)
-        load = [f"{name}{at} = {self.text.load(o)};" for o, name in zip(operands, fresh.values())]
-        one = self.computed(walk, {v: f"{name}{at}" for v, name in fresh.items()}, number)
-        if count == 1:
-            return [*arrays, *place, *load, *one]
-        loop = f"{self.unroll} for (uint fz_u = 0; fz_u < {count}; ++fz_u)"
-        return [*arrays, *([loop, *block([*place, *load])] if fresh else ()), loop, *block([*place, *one])]
-
-    def located(self, number: str, start: str) -> list[str]:
-        """Returns lines that set the place ``e`` of an element in its row, whether it is in the row, and its coordinates."""
-        index = self.index
-        apart = f"{index}(fz_in)" if number == "0" else f"{index}(({number}) * fz_lanes + fz_in)"
-        lines = [f"{index} e = {_sum(start, apart)};"]
-        if not self.shape.exact:
-            lines += [f"bool fz_inside = e < {BLOCK}.reduced;", f"e = fz_inside ? e : {BLOCK}.reduced - 1;"]
-        lines += decoded(self.variant, "e", self.rows)
-        return [*lines, *([linear_index(self.variant)] if self.text.any_addressed("index") else ())]
-
-    def computed(self, walk: _StageWalk, loaded: Mapping[Value, str], number: str) -> list[str]:
-        """Returns lines that compute one element, add it to the folds, keep what later stages need, and store results."""
-        graph, folds = walk.stage.elements, walk.folds
-        spelled = {v: name.format(f"[{number}]") for v, name in {**self.names, **loaded}.items()}
-        lines: list[str] = []
-        if graph.nodes:
-            outputs = {v: f"v_{i}" for i, v in enumerate(graph.outputs)}
-            lines += [f"{declare(v.type, name)};" for v, name in outputs.items()]
-            arguments = [*(spelled[v] for v in graph.inputs), *outputs.values()]
-            lines.append(f"fz_stage{walk.number}_of_{self.text.name}({', '.join(arguments)});")
-            spelled |= outputs
-        lines += [f"{name}[{number}] = {spelled[v]};" for v, name in walk.keeps.items()]
-        taken = [folds.take([spelled[n.operands[0]] for n in walk.stage.folds], "e")] if folds.accumulators else []
-        stores = [self.text.stores[j].write(spelled[self.text.body.outputs[j]]) for j in walk.stage.results]
-        inside = [*taken, *(["if (fz_own)", *block(stores)] if stores else ())]
-        return [*lines, *(inside if self.shape.exact or not inside else ["if (fz_inside)", *block(inside)])]
-
-
-@dataclass(frozen=True)
-class _StageWalk:
-    """A stage and its number, its folds, and the arrays that hold what it keeps."""
-
-    number: int
-    stage: RowStage
-    folds: StageFolds
-    keeps: Mapping[Value, str]
-
-
-def _sum(a: str, b: str) -> str:
-    return f"{a} + {b}" if a else b

@@ -1,0 +1,41 @@
+"""Indexing of kernels, with its reason, for `explain`."""
+
+from __future__ import annotations
+
+from fusepy.backend.execute.fold_plan import ReducePlan
+from fusepy.backend.execute.rows.plan import RowPlan, RowRecipe
+from fusepy.backend.execute.tape import Tape, TapePiece
+from fusepy.program.program import Program
+
+
+def indexing(piece: TapePiece, tape: Tape, program: Program) -> str:
+    """Returns the variants of the launches of a region, and the reason for them."""
+    return f"{'; then '.join(str(launch.variant) for launch in piece.launches)}, {_why(piece, tape, program)}"
+
+
+def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
+    """Returns the reason for the indexing of a kernel."""
+    plan = piece.plan
+    lying = [tape.slots[p] for p in plan.positions]
+    strided = [lies for lies in lying if not lies.linear]
+    if isinstance(plan, RowPlan):
+        recipe = piece.launches[0].recipe
+        assert isinstance(recipe, RowRecipe)
+        return recipe.why
+    if isinstance(plan, ReducePlan):
+        stages = piece.launches
+        more = len(plan.all_variants(stages[0].recipe) - {stage.variant for stage in stages})
+        why = f"since the sizes ask for {'as many stages' if len(stages) > 1 else 'one stage'}"
+        why += f" (all sizes choose among these and {more} more kernels, each compiled on first use)" * bool(more)
+        return why + ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing" * bool(
+            program.options.numthreads
+        )
+    if plan.context.tile:
+        return "since options(numthreads=…) asks for groups that are tiles of the grid"
+    if not plan.linear:
+        return "since an argument or result runs along other dimensions than the grid's, or is a grid() or texture"
+    if strided:
+        return f"since an argument has strides {strided[0].strides}"
+    if not plan.one_shape(tape.slots):
+        return "since the arguments broadcast"
+    return "since all arguments are contiguous and of one shape"

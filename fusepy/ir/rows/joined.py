@@ -1,0 +1,33 @@
+"""Prices and rules of regions that go along rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fusepy.ir.graph import Node
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Several regions that are one.
+
+    Attributes:
+        number: that among all such regions of the program.
+        again: the price of what is computed more than once for an element if threads hold nothing of their row, in bytes.
+        stored: the bytes of what the separate regions store of each element and load again.
+    """
+
+    number: int = 0
+    again: float = 0.0
+    stored: int = 0
+
+
+def wrong_rows(node: Node, rows: tuple[int, ...]) -> str | None:
+    """Returns the first rule about rows that a region breaks."""
+    combining = [n for body in node.bodies for n in body.nodes if n.op.name == "row_fold"]
+    if not rows and not combining:
+        return None
+    if not rows or not combining:
+        return "rows say along which dimensions row_fold nodes combine, and only that"
+    rank = node.grid_rank
+    return None if rows == tuple(range(rank - len(rows), rank)) else "rows are not the last dimensions of the grid"
