@@ -4,6 +4,7 @@ import typing as _typing
 
 from fusepy import nn, random
 from fusepy import scenes as _scenes
+from fusepy import vocabulary as _vocabulary
 from fusepy.arguments.key import register
 from fusepy.arguments.mapping import vcast, vdim, vmap, vmapping
 from fusepy.backend.device.device import Device
@@ -54,6 +55,7 @@ from fusepy.functions.nodes import GraphValue, Node
 from fusepy.graphs.graph import Graph
 from fusepy.inspect.explain import Explanation
 from fusepy.inspect.lowered import Lowered
+from fusepy.inspect.pixel_report import PixelReport, PixelValue
 from fusepy.inspect.resolution import Resolved, resolve
 from fusepy.ir.types import Type
 from fusepy.language import math as _math
@@ -68,6 +70,7 @@ from fusepy.language.gradients import grad, value_and_grad, vjp
 from fusepy.language.loops import cond, fori_loop, while_loop
 from fusepy.language.math import *  # noqa: F403
 from fusepy.language.movement import *  # noqa: F403
+from fusepy.language.pixel import inspect_pixel
 from fusepy.language.reductions import *  # noqa: F403
 from fusepy.modules.instance_list import InstanceList
 from fusepy.modules.instance_tensor import InstanceTensor
@@ -79,19 +82,7 @@ from fusepy.modules.struct import BoundFunction, Struct, struct
 from fusepy.nn.training import training_step
 from fusepy.scenes import *  # noqa: F403
 from fusepy.trace.setup import CallContext
-from fusepy.vocabulary import arithmetic as _arithmetic
-from fusepy.vocabulary import creation as _creation
-from fusepy.vocabulary import methods as _methods  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it adds them
-from fusepy.vocabulary import names as _names
-from fusepy.vocabulary import products as _products
-from fusepy.vocabulary import sorting as _sorting
-from fusepy.vocabulary import statistics as _statistics
-from fusepy.vocabulary.arithmetic import *  # noqa: F403
-from fusepy.vocabulary.creation import *  # noqa: F403
-from fusepy.vocabulary.names import *  # noqa: F403
-from fusepy.vocabulary.products import *  # noqa: F403
-from fusepy.vocabulary.sorting import *  # noqa: F403
-from fusepy.vocabulary.statistics import *  # noqa: F403
+from fusepy.vocabulary import *  # noqa: F403
 
 if _typing.TYPE_CHECKING:
     from fusepy.language.spellings import *  # noqa: F403
@@ -142,6 +133,8 @@ __all__ = [
     "Node",
     "NodeLibrary",
     "OutOfDeviceMemory",
+    "PixelReport",
+    "PixelValue",
     "PrecisionWarning",
     "RangeError",
     "ResolveError",
@@ -174,6 +167,7 @@ __all__ = [
     "grad",
     "grid",
     "init_device",
+    "inspect_pixel",
     "is_batchable_like",
     "is_differentiable_like",
     "jvp",
@@ -203,12 +197,7 @@ __all__ = [
 __all__ += _math.__all__
 __all__ += _reductions.__all__
 __all__ += _movement.__all__
-__all__ += _arithmetic.__all__
-__all__ += _creation.__all__
-__all__ += _names.__all__
-__all__ += _products.__all__
-__all__ += _sorting.__all__
-__all__ += _statistics.__all__
+__all__ += _vocabulary.__all__
 __all__ += _scenes.__all__
 
 

@@ -99,6 +99,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: Counter().of_nobody(x=X),
         2 * X,
     ),
+    "the values of a pixel inside of a fused function": (
+        lambda m: fused(lambda x: fp.inspect_pixel(m.add, (x, x), at=0), X),
+        "call it outside, on the fused function",
+        lambda m: fp.inspect_pixel(fp.fuse(lambda x: m.add(x, x)), X, at=0)["%0"],
+        2 * X[0],
+    ),
+    "a pixel that is not there": (
+        lambda m: fp.inspect_pixel(fp.sqrt, np.ones((2, 3), F32), at=1),
+        "at=(y, x)",
+        lambda m: fp.inspect_pixel(fp.sqrt, np.ones((2, 3), F32), at=(1, 2))["%0"],
+        1.0,
+    ),
     # traces: control flow, leaks, NumPy's functions
     "a loop to a vector": (
         lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: c * m.float2(1, 2), x), X),
