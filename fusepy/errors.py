@@ -7,11 +7,11 @@ expect in its place, so that ``except TypeError`` keeps working::
     ├── TraceError (TypeError)                  a traced value used as if it were a number
     │   └── LeakedTracerError                   a traced value used after its trace ended
     ├── TraceRecursionError (RecursionError)    a fused function that traces itself
-    ├── ResolveError (TypeError)                Slang's answer does not fit the arguments
+    ├── ResolveError (TypeError, ValueError)    Slang's answer does not fit the arguments
     │   ├── NoMatchError
     │   ├── AmbiguousCallError
     │   └── UnsupportedArgumentError
-    ├── ArgumentError (TypeError)               too many, missing, unknown or doubled arguments
+    ├── ArgumentError (TypeError, ValueError)   too many, missing, unknown or doubled arguments
     ├── ShapeError (ValueError)                 extents, ranks, axes, overlaps
     ├── RangeError (OverflowError)              a Python number that its Slang type cannot hold
     ├── UnknownNameError (AttributeError)       no such Slang function, type or field
@@ -109,8 +109,8 @@ class TraceRecursionError(FusepyError, RecursionError):
     """A fused function that calls itself while it is traced."""
 
 
-class ResolveError(FusepyError, TypeError):
-    """A call whose arguments do not fit the Slang function."""
+class ResolveError(FusepyError, TypeError, ValueError):
+    """A call whose arguments do not fit the Slang function. It is a ValueError too, as slangpy raises."""
 
 
 class NoMatchError(ResolveError):
@@ -125,8 +125,8 @@ class UnsupportedArgumentError(ResolveError):
     """A Python value, or a dtype, that has no Slang counterpart on this device."""
 
 
-class ArgumentError(FusepyError, TypeError):
-    """Too many, missing, unknown or doubled arguments."""
+class ArgumentError(FusepyError, TypeError, ValueError):
+    """Too many, missing, unknown or doubled arguments. It is a ValueError too, as slangpy raises."""
 
 
 class ShapeError(FusepyError, ValueError):

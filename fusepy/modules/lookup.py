@@ -50,4 +50,7 @@ class Lookup:
             hint = "Slang shows no function of this name, though the source has one; it may be a word of the language: rename it"
         else:
             hint = did_you_mean(last, known) if known else f"see what the source declares in {scope}"
-        return UnknownNameError(f"module {self.name!r} has neither a function nor a type {name!r}", hint=hint)
+        what = f"module {self.name!r} has no function or type named {name!r}"
+        if scope and self._type(scope) is not None:
+            what = f"{scope} has no method or sub-type named {last!r}"
+        return UnknownNameError(what, hint=hint)

@@ -46,9 +46,11 @@ def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kw
         missing = [n for n, default in skipped.items() if default is None]
         if unknown:
             known = [p.name for p in signature.params]
-            errors.append(ArgumentError(f"{function}() has no parameter {unknown[0]!r}", hint=did_you_mean(unknown[0], known)))
+            what = f"{function}() has no parameter {unknown[0]!r}"
+            errors.append(ArgumentError(what, saw=f"No parameter named {unknown[0]!r}", hint=did_you_mean(unknown[0], known)))
         elif doubled:
-            errors.append(ArgumentError(f"{function}() got {doubled[0]!r} twice", hint="pass it by position or by name"))
+            saw = f"Parameter {doubled[0]!r} specified multiple times"
+            errors.append(ArgumentError(f"{function}() got {doubled[0]!r} twice", saw=saw, hint="pass it by position or by name"))
         elif missing:
             errors.append(
                 ArgumentError(

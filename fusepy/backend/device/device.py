@@ -62,6 +62,7 @@ class Device(NativeMethods):
         **arguments: Any,
     ):
         sgl = self._sgl = sgl or spy.Device(type, **arguments)
+        self._hash = hash(sgl)
         self._options = options  # the options that opened `sgl`; None if others opened it and will close it
         info, built = sgl.info, f"{spy.SGL_VERSION} {spy.SGL_GIT_VERSION}"
         self.name = f"{info.adapter_name} ({info.api_name})"

@@ -14,12 +14,26 @@ class NativeMethods:
     ``create_command_encoder``, ``load_program``, and every other one. All recorded work is submitted first.
     """
 
+    _hash: int  # that of the slangpy device
+
     if not TYPE_CHECKING:  # a misspelled name stays an error for type checkers
 
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_") or not hasattr(spy.Device, name):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             return getattr(self.sgl, name)
+
+    def __eq__(self, other: object) -> bool:
+        """True for the device itself, and for its slangpy device, as events and resources of slangpy name it."""
+        return other is self or (isinstance(other, spy.Device) and other is self.raw)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def raw(self) -> spy.Device:
+        """The sgl device. Recorded work is not submitted."""
+        raise NotImplementedError
 
     @property
     def sgl(self) -> spy.Device:

@@ -246,7 +246,7 @@ def recording_into(device: Recording, encoder: Any, name: str) -> Generator[Enco
         try:
             encoder.global_barrier()
         except RuntimeError:
-            raise ArgumentError("the command encoder is finished", hint="record before encoder.finish()") from None
+            raise ArgumentError("Command encoder is finished", hint="record before encoder.finish()") from None
         sink = EncoderSink(encoder)
     else:
         sink = PassSink(encoder, name, [kept for other, kept in device.recorded if other is encoder])

@@ -64,6 +64,7 @@ def _check_tile(name: str, options: Options, variant: Variant) -> None:
     if options.group_rank > variant.rank:
         raise ArgumentError(
             f"{name}: call_group_shape has {options.group_rank} dimensions, and the grid has {variant.rank}",
-            saw="x".join(map(str, reversed(options.numthreads))),
+            saw=f"call_group_shape dimensionality ({options.group_rank}), call_shape dimensionality ({variant.rank}); "
+            "call_group_shape cannot have more dimensions than call_shape",
             hint="give the group as many dimensions as the call has, or fewer",
         )

@@ -105,12 +105,13 @@ def copy_from_numpy(tensor: Storage, array: Array, idle: bool = False) -> None:
     if array.shape != wanted and (array.shape == (math.prod(wanted),) or _without_ones(array.shape) == _without_ones(wanted)):
         array = array.reshape(wanted)
     if array.shape != wanted:
-        raise ShapeError("copy_from_numpy", saw=array.shape, expected=wanted, hint="reshape the array")
+        larger = "Numpy array is larger" if array.size > math.prod(wanted) else "its shape does not match"
+        raise ShapeError(f"copy_from_numpy: {larger}", saw=array.shape, expected=wanted, hint="reshape the array")
     if array.dtype != element.dtype:
         if array.dtype.names is None or array.dtype.names != element.dtype.names:
             plain = element.dtype.names is None
             raise UnsupportedArgumentError(
-                f"an array of {array.dtype} cannot be copied into a tensor of {element.type}",
+                f"an array of {array.dtype} does not match a tensor of {element.type}",
                 saw=array.dtype,
                 expected=element.dtype,
                 hint=f"convert it with .astype(np.{element.dtype})" if plain else "use the dtype of the struct",

@@ -96,9 +96,10 @@ def broadcast(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[in
     lead = len(wanted) - len(shape)
     pairs = list(zip(shape, wanted[lead:])) if lead >= 0 else []
     if lead < 0 or any(have not in (want, 1) for have, want in pairs):
-        raise ShapeError(
-            f"cannot broadcast {shape} to {wanted}", saw=shape, expected=wanted, hint="extents must agree from the right, or be 1"
-        )
+        axis = next((i for i, (have, want) in enumerate(pairs) if have not in (want, 1)), 0)
+        why = f"Current dimension {axis} is {shape[axis]}" if pairs else "Broadcast shape must be larger than tensor shape"
+        hint = "extents must agree from the right, or be 1"
+        raise ShapeError(f"cannot broadcast {shape} to {wanted}: {why}", saw=shape, expected=wanted, hint=hint)
     kept = tuple(s if have == want else 0 for s, (have, want) in zip(strides, pairs))
     return wanted, (0,) * lead + kept, 0
 

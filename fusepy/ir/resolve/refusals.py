@@ -22,7 +22,7 @@ def count_error(declared: Sequence[Signature], function: str, given: int, place:
     return ArgumentError(
         f"{function}() takes {' or '.join(map(str, counts))} argument{'s' * (counts != [1])}, {given} were given",
         place=place,
-        saw=f"{given} arguments",
+        saw=f"Too many arguments: expected {' or '.join(map(str, counts))}, got {given}" if given > counts[-1] else f"{given} arguments",
         expected="; ".join(show(function, s.params) for s in declared[:4]),
         hint="out parameters may be omitted; under @fuse they always are, and are returned",
     )
@@ -39,7 +39,7 @@ def no_match(question: Question, declared: Sequence[Signature], place: str | Non
             place=place,
             saw=f"{len(operands)} arguments",
             expected=show(function, declared[0].params),
-            hint=f"pass {missing[0]}=… by position or name",
+            hint=f"Parameter {missing[0]!r} not specified: pass {missing[0]}=… by position or name",
         )
     wrong = [i for i, param in enumerate(inputs) if not _fits(question, i, param)]
     if len(declared) == 1 and wrong:
