@@ -6,7 +6,7 @@ from fusepy import nn, random
 from fusepy import scenes as _scenes
 from fusepy import vocabulary as _vocabulary
 from fusepy.arguments.key import register
-from fusepy.arguments.mapping import vcast, vdim, vmap, vmapping
+from fusepy.arguments.mapping import pack, vcast, vdim, vmap, vmapping
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import create_device, default_device, init_device
 from fusepy.backend.device.stats import Stats, clear_cache, stats
@@ -175,6 +175,7 @@ __all__ = [
     "linspace",
     "load",
     "nn",
+    "pack",
     "rand_float",
     "random",
     "register",

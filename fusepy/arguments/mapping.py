@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import numpy as np
+
 from fusepy.arguments.mapped import Mapped, Taken
 from fusepy.backend.memory.element import Element, type_named
 from fusepy.backend.memory.structs import as_structs, holds_numbers, holds_structs
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_dims
 from fusepy.ir.types import Kind, Type
-from fusepy.pytree import Container, register
+from fusepy.pytree import Container, container_of, register
 
 AS_A_WHOLE = (Kind.ARRAY, Kind.WHOLE, Kind.POINTER, Kind.RESOURCE)  # types that take an array without converting it
 
@@ -162,3 +164,41 @@ def type_of(spec: Any) -> Type:
 
 def _unwrap(value: Any) -> tuple[Any, ArgMap]:
     return (value.value, value.map) if isinstance(value, Mapped) else (value, ArgMap())
+
+
+class PackedArg:
+    """A snapshot of an argument, made by `pack`."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any):
+        self._value = _snapshot(value)
+
+    def get_this(self) -> Any:
+        """Returns the argument that it stands for."""
+        return self._value
+
+
+def pack(module: Any, value: Any) -> PackedArg:
+    """Returns an argument that stands for `value` as it is now, as in slangpy. Tensors and textures are kept by reference.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_pack", "float twice(float x) { return 2 * x; }")
+        >>> numbers = [1.0, 2.0]
+        >>> packed = fp.pack(m, numbers)
+        >>> numbers[0] = 5.0
+        >>> m.twice(packed)
+        [2.0, 4.0]
+    """
+    return PackedArg(value)
+
+
+def _snapshot(value: Any) -> Any:
+    if value.__class__ is np.ndarray:
+        return value.copy()
+    if isinstance(value, (dict, list, tuple)):
+        container = container_of(cast("Any", value))
+        assert container is not None
+        return container.rebuild(value, {k: _snapshot(v) for k, v in container.parts(value).items()})
+    return value

@@ -16,7 +16,7 @@ from fusepy.arguments.fields import FIELDS, TYPE, fields_of
 from fusepy.arguments.mapped import Mapped
 from fusepy.errors import ArgumentError, FusepyError
 from fusepy.ir.types import Type
-from fusepy.pytree import ENTRIES, ITEMS, Container
+from fusepy.pytree import ITEMS, Container
 
 DEPTH = 64  # levels of a nested argument; a deeper one contains itself, or makes new objects on every read
 
@@ -142,7 +142,7 @@ class Tree:
         inner, _ = bare(value)
         kind = fields_of(inner)
         wrong = [k for k in read if kind is not ITEMS and not (isinstance(k, str) and k.isidentifier())]
-        if wrong or not (read or (named and kind is not ENTRIES)):  # for an object, a later error names the missing fields
+        if wrong or not (read or named):
             raise ArgumentError(
                 f"{path} is a {type(inner).__name__} that names no field" if not read else f"{path} has a field {wrong[0]!r}",
                 saw=repr(inner)[:60],

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from functools import cache
 from typing import Any, cast
 
 from fusepy.arguments.key import KEYS, signature
-from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat, too_deep
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.execute.destinations import Spreadable
 from fusepy.backend.execute.texture_results import Into
 from fusepy.backend.kernels.references import ClosedArgumentError
-from fusepy.backend.memory.pending import PENDING, RECORDER, describing
+from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import CompileError, FusepyError
 from fusepy.functions.autograd import Tracked, any_tracked, has_autograd
-from fusepy.functions.parts import AnyFunction, needs_bind
-from fusepy.inspect.cache_miss import nearest
-from fusepy.inspect.lowered import Lowered
+from fusepy.functions.parts import AnyFunction
 from fusepy.ir.oracle import IN
-from fusepy.location import at_line, user_line
+from fusepy.location import user_line
 from fusepy.program.bound import SetUpProgram
 from fusepy.program.bound import run as run_program
 from fusepy.program.destinations import destinations
 from fusepy.program.extents import ByExtents, depends_on_extents
 from fusepy.program.program import Program
 from fusepy.program.sized import SizedByResult, follows
-from fusepy.program.slangpy_calls import spread, with_opened, with_settings
+from fusepy.program.slangpy_calls import into_fields, spread, with_opened, with_settings
+from fusepy.program.stacked import Stacked, stacked
 from fusepy.trace.recording import Recording
+from fusepy.trace.struct_choice import ListedStructs
 
 _SETTINGS = frozenset(("_append_to", "_thread_count"))
 
@@ -57,6 +55,8 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
             return with_opened(run, callee, args, kwargs, result)
         args = (*args, *kwargs.values())
     asked = result
+    if result.__class__ is dict:
+        return into_fields(run, callee, args[: len(args) - len(kwargs)], kwargs, result)
     if result is not None and result.__class__ is not Tensor:
         returns, result = destinations(result, args)
         key = (key, returns)
@@ -148,7 +148,10 @@ def _compiled(
         recording = callee.tracer.record(args[: len(args) - len(kwargs)], kwargs, callee.config)
         program: Any = Tracked(callee, recording)
     else:
-        program = compile_call(callee, args, kwargs, returns)
+        try:
+            program = compile_call(callee, args, kwargs, returns)
+        except ListedStructs as error:
+            return _of_stacked(error, callee, key, args, kwargs, returns)
         recording = program.recording
         if program.open:
             program = SizedByResult(program, tuple(kwargs))
@@ -161,53 +164,29 @@ def _compiled(
     return program
 
 
+def _of_stacked(
+    error: ListedStructs, callee: AnyFunction, key: Hashable, args: Any, kwargs: Mapping[str, Any], returns: str | Into | None
+) -> Program:
+    """Compiles a call for each value of a list, and keeps it under the key of the lists."""
+    given = stacked(args, error)
+    named = dict(zip(kwargs, given[len(args) - len(kwargs) :]))
+    inner = key_of(callee, given[: len(args) - len(kwargs)], named)
+    made = _compiled(callee, inner if returns is None else (inner, returns), given, named, returns)
+    program: Any = Stacked(made, tuple(kwargs))
+    callee.programs.hold(key, program)
+    return program
+
+
 def bound(
     callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
 ) -> tuple[AnyFunction, tuple[Any, ...], Mapping[str, Any], Any]:
     """Binds static arguments: returns the function with their values, the other arguments, and the destination."""
+    settings = {k: v for k, v in kwargs.items() if k in _SETTINGS}
+    if settings:
+        kwargs = {k: v for k, v in kwargs.items() if k not in _SETTINGS}
     tracer, key, args, kwargs, result = callee.tracer.bind(args, kwargs, result)
+    if settings:
+        kwargs = {**kwargs, **settings}
     if not key:
         return callee, args, kwargs, result
     return callee.variant(callee.setup, tracer=tracer, programs=callee.programs.variant(key)), args, kwargs, result
-
-
-def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Lowered:
-    """Traces a call without running it, and looks its key up among the compiled programs.
-
-    A call with destinations is planned at once, so that it raises the errors of the call about them.
-    """
-    if needs_bind(callee.tracer, args, kwargs):
-        callee, args, kwargs, result = bound(callee, args, kwargs, result)
-    if callee.config.structs:
-        args, kwargs = callee.config.as_structs(callee.tracer.parameter_names(), args, kwargs)
-    with describing():
-        key, returns = key_of(callee, args, kwargs), None
-    values = (*args, *kwargs.values())
-    if result is not None and result.__class__ is not Tensor:
-        returns, result = destinations(result, values)
-        key = (key, returns)
-    line = user_line()
-
-    @cache
-    def compiled() -> tuple[Program, Sequence[Any], Mapping[str, Any]]:
-        with at_line(line):  # the error names the line of the call, not the line that asks
-            program, given, named = compile_recording(callee, recording, returns), args, kwargs
-            if program.open:
-                given, named = SizedByResult(program, tuple(kwargs)).sized(values, result)
-                program = compile_call(callee, (*given, *named.values()), named, returns)
-            if result is not None:
-                program.check(flat((*given, *named.values())), result)
-            return program, given, named
-
-    try:
-        recording = callee.tracer.record(args, kwargs, callee.config)
-    except FusepyError as error:
-        raise error.at(line) from None
-    known = "a program for such arguments is there"
-    if key not in callee.programs:
-        classes = [type(unmapped(v)).__name__ for v in flat(values)]
-        recordings = [p.recording for p in callee.programs.values() if not p.open or isinstance(p, ByExtents)]
-        known = nearest(recording.graph, classes, recordings)
-    if result is not None:
-        compiled()
-    return Lowered(callee, callee.setup, recording, known, compiled)

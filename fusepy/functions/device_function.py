@@ -10,7 +10,8 @@ from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.errors import ArgumentError
 from fusepy.functions import accumulators, configure
 from fusepy.functions.backward import BackwardTracer
-from fusepy.functions.call import bound, lower, run
+from fusepy.functions.call import bound, run
+from fusepy.functions.lower import lower
 from fusepy.functions.nodes import Node, Use
 from fusepy.functions.parts import DEFAULT, STATIC, Config, ProgramTable, Tracer
 from fusepy.functions.python_tracer import PythonTracer
@@ -183,9 +184,13 @@ class DeviceFunction(Inspectable):
             raise ArgumentError(
                 f"{self.__name__}.append_to() inside a fused function", place=user_line(), hint="append the fused function itself"
             )
+        return self._into(encoder)(*args, _result=_result, **kwargs)
+
+    def _into(self: Self, encoder: Any) -> Self:
+        """Returns this function with calls that are recorded into an encoder."""
         before = self.setup or NO_SETUP
         setup, programs = Setup(before.values, before.hooks, encoder), self.programs.variant("append_to")
-        return self.variant(setup, self.config.of_tensors, programs=programs)(*args, _result=_result, **kwargs)
+        return self.variant(setup, self.config.of_tensors, programs=programs)
 
     def lower(self, *args: Any, _result: Any = None, **kwargs: Any) -> Lowered:
         """Traces a call without running it. The result shows it as IR, as Slang, as reasons or as a page.

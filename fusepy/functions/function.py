@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from fusepy.arguments.nested import check_finite, naming
 from fusepy.backend.device.device import Device
+from fusepy.errors import ArgumentError
 from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.dispatch import Dispatch, dispatch, thread_count
 from fusepy.functions.parts import STATIC
@@ -16,6 +18,8 @@ from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.inspect.resolution import Resolved, resolved_call
 from fusepy.ir.argmap import UNSAID
 from fusepy.ir.names import split_path
+from fusepy.program.slangpy_calls import GlobalsCursor
+from fusepy.trace.setup import CallContext
 from fusepy.trace.standin import stand_in
 from fusepy.trace.trace import Trace
 
@@ -109,6 +113,48 @@ class Function(DeviceFunction):
             2.5
         """
         return BoundFunction(self, this)
+
+    def prelude(self, code: str) -> Function:
+        """Returns this function compiled with more Slang: `code` stands in its kernels behind the imports.
+
+        It may define what the module declares ``extern``, such as constants and types, and sees what the module exports.
+
+        Raises:
+            ArgumentError: for anything but a string; `CompileError` in the call, if Slang rejects it.
+
+        Example:
+            >>> import fusepy as fp
+            >>> source = "interface IBy { static float by(); }; extern struct K : IBy; float f(float x) { return x * K::by(); }"
+            >>> m = fp.Module.load_from_source(fp.default_device(), "doc_prelude", source)
+            >>> twice = "struct Twice : IBy { static float by() { return 2; } } export struct K : IBy = Twice;"
+            >>> m.f.prelude(twice)(3.0)
+            6.0
+        """
+        if not isinstance(code, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            what = f"{self.__name__}: prelude() takes Slang text"
+            raise ArgumentError(what, saw=repr(code)[:60], hint='write prelude("export static const int N = 4;")')
+        options = replace(self.config.options, prelude=(*self.config.options.prelude, code))
+        return self.variant(self.setup, replace(self.config, options=options))
+
+    def write(self, writer: Callable[..., object], *args: Any, **kwargs: Any) -> Function:
+        """Returns this function with a hook that sets globals through a cursor: ``writer(cursor, *args, **kwargs)``.
+
+        Example:
+            >>> import fusepy as fp
+            >>> source = "uniform float k; float f(float x) { return k * x; }"
+            >>> m = fp.Module.load_from_source(fp.default_device(), "doc_write", source)
+            >>> m.f.write(lambda cursor, by: cursor.write({"k": by}), by=3.0)(2.0)
+            6.0
+        """
+
+        def write_globals(context: CallContext) -> None:
+            writer(GlobalsCursor(context), *args, **kwargs)
+
+        return self.hook(write_globals)
+
+    def thread_group_size(self, size: Any) -> Function:
+        """Returns this function with thread groups of this size, for raw dispatch: ``options(numthreads=size)``."""
+        return self.options(numthreads=size)
 
     def as_func(self) -> Function:
         """Returns the function itself; slangpy's spelling of "this name is a function"."""

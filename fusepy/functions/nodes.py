@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from fusepy.errors import GraphError
-from fusepy.functions.results import Results
 from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.location import user_line
+from fusepy.program.node_results import Results
 from fusepy.pytree import LEAF, NOTHING, Structure, container_of, flatten
 from fusepy.symbolic import Symbolic
 

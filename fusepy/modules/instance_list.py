@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from fusepy.arguments.fields import FIELDS, TYPE
+from fusepy.arguments.fields import FIELDS, TYPE, fields_of
 from fusepy.arguments.nested import leaves_of
+from fusepy.backend.kernels.references import opened
 from fusepy.backend.marshals.registry import batch_extents, extents_of
 from fusepy.backend.marshals.result_kinds import is_writable
+from fusepy.backend.memory.storage import Storage
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.functions.fused import fuse
 from fusepy.ir.types import Type
-from fusepy.modules.instance_tensor import constructed
+from fusepy.modules.instance_tensor import InstanceTensor, constructed
 from fusepy.modules.slang_type import SlangType
 from fusepy.modules.struct import bound
 from fusepy.pytree import attributes
@@ -29,7 +31,7 @@ class InstanceList:
 
     Args:
         struct: the type, e.g. ``m.Particle``.
-        data: the values of the fields; they can also be set one by one.
+        data: the values of the fields; they can also be set one by one. A tensor of such structs makes an `InstanceTensor`.
 
     Raises:
         ArgumentError: for a field that is not in the struct.
@@ -44,7 +46,11 @@ class InstanceList:
         array([1., 1., 1.], dtype=float32)
     """
 
-    def __init__(self, struct: SlangType, data: Mapping[str, Any] | None = None):
+    def __new__(cls, struct: SlangType | None = None, data: Any = None) -> Any:
+        """A tensor of structs gives an `InstanceTensor`, which has the same methods."""
+        return InstanceTensor(struct, data=data) if struct is not None and isinstance(data, Storage) else object.__new__(cls)
+
+    def __init__(self, struct: SlangType, data: Mapping[str, Any] | None = None):  # pyright: ignore[reportInconsistentConstructor]
         self._struct = struct
         self._names = tuple(_fields_of(struct, struct.type))
         for name, value in (data or {}).items():
@@ -63,7 +69,9 @@ class InstanceList:
         Raises:
             ArgumentError: if no field is a tensor or an array that can be written to.
         """
-        paths: dict[str, Any] = {p: v for p, v in leaves_of(self, "this") if is_writable(v)}
+        after: list[Callable[[], None]] = []
+        given = opened(self, None, after, fields_of)
+        paths: dict[str, Any] = {p: v for p, v in leaves_of(given, "this") if is_writable(v)}
         if not paths:
             raise ArgumentError(
                 f"construct() of a list of {self._struct.type} without arrays", hint="set its fields to tensors first"
@@ -76,7 +84,14 @@ class InstanceList:
         targets = list(paths.values())
         shape = np.broadcast_shapes(*(self._extents(names, v) for names, v in zip(members, targets)))
         fuse(parts)(constructed(self._struct, shape, args, kwargs), _result=tuple(targets))
+        for update in after:
+            update()
         return self
+
+    @property
+    def _data(self) -> Mapping[str, Any]:
+        """The values of the fields by name; slangpy's name of them."""
+        return _fields(self)
 
     def _extents(self, names: list[str], value: Any) -> tuple[int, ...]:
         """Returns the batch extents of a field, without the components of one element."""

@@ -52,9 +52,14 @@ class InstanceTensor(Tensor):
         self.grads = tensor.grads
         self.slang = struct
 
+    @property
+    def _data(self) -> Tensor:
+        """The tensor without the methods of the struct; slangpy's name of it."""
+        return Tensor.viewed(self, self.element, self.shape, self.strides)
+
     def construct(self, *args: Any, **kwargs: Any) -> InstanceTensor:
         """Constructs every element with these arguments, and returns the tensor."""
-        whole = Tensor.viewed(self, self.element, self.shape, self.strides)
+        whole = self._data
         if any(is_writable(v) or follows(v) for v in (*args, *kwargs.values())):
             self.slang(*args, **kwargs, _result=whole)
         else:  # single values, or lists of one value per component: the same object everywhere

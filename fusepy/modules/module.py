@@ -10,7 +10,7 @@ from typing import Any
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import as_device
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
+from fusepy.errors import UnknownNameError, did_you_mean
 from fusepy.functions.function import Function
 from fusepy.functions.slang_tracer import Loaded
 from fusepy.ir.names import check_function_name, check_identifier
@@ -21,7 +21,7 @@ from fusepy.modules.namespace import Namespace
 from fusepy.modules.reload import forget_programs, reread
 from fusepy.modules.slang_type import SlangType
 from fusepy.modules.slangpy_names import OF_MODULES
-from fusepy.modules.sources import source_of_file, source_of_slangpy
+from fusepy.modules.sources import source_of_file, source_of_linked, source_of_slangpy
 
 
 class Module(Lookup):
@@ -49,8 +49,6 @@ class Module(Lookup):
         strict_broadcasting: bool = False,
         strict: bool = False,
     ):
-        if link:
-            raise ArgumentError("modules to link are not taken", hint="import them in the source, or use .constants({...})")
         if source is None:
             device, source = source_of_slangpy(device)
         strict_broadcasting = strict_broadcasting or bool((options or {}).get("strict_broadcasting"))
@@ -58,6 +56,7 @@ class Module(Lookup):
         self._loaded = Loaded(source)
         self._strict = strict_broadcasting
         self._exact = strict
+        self._linked = [source_of_linked(module).text for module in link]
         self._oracle = device.oracle({source.alias: source})
         self._found: dict[str, Any] = {}
         self._methods: dict[str, tuple[Function, bool]] = {}
@@ -202,6 +201,8 @@ class Module(Lookup):
         found = Function(self._device, self._loaded, name, self)
         if not self._device.facts(self._source).data.get("declared", {}).get(name):
             self._oracle.declared(self._source.alias, name)  # raises if there is none
+        for text in self._linked:
+            found = found.prelude(text)
         found = found.strict_broadcasting() if self._strict else found
         return found.strict() if self._exact else found
 

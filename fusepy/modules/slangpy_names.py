@@ -40,6 +40,8 @@ OF_MODULES: dict[str, Callable[[Any], Any]] = {
     "layout": _layout,
     "session": lambda module: _device_module(module).session,
 }
+
+
 _REFLECTED = frozenset((
     "buffer_layout", "derivative", "differentiable", "element_type", "fields", "full_name", "is_generic", "name", "num_dims",
     "program", "shape", "struct", "type_reflection", "uniform_layout", "vector_type_name",

@@ -37,6 +37,16 @@ def source_of_slangpy(module: Any, source: str | None = None) -> tuple[Device, M
     return opened, ModuleSource.make(name, text, path, dirs, options["defines"])
 
 
+def source_of_linked(module: Any) -> ModuleSource:
+    """Returns the source of a module of fusepy or slangpy that is to be linked with another one.
+
+    Raises:
+        ArgumentError: for anything else.
+    """
+    loaded = getattr(module, "_loaded", None)
+    return source_of_slangpy(module)[1] if loaded is None else loaded.source
+
+
 def _find(path: Path, include_paths: tuple[str, ...]) -> Path:
     searched = [path] if path.is_absolute() else [Path.cwd() / path, *(Path(p) / path for p in include_paths)]
     for candidate in searched:

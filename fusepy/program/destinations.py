@@ -167,6 +167,8 @@ def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, A
     if isinstance(result, (str, type)):
         return container_named(result), None
     result = computed(result)
+    if isinstance(result, (tuple, list)) and len(cast("Sequence[Any]", result)) == 1:
+        result = cast("Sequence[Any]", result)[0]
     several = isinstance(result, (tuple, list))
     given: Sequence[Any] = cast("Sequence[Any]", result) if several else [result]
     maps = [r.map if isinstance(r, Mapped) else UNSAID for r in given]

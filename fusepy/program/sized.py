@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from fusepy.arguments.mapped import Mapped, unmapped
-from fusepy.arguments.nested import flat
+from fusepy.arguments.nested import flat, is_nested, refilled
 from fusepy.backend.marshals.generators import Generator, Grid
 from fusepy.backend.marshals.registry import batch_extents, kind_of_class
 from fusepy.backend.marshals.result_kinds import dimensions
@@ -90,7 +90,9 @@ def _whole(graph: Graph) -> list[str]:
 
 
 def follows(value: Any) -> bool:
-    """True if an argument takes its extents from others: a generator without a shape, or an open grid."""
+    """True if an argument takes its extents from others: a generator without a shape, or an open grid, also among its fields."""
+    if is_nested(value):
+        return any(map(follows, flat([value])))
     inner = unmapped(value)
     return any(inner.open) if isinstance(inner, Grid) else isinstance(inner, Generator) and not inner.shape
 
@@ -99,4 +101,6 @@ def sized(value: Any, shape: tuple[int, ...]) -> Any:
     """Returns the argument, with these extents if it takes them from others."""
     if not follows(value):
         return value
+    if is_nested(value):
+        return refilled(value, iter([sized(leaf, shape) for leaf in flat([value])]))
     return Mapped(value.value.over(shape), value.map) if isinstance(value, Mapped) else value.over(shape)

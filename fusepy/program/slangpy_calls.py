@@ -6,13 +6,22 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from fusepy.arguments.fields import fields_of
 from fusepy.arguments.mapping import vcast
+from fusepy.arguments.nested import leaves_of
+from fusepy.backend.device.recorder import check_encoder
 from fusepy.backend.kernels.references import opened
+from fusepy.backend.marshals.registry import host_array
+from fusepy.backend.marshals.result_kinds import is_writable
 from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.recast import reinterpret
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import ArgumentError
 from fusepy.ir.oracle import IN
-from fusepy.ir.types import Type
+from fusepy.ir.types import Kind, Type
+from fusepy.location import user_line
 from fusepy.program.sized import sized
+from fusepy.trace.setup import CallContext
 
 Run = Callable[[Any, tuple[Any, ...], Mapping[str, Any], Any], Any]  # runs a function with arguments and a destination
 _CONVERTERS: dict[Type, Any] = {}  # fused functions that convert numbers
@@ -30,6 +39,36 @@ def spread(run: Run, callee: Any, args: tuple[Any, ...], kwargs: Mapping[str, An
     result.copy_from(found.broadcast_to(result.shape))
 
 
+def into_fields(run: Run, callee: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+    """Runs a call whose result is a struct, with a dict of destinations; single values in it stay as they are.
+
+    Raises:
+        ArgumentError: if the result is no struct, or nothing in the dict can be written to.
+    """
+    after: list[Callable[[], None]] = []
+    targets = [(path.split(".")[1:], t) for path, t in leaves_of(opened(result, None, after, fields_of), "_result")]
+    targets = [(names, t) for names, t in targets if is_writable(t)]
+    found: Any = run(callee, args, kwargs, "tensor")
+    if not targets or found.dtype.kind is not Kind.NAMED:
+        raise ArgumentError(
+            f"{callee.__name__}: _result: a dict receives the members of a struct",
+            place=user_line(),
+            saw=f"{found.dtype}, and {len(targets)} members that can be written",
+            hint="give a tensor or an array for each member that is wanted",
+        )
+    for names, target in targets:
+        part = found
+        for name in names:
+            part = part[name]
+        if host_array(target) is None:
+            seen = None if part.element.same(target.element) else reinterpret(part.contiguous(), target.element)
+            target.copy_from((part if seen is None else seen).broadcast_to(target.shape))
+        else:
+            target[...] = part.to_numpy()
+    for update in after:
+        update()
+
+
 def with_settings(run: Run, callee: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
     """Runs a call with slangpy's settings among its keywords: an encoder, or the number of threads."""
     encoder, count = (kwargs.pop(name, None) for name in ("_append_to", "_thread_count"))
@@ -37,7 +76,8 @@ def with_settings(run: Run, callee: Any, args: tuple[Any, ...], kwargs: dict[str
         args = tuple([sized(a, (count,)) for a in args])
         kwargs = {k: sized(v, (count,)) for k, v in kwargs.items()}
     if encoder is not None:
-        return callee.append_to(encoder, *args, _result=result, **kwargs)
+        check_encoder(encoder, callee.__name__)
+        callee = callee._into(encoder)
     return run(callee, args, kwargs, result)
 
 
@@ -48,10 +88,42 @@ def with_opened(run: Run, callee: Any, args: tuple[Any, ...], kwargs: Mapping[st
     loaded = getattr(callee.tracer, "loaded", None)  # the source of a Slang function
     oracle = None if loaded is None else callee.tracer.device.oracle({"module": loaded.source})
     types = [None if p.type is None or p.direction == IN else Element.of(p.type, oracle) for p in slots]
-    given = [
-        opened(value, element, after, p.direction != IN) for value, element, p in zip((*args, *kwargs.values()), types, slots)
-    ]
+    values = zip((*args, *kwargs.values()), types, slots)
+    given = [opened(value, element, after, fields_of, p.direction != IN) for value, element, p in values]
     found = run(callee, tuple(given[: len(args)]), dict(zip(kwargs, given[len(args) :])), result)
     for update in after:
         update()
     return found
+
+
+class GlobalsCursor:
+    """The cursor that ``Function.write`` hands to a writer: it sets the globals of the call, like slangpy's ``ShaderCursor``.
+
+    ``cursor.write({"params": {"k": 2}})``, ``cursor["params"]["k"] = 2`` and ``cursor.params.k = 2`` mean the same.
+    """
+
+    __slots__ = ("_context", "_path")
+
+    def __init__(self, context: CallContext, path: tuple[str, ...] = ()):
+        object.__setattr__(self, "_context", context)
+        object.__setattr__(self, "_path", path)
+
+    def write(self, values: Any) -> None:
+        """Sets what the cursor stands at; of the globals and of structs, a dict of some or all members."""
+        for name in reversed(self._path):
+            values = {name: values}
+        self._context.set(values)
+
+    def __getitem__(self, name: str) -> GlobalsCursor:
+        return GlobalsCursor(self._context, (*self._path, name))
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self[name].write(value)
+
+    def __getattr__(self, name: str) -> GlobalsCursor:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name].write(value)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from fusepy.arguments.fields import fields_of
 from fusepy.arguments.nested import Tree
 from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.refusals import implementing, say_struct
 from fusepy.ir.types import Kind, Type
+from fusepy.pytree import Container
 
 
 def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type | None], place: str | None) -> Type:
@@ -85,11 +87,15 @@ def _nearest_field(names: Iterable[str], structs: Mapping[Type, Sequence[str]]) 
     return did_you_mean(unknown[0], known) if unknown else "give every field of one of them"
 
 
+class ListedStructs(UnsupportedArgumentError):
+    """A list of values with fields for a parameter that is one of them: the call runs for each."""
+
+
 def list_type(tree: Tree, path: str, candidates: Sequence[Type | None], place: str | None) -> Type:
     """Returns the type for a list of leaves: the only candidate of its length, an array, a vector, or a matrix of that many rows.
 
     Raises:
-        UnsupportedArgumentError: if no candidate has this length.
+        UnsupportedArgumentError: if no candidate has this length; `ListedStructs` if the values have fields.
         AmbiguousCallError: if several have.
     """
     count = len(tree.fields)
@@ -108,7 +114,8 @@ def list_type(tree: Tree, path: str, candidates: Sequence[Type | None], place: s
             else "call a function that has one of them",
         )
     known = " or ".join(dict.fromkeys(str(c) for c in candidates if c is not None)) or "a value whose type is known"
-    raise UnsupportedArgumentError(
+    several = not takes and all(isinstance(fields_of(v), Container) for v in tree.fields.values())
+    raise (ListedStructs if several else UnsupportedArgumentError)(
         f"{path} is a list of {count}, and its parameter takes {takes[0].shape[0]}"
         if takes
         else f"{path} is a list of values, and its parameter is no vector of {count}",

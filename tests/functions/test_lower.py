@@ -166,7 +166,7 @@ def test_what_has_no_kernel_of_its_own(m: Any, tmp_path: Path) -> None:
         if name not in ("to_dot", "to_networkx"):  # which show the nodes
             with pytest.raises(fp.GraphError, match="set_outputs"):
                 getattr(fp.Graph(inputs=[]), name)()
-    with pytest.raises(fp.UnknownNameError, match="'Scaler::sorce'"):
+    with pytest.raises(fp.UnknownNameError, match="Scaler has no method or sub-type named 'sorce'"):
         m.Scaler.sorce(2.0)
     assert "Scaler" in m.Scaler.source(X)
     assert m.Scaler.node().explain(X).kernels == 1

@@ -37,6 +37,12 @@ struct Ball { float2 at; int n; __init(float2 at) { this.at = at; n = 1; } };
 int same(int x) { return x; }
 float twice(float x) { return 2 * x; }
 int at(int i, int* values) { return values[i]; }
+float2 place(Ball b) { return b.at; }
+struct Nothing { float three() { return 3; } };
+float nothing(Nothing n) { return n.three(); }
+struct Pair { int vals[2]; float k; };
+float weigh(Pair p, float by = 1) { return (p.vals[0] + p.vals[1]) * p.k * by; }
+int first(Pair p[2]) { return p[0].vals[0]; }
 int[6] coordinates(int[6] p) { return p; }
 """
 
@@ -94,12 +100,86 @@ def test_destinations_with_more_axes_than_the_arguments(m: fp.Module) -> None:
             m.same([1, 2, 3], _result=bad)
 
 
+def test_lists_of_structs_are_an_axis_where_a_function_takes_one(m: fp.Module) -> None:
+    pairs = [{"vals": [1, 2], "k": 1.5}, {"vals": [3, 4], "k": 0.5}, {"vals": [5, 6], "k": 2.0}]
+    for values in (pairs, [*pairs, pairs[0]]):
+        found = [(p["vals"][0] + p["vals"][1]) * p["k"] for p in values]
+        assert m.weigh(values, _result="list") == found
+        assert m.weigh([{"_type": "Pair", **p} for p in values], _result="list") == found
+        assert m.weigh(p=values, _result="list") == found  # the second call finds the program
+        assert fp.fuse(lambda p: m.weigh(p) + 1)(values, _result="numpy").tolist() == [x + 1 for x in found]
+    assert m.weigh.map((0,), (1,))(pairs, [1.0, 10.0], _result="numpy").tolist() == [[4.5, 45.0], [3.5, 35.0], [22.0, 220.0]]
+    assert m.weigh.source(pairs) == m.weigh.source(pairs[:2])
+    assert m.first([{"vals": [7, 2], "k": 1.5}, {"vals": [3, 4], "k": 0.5}]) == 7  # an array of structs stays one
+    with pytest.raises(fp.UnsupportedArgumentError, match="a list of 2"):
+        m.weigh([{"vals": fp.Tensor([1, 2]), "k": 1.0}, {"vals": fp.Tensor([1, 2]), "k": 1.0}])
+
+
+def test_preludes_and_linked_modules(device: Any) -> None:
+    source = "extern static const int STEPS; extern struct Gain : IGain; interface IGain { static float by(); } "
+    source += "float steps(float x) { return STEPS * x; } float gain(float x) { return x * Gain::by(); }"
+    m = fp.Module.load_from_source(device, "linking", source)
+    gains = [f"struct G : IGain {{ static float by() {{ return {k}; }} }}; export struct Gain : IGain = G;" for k in (3, 5)]
+    assert [m.gain.prelude(g)(2.0) for g in gains] == [6, 10]
+    with pytest.raises(fp.CompileError, match="nothing"):
+        m.gain.prelude("float f() { return nothing; }")(2.0)
+    other = device.load_module_from_source("link_steps", "export static const int STEPS = 4;")
+    linked = fp.Module(device.load_module_from_source("linking_slangpy", source), link=[other])
+    assert linked.steps([1.0, 2.0]) == [4, 8]
+    assert fp.fuse(lambda x: linked.steps(x) + 1)(3.0) == 13
+
+
+def test_a_writer_sets_globals(device: Any) -> None:
+    source = "struct P { float k; float2 v; }; ParameterBlock<P> params; uniform float u; "
+    m = fp.Module.load_from_source(device, "writer", source + "float f(float x) { return params.k * x + params.v.y + u; }")
+
+    def writer(cursor: Any, u: float) -> None:
+        cursor.write({"params": {"k": 2.0}})
+        cursor.params.v = [5.0, 7.0]
+        cursor["u"] = u
+
+    assert m.f.write(writer, u=100.0)([1.0, 2.0]) == [109, 111]
+
+
+def test_packed_arguments_are_snapshots(m: fp.Module) -> None:
+    held = {"vals": [1, 2], "k": 1.5}
+    packed = fp.pack(m, [held, held])
+    held["k"] = 99.0
+    assert m.weigh(packed, _result="list") == [4.5, 4.5]
+
+
+def test_a_dict_of_destinations_receives_the_members_of_a_struct(m: fp.Module) -> None:
+    at, n = fp.Tensor.empty(m.device, (2, 3), "float2"), np.zeros(3, np.int32)
+    to = {"at": at, "n": n}
+    m.Ball(np.arange(6, dtype=np.float32).reshape(3, 2), _result=to)
+    assert to["n"] is n
+    assert n.tolist() == [1, 1, 1]
+    assert at.tolist() == [[[0, 1], [2, 3], [4, 5]]] * 2  # repeated along more axes
+    m.Ball(fp.float2(7, 8), _result={"at": at[0], "n": 5})  # a single value stays
+    assert at[0].tolist() == [[7, 8]] * 3
+    count = fp.intRef(9)
+    m.Ball(fp.float2(7, 8), _result={"at": fp.ValueRef(fp.float2(0)), "n": count})
+    assert count.value == 1
+
+
+def test_generators_in_fields_take_the_extents_of_the_result(m: fp.Module) -> None:
+    to = fp.Tensor.empty(m.device, (64,), "float2")
+    m.place({"at": fp.rand_float(5, 6, 2), "n": 3}, _result=to)
+    found = to.to_numpy()
+    assert ((found >= 5) & (found < 6)).all()
+    assert np.unique(found).size > 100
+    assert m.nothing({"_type": "Nothing"}) == 3  # a struct without members
+
+
 def test_integers_go_into_floats_and_floats_not_into_integers(m: fp.Module) -> None:
     for kind in ("float", "double"):
         to = fp.Tensor.empty(m.device, (2, 3), kind)
         for first in (1, 5):  # the second call finds the conversion
             m.same([first, 2, 3], _result=to)
             assert to.tolist() == [[first, 2, 3]] * 2
+    to = fp.Tensor.empty(m.device, (2,), "uint")  # of one size, as in C
+    m.same([5, -1], _result=to)
+    assert to.tolist() == [5, 2**32 - 1]
     with pytest.raises(fp.ShapeError, match=r"int\[1\]"):
         m.twice([1.5], _result=fp.Tensor.empty(m.device, (1,), "int"))
 

@@ -22,6 +22,7 @@ class Options:
         conformances: interface, type and id.
         group_rank: dimensions that the grid must have at least; that of ``call_group_shape``, else 0.
         group: the elements of a group along each dimension of the grid, slowest first, as ``call_group_shape`` says.
+        prelude: Slang texts that kernels have behind their imports.
         deterministic: gradients to which threads add are exact sums, which the order of additions does not change.
     """
 
@@ -30,6 +31,7 @@ class Options:
     conformances: tuple[tuple[str, str, int], ...] = ()
     group_rank: int = 0
     group: tuple[int, ...] = ()
+    prelude: tuple[str, ...] = ()
     deterministic: bool = False
 
     @property
@@ -47,8 +49,9 @@ class Options:
         return Shape(math.prod(self.numthreads), 1, False) if self.numthreads or tile else None
 
     def exports(self) -> list[str]:
-        """Returns Slang that defines the constants."""
-        return [f"export static const {type} {name} = {literal(type, value)};" for type, name, value in self.constants]
+        """Returns Slang that defines the constants, and the user's own."""
+        constants = (f"export static const {type} {name} = {literal(type, value)};" for type, name, value in self.constants)
+        return [*constants, *self.prelude]
 
     def joined(self, other: Options, what: str) -> Options:
         """Returns these options merged with those of a function that is called inside.
@@ -68,6 +71,7 @@ class Options:
         constants = tuple(mine[name] for name in sorted(mine))
         group = {"numthreads": self.numthreads or other.numthreads, "group_rank": max(self.group_rank, other.group_rank)}
         group["group"] = self.group or other.group
+        group["prelude"] = tuple(dict.fromkeys([*self.prelude, *other.prelude]))
         both = self.deterministic or other.deterministic
         return replace(self, constants=constants, conformances=linked, deterministic=both, **group)
 

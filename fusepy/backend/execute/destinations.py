@@ -19,12 +19,13 @@ ONE_FOR_ALL = "f.accumulate(result='sum') adds the values of all calls up, also 
 
 
 class Spreadable(ShapeError):
-    """A destination that does not fit a result, but takes it repeated along more axes, or its integers as floats."""
+    """A destination that does not fit a result, but takes it repeated along more axes, or its integers as others."""
 
 
 def _spreads(given: Tensor, element: Element, shape: tuple[int, ...]) -> bool:
     want, have = given.element, element
-    integers = have.dtype.kind in "biu" and want.type.is_float and want.shape == have.shape
+    signs = want.dtype.kind in "iu" and have.dtype.kind in "iu" and want.nbytes == have.nbytes
+    integers = have.dtype.kind in "biu" and (want.type.is_float or signs) and want.shape == have.shape
     lead = len(given.shape) - len(shape)
     along = lead >= 0 and all(n in (1, m) for n, m in zip(shape, given.shape[lead:]))
     return (want.same(have) or integers) and along

@@ -137,7 +137,7 @@ def _mismatch(a: Operand, b: Operand, shapes: Sequence[tuple[int, ...]], rank: i
     stretches = strict and made and "against" not in saw
     both = f"{_called(a)} and {second_name}" if made else f"arguments {a.label!r} and {b.label!r}"
     return ShapeError(
-        f"{name}: Shape mismatch, {both} do not broadcast",
+        f"{name}: {both} do not broadcast: Shape mismatch",
         saw=saw,
         expected="identical shapes: Strict broadcasting is enabled" if strict else "equal extents, or 1",
         hint="strict broadcasting stretches nothing, not even what a reduction leaves: call the function without it"

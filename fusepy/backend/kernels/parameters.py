@@ -10,11 +10,33 @@ import slangpy as spy
 from fusepy.backend.kernels.plain import plain_of
 from fusepy.backend.kernels.resource_slot import ResourceSlot
 from fusepy.backend.kernels.slots import Binding, PlainSlot, Slot
-from fusepy.backend.kernels.values import check_fields
+from fusepy.backend.kernels.values import check_fields, in_memory
 from fusepy.errors import UnsupportedArgumentError
+from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.whole import FAMILIES
 
 _K = spy.TypeReflection.Kind
+
+
+_ARRAY = ["_data", "_shape", "_strides", "_offset"]  # the members of an array of slangpy without gradients
+
+
+def _array_of_slangpy(value: Any, path: str, name: str, binding: Binding) -> dict[str, Any]:
+    """Returns the members of slangpy's ``RWTensor<T, D>`` for a tensor, which is copied into a buffer of its own, and back.
+
+    Raises:
+        UnsupportedArgumentError: for anything but a tensor or an array with as many axes.
+    """
+    tensor = in_memory(value, binding.device)
+    rank = int(name.rpartition(",")[2].strip("> "))
+    if tensor is None or len(tensor.shape) != rank:
+        raise UnsupportedArgumentError(
+            f"{path} cannot be set to this",
+            saw=type(value).__name__ if tensor is None else f"Tensor<{tensor.dtype}>{list(tensor.shape)}",
+            expected=name,
+            hint=f"give a Tensor with {rank} {'axis' if rank == 1 else 'axes'}",
+        )
+    return {"_data": tensor, "_shape": tensor.shape, "_strides": contiguous_strides(tensor.shape), "_offset": 0}
 
 
 class _StructSlot(Slot):
@@ -25,15 +47,13 @@ class _StructSlot(Slot):
         self.fields = fields
 
     def write(self, value: Any, path: str, binding: Binding) -> None:
+        array = self.name.partition("<")[0] in FAMILIES["slangpy"] and list(self.fields) == _ARRAY
+        if array and not isinstance(value, dict):
+            value = _array_of_slangpy(value, path, self.name, binding)
         if not isinstance(value, dict):
-            array = self.name.partition("<")[0] in FAMILIES["slangpy"]
+            hint = "give a dict or an object"
             raise UnsupportedArgumentError(
-                f"{path} cannot be set to this",
-                saw=type(value).__name__,
-                expected=self.name,
-                hint="import fusepy instead of slangpy in Slang, whose arrays can be set"
-                if array
-                else "give a dict or an object",
+                f"{path} cannot be set to this", saw=type(value).__name__, expected=self.name, hint=hint
             )
         given = cast("dict[str, Any]", value)
         check_fields(given, list(self.fields), path)

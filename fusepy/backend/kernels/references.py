@@ -15,9 +15,11 @@ from slangpy import ValueRef
 from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.host_arrays import as_array
+from fusepy.pytree import ITEMS, TYPE, Container
 
 Array = np.ndarray[Any, np.dtype[Any]]
 After = list[Callable[[], None]]
+Fields = Callable[[Any], "Container | None"]
 
 
 class ClosedArgumentError(KeyError):
@@ -34,34 +36,32 @@ def must_open(cls: type[Any]) -> bool:
     return cls is ValueRef or (callable(getattr(cls, "get_this", None)) and kind_of_class(cls) is None)
 
 
-def opened(value: Any, element: Element | None, after: After, written: bool = True, level: int = 0) -> Any:
-    """Returns what an argument holds, also inside of dicts and lists.
+def opened(value: Any, element: Element | None, after: After, fields: Fields, written: bool = True, level: int = 0) -> Any:
+    """Returns what an argument holds, also inside of dicts, objects and lists.
 
     Args:
         element: the parameter's type, if it is known.
         written: true if the call may write to the parameter.
         after: gets what is to be done after the call.
+        fields: returns the container of a value with fields.
     """
     cls = value.__class__
     if cls is ValueRef:
         return _array_of(value, element, after) if written else value.value
     if must_open(cls):
-        inner = opened(value.get_this(), element, after, written, level)
+        inner = opened(value.get_this(), element, after, fields, written, level)
         update = getattr(value, "update_this", None)
         if update is not None:
             after.append(lambda: update(inner))
         return inner
-    if level > 8 or cls not in (dict, list, tuple):
+    container = fields(value) if level <= 8 else None
+    if container is None and cls is list and len(value) <= 64:  # longer lists hold numbers
+        container = ITEMS
+    if container is None:
         return value
-    if cls is dict:
-        parts: dict[str, Any] = {
-            k: opened(v, None, after, written, level + 1) for k, v in cast("Mapping[str, Any]", value).items()
-        }
-        return value if all(parts[k] is v for k, v in value.items()) else parts
-    if len(value) > 64:  # longer lists hold numbers
-        return value
-    items: list[Any] = [opened(v, None, after, written, level + 1) for v in value]
-    return value if all(a is b for a, b in zip(items, value)) else tuple(items) if cls is tuple else items
+    parts = container.parts(value)
+    inside = {k: v if k == TYPE else opened(v, None, after, fields, written, level + 1) for k, v in parts.items()}
+    return value if all(inside[k] is v for k, v in parts.items()) else container.rebuild(value, inside)
 
 
 def _array_of(reference: Any, element: Element | None, after: After) -> Array:

@@ -157,6 +157,10 @@ def type_named(spec: Any) -> Type | None:
         return spec
     if isinstance(spec, Reflected):
         return Type.parse(spec.full_name)
+    if isinstance(spec, spy.TypeLayoutReflection):
+        spec = spec.type
+    if isinstance(spec, spy.TypeReflection):
+        return Type.parse(spec.full_name)
     if isinstance(spec, spy.TypeReflection.ScalarType):
         return Type.parse(spec.name if spec.name == "bool" else f"{spec.name}_t")
     if isinstance(spec, type) and spec.__module__ == "slangpy.math":
@@ -179,11 +183,15 @@ def scalar_type(dtype: np.dtype[Any]) -> Type:
     found = Type.of_dtype(dtype) if dtype.isnative else None
     if found is None:
         raise UnsupportedArgumentError(
-            f"Slang has no type for NumPy's {dtype}",
+            f"Slang has no type for NumPy's {dtype}"
+            if dtype.names is None
+            else f"Structured numpy dtype {dtype} without a struct",
             saw=dtype,
             expected="bool, int8 to int64, uint8 to uint64, float16, float32, float64, or a struct as dtype=module.Name",
             hint="pass a.real and a.imag as two arrays"
             if dtype.kind == "c"
+            else "say which struct it is: Tensor.from_numpy(device, array, m.Name)"
+            if dtype.names is not None
             else "convert the array with .astype(np.float32)"
             if dtype.isnative
             else "convert it to this machine's byte order with a.astype(a.dtype.newbyteorder('='))",

@@ -155,7 +155,8 @@ def _grid_hint(value: Value, want: Type, oracle: Oracle) -> str:
     if _converts(value, want, oracle):
         return f"coordinates are integers: say {cast_call(want)}"
     integers = value.type if want.kind is Kind.MATRIX or len(want.shape) > 1 else Type.vector(_INT, *want.shape or (1,))
-    has = f"Could not find suitable coordinates: a grid of {value.rank} dimensions has those for {value.type} or int[{value.rank}]"
+    have = f"{value.type} or int[{value.rank}]"
+    has = f"Could not find suitable coordinates: a grid of {value.rank} dimensions has those for {have}"
     if want.kind is Kind.MATRIX or (want.kind is Kind.ARRAY and want.element is not _INT):
         return f"{has}: declare the parameter so, or pass an array"
     converted = "" if want.scalar is _INT else f", and say fp.vcast(grid, {python_type(want.name)})"

@@ -19,10 +19,11 @@ from fusepy.ir.value import Value
 
 def count_error(declared: Sequence[Signature], function: str, given: int, place: str | None) -> ArgumentError:
     counts = sorted({sum(p.direction != OUT for p in s.params) for s in declared})
+    most = " or ".join(map(str, counts))
     return ArgumentError(
-        f"{function}() takes {' or '.join(map(str, counts))} argument{'s' * (counts != [1])}, {given} were given",
+        f"{function}() takes {most} argument{'s' * (counts != [1])}, {given} were given",
         place=place,
-        saw=f"Too many arguments: expected {' or '.join(map(str, counts))}, got {given}" if given > counts[-1] else f"{given} arguments",
+        saw=f"Too many arguments: expected {most}, got {given}" if given > counts[-1] else f"{given} arguments",
         expected="; ".join(show(function, s.params) for s in declared[:4]),
         hint="out parameters may be omitted; under @fuse they always are, and are returned",
     )

@@ -171,10 +171,10 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         F32([0, 2, 4]),
     ),
     "a global array of slangpy": (
-        lambda m: theirs(m).looked_up.set(table=T())(I),
-        "import fusepy instead of slangpy in Slang, whose arrays can be set",
-        lambda m: a(m).looked_up.set(table=T())(I, _result="numpy"),
-        X,
+        lambda m: theirs(m).looked_up.set(table=fp.Tensor.from_numpy(m.device, X[None]))(I),
+        "give a Tensor with 1 axis",
+        lambda m: theirs(m).looked_up.set(table=T())(I, _result="numpy"),  # it returns the index
+        F32([0, 1, 2]),
     ),
     # slangpy's arrays
     "both libraries": (

@@ -48,11 +48,23 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         ramp(6),
     ),
     "too many bytes for a storage": (lambda m: stored(ramp(5)), "cut the array", lambda m: stored(ramp(5)[:4]), ramp(4)),
-    "modules to link": (
-        lambda m: linked(link=[m]),
-        "import them in the source, or use .constants({...})",
-        lambda m: linked().steps.constants({"STEPS": 3})(X),
+    "a prelude that is no text": (
+        lambda m: linked().steps.prelude(7),
+        'write prelude("export static const int N = 4;")',
+        lambda m: linked().steps.prelude("export static const int STEPS = 3;")(X),
         3 * X,
+    ),
+    "structured numbers without a struct": (
+        lambda m: fp.Tensor.from_numpy(fp.default_device(), np.zeros(2, [("a", "<f4"), ("b", "<f4")])),
+        "say which struct it is: Tensor.from_numpy(device, array, m.Name)",
+        lambda m: fp.Tensor.from_numpy(fp.default_device(), np.ones(2, m.V.dtype), m.V).to_numpy(),
+        lambda m: np.ones(2, m.V.dtype),
+    ),
+    "fields for a number": (
+        lambda m: m.add(X, 1.0, _result={"sum": np.zeros(3, np.float32)}),
+        "give a tensor or an array for each member that is wanted",
+        lambda m: m.add(X, 1.0, _result="numpy"),
+        X + 1,
     ),
     "a usage that no tensor has": (
         lambda m: fp.Tensor.empty(fp.default_device(), (3,), "float", usage=spy.BufferUsage.vertex_buffer),

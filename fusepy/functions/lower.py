@@ -1,0 +1,73 @@
+"""A call that is traced and not run: what `ir`, `source`, `explain` and pages show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from fusepy.arguments.mapped import unmapped
+from fusepy.arguments.nested import flat
+from fusepy.backend.memory.pending import describing
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import FusepyError
+from fusepy.functions.call import bound, compile_call, compile_recording, key_of
+from fusepy.functions.parts import AnyFunction, needs_bind
+from fusepy.inspect.cache_miss import nearest
+from fusepy.inspect.lowered import Lowered
+from fusepy.location import at_line, user_line
+from fusepy.program.destinations import destinations
+from fusepy.program.extents import ByExtents
+from fusepy.program.program import Program
+from fusepy.program.sized import SizedByResult
+from fusepy.program.stacked import stacked
+from fusepy.trace.recording import Recording
+from fusepy.trace.struct_choice import ListedStructs
+
+
+def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Lowered:
+    """Traces a call without running it, and looks its key up among the compiled programs.
+
+    A call with destinations is planned at once, so that it raises the errors of the call about them.
+    """
+    if needs_bind(callee.tracer, args, kwargs):
+        callee, args, kwargs, result = bound(callee, args, kwargs, result)
+    if callee.config.structs:
+        args, kwargs = callee.config.as_structs(callee.tracer.parameter_names(), args, kwargs)
+    with describing():
+        key, returns = key_of(callee, args, kwargs), None
+    values = (*args, *kwargs.values())
+    if result is not None and result.__class__ is not Tensor:
+        returns, result = destinations(result, values)
+        key = (key, returns)
+    line = user_line()
+
+    @cache
+    def compiled() -> tuple[Program, Sequence[Any], Mapping[str, Any]]:
+        with at_line(line):  # the error names the line of the call, not the line that asks
+            program, given, named = compile_recording(callee, recording, returns), args, kwargs
+            if program.open:
+                given, named = SizedByResult(program, tuple(kwargs)).sized(values, result)
+                program = compile_call(callee, (*given, *named.values()), named, returns)
+            if result is not None:
+                program.check(flat((*given, *named.values())), result)
+            return program, given, named
+
+    try:
+        recording = callee.tracer.record(args, kwargs, callee.config)
+    except ListedStructs as error:
+        given = stacked(values, error)
+        return lower(callee, given[: len(args)], dict(zip(kwargs, given[len(args) :])), result)
+    except FusepyError as error:
+        raise error.at(line) from None
+    known = "a program for such arguments is there" if key in callee.programs else _nearest(callee, recording, values)
+    if result is not None:
+        compiled()
+    return Lowered(callee, callee.setup, recording, known, compiled)
+
+
+def _nearest(callee: AnyFunction, recording: Recording, values: Sequence[Any]) -> str:
+    """Returns how the nearest compiled program differs from a call."""
+    classes = [type(unmapped(v)).__name__ for v in flat(values)]
+    recordings = [p.recording for p in callee.programs.values() if not p.open or isinstance(p, ByExtents)]
+    return nearest(recording.graph, classes, recordings)
