@@ -82,7 +82,7 @@ _ALL = (
     UNIFORM,
     Arrival("None", missing=True),
     *(Arrival(name, generated=True, open=True, coordinates=name == "CallId") for name in _GENERATORS),
-    *(Arrival(f"{name}1", generated=True) for name in _GENERATORS),  # scalars
+    *(Arrival(f"{name}1", generated=True, coordinates=name == "CallId") for name in _GENERATORS),  # scalars
     *(Arrival(f"Texture{shape}", texels=True, cube="Cube" in shape) for shape in TEXTURE_RANKS),
     Arrival(BUFFER, raw=True),
     Arrival(HANDLE, handle=True),

@@ -138,7 +138,6 @@ ELSEWHERE: dict[str, str] = {
     "language/math.py": "functions/test_fused.py",
     "language/points.py": "language/test_check_grads.py",
     "modules/module.py": "requirements/test_systems.py",
-    "modules/slangpy_names.py": "backend/kernels/test_references.py",
     "modules/slang_type.py": "modules/test_struct.py",
     "nn/optimisers.py": "nn/test_training.py",
     "passes/row_groups.py": "passes/test_join_rows.py",
