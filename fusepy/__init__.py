@@ -87,9 +87,7 @@ from fusepy.vocabulary import *  # noqa: F403
 if _typing.TYPE_CHECKING:
     from fusepy.language.spellings import *  # noqa: F403
 else:  # looked up on demand, so that `dir` lists fusepy's own names only
-    from fusepy.language.spellings import spelled as _spelled
-
-    __getattr__ = _spelled
+    from fusepy.language.spellings import spelled as __getattr__  # noqa: F401
 
 __version__ = "0.1.0"
 
