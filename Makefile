@@ -37,7 +37,7 @@ fuzz:
 	@$(BIN)/python tools/setup_driver.py
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) --jobs $(JOBS) $(ARGS)
 
-# slangpy's own tests, as its wheel ships them, with changed imports: prints a table by file. ARGS="--write docs/guide/slangpy.md" keeps it.
+# slangpy's own tests, as its wheel ships them, with changed imports: prints a table by file; 5 minutes on 2 cores. ARGS="--write docs/guide/slangpy.md" keeps it.
 compat:
 	@$(PYTHON) tools/setup_venv.py demo dev
 	@$(BIN)/python tools/setup_driver.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import FunctionType
 from typing import Any, cast
 
 import numpy as np
@@ -30,19 +31,26 @@ def _said_again(like: Mapped, parts: Mapping[str, Any]) -> Any:
 register(Mapped, Container(lambda mapped: {"value": mapped.value}, _said_again))
 
 
-def vmap(value: Any, dims: int | Sequence[int]) -> Any:
+def vmap(value: Any, dims: int | Sequence[int] = (), **of_jax: Any) -> Any:
     """Maps the leading axes of `value` to these grid dimensions; the element type is inferred.
 
     Args:
         dims: one grid dimension per leading axis; trailing axes are left to the parameter's type.
 
     Raises:
+        ArgumentError: for a function: calls run for every element without it, unlike in JAX.
         ShapeError: for a negative or repeated dimension.
 
     Example:
         >>> vmap([1.0, 2.0], (0,))
         [1.0, 2.0] vmap(d0)
     """
+    if of_jax or isinstance(value, FunctionType) or hasattr(value, "tracer"):
+        raise ArgumentError(
+            "fusepy.vmap maps the axes of an argument; it takes no function, as JAX's and torch's do",
+            saw=", ".join([getattr(value, "__name__", type(value).__name__), *(f"{k}=" for k in of_jax)]),
+            hint="write fp.fuse(f)(x), which runs for every element; fp.vmap(x, (1, 0)) says along which dimensions",
+        )
     checked = check_dims(_listed(dims))
     inner, map = _unwrap(value)
     if map.dims is not None:

@@ -59,8 +59,8 @@ from slangpy import (
     uint4,
 )
 
+from fusepy.elsewhere import no_name
 from fusepy.language.constructors import CONSTRUCTORS
-from fusepy.language.elsewhere import no_name
 from fusepy.language.generators import call_id, grid, rand_float, thread_id, wang_hash
 
 __all__ = [

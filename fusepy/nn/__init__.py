@@ -3,6 +3,9 @@
 Imports `modules`, `language` and above.
 """
 
+from typing import NoReturn
+
+from fusepy.elsewhere import OF_NN, no_name
 from fusepy.nn.activations import exp, gelu, leaky_relu, relu, sigmoid, silu, sine, softplus, tanh
 from fusepy.nn.encodings import FrequencyEncoding, HashGrid
 from fusepy.nn.files import load, save
@@ -35,3 +38,7 @@ __all__ = [
     "tanh",
     "training_step",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise no_name(name, OF_NN, __name__)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from fusepy.elsewhere import OF_TRACED
 from fusepy.errors import FusepyError, LeakedTracerError, TraceError, UnknownNameError
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Kind, Type
@@ -87,9 +88,9 @@ class Traced(Numberless, Symbolic):
         found = None if self.type.kind is Kind.NAMED else trace.array_member(self, name)
         if found is not None:
             return found
-        if name in _OF_ARRAYS and self.type.kind is not Kind.NAMED:
+        if name in OF_TRACED and name not in METHODS and self.type.kind is not Kind.NAMED:
             raise UnknownNameError(
-                f"a traced value has no .{name}", place=user_line(), saw=f"{self.type} made at {self._loc}", hint=_OF_ARRAYS[name]
+                f"a traced value has no .{name}", place=user_line(), saw=f"{self.type} made at {self._loc}", hint=OF_TRACED[name]
             )
         if name in METHODS and not self._recorder.has_member(self, name):
             return functools.partial(FUNCTIONS[name], of)
@@ -279,13 +280,6 @@ UNARY = {"neg": "neg", "invert": "invert", "abs": "abs"}
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
 _SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
 _OF_AXES = (slice, tuple, list, np.ndarray, type(...))
-_GRADIENT = "a gradient is that of a function: write fusepy.grad(f)(x), or fusepy.value_and_grad(f)(x)"
-_NUMBER = "it has no number yet: return it, and ask what the call returns"
-_OF_ARRAYS = {
-    "dtype": "its Slang type is .type; convert with fusepy.vcast(value, type)",
-    **dict.fromkeys(("backward", "requires_grad", "requires_grad_", "grad", "grad_fn"), _GRADIENT),
-    **dict.fromkeys(("item", "numpy", "tolist", "cpu", "to_numpy"), _NUMBER), "detach": "write fusepy.stop_gradient(value)",
-}  # fmt: skip
 for _name, _op in BINARY.items():
     setattr(Traced, f"__{_name}__", _forward(_op))
     setattr(Traced, f"__r{_name}__", _backward(_op))

@@ -10,10 +10,10 @@ import numpy as np
 from fusepy.backend.marshals.registry import device_of
 from fusepy.backend.memory.recast import field
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.elsewhere import no_attribute
 from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
 from fusepy.language import math as _math
 from fusepy.language import reductions
-from fusepy.language.elsewhere import no_attribute
 from fusepy.language.movement import extents, indices, joins, views
 from fusepy.location import user_line
 from fusepy.methods import FUNCTIONS, METHODS, takes

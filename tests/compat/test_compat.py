@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import fusepy
-from tests.compat.__main__ import ROOT, outcomes, report
+from tests.compat.__main__ import ROOT, outcomes, rate, report
 from tests.compat.imports import changed
 
 PROGRAM = """import numpy as np
@@ -61,6 +61,7 @@ def test_the_table_counts_what_passes_with_slangpy_and_is_not_inside() -> None:
     assert "| test_a | 2 | 1 | 0 |" in table
     assert "| test_type_resolution | 0 | 0 | 1 |" in table
     assert "| **all** | 2 | 1 (50.0%) | 1 |" in table
+    assert rate(table) == 0.5
 
 
 def test_names_of_slangpy_that_are_handed_on() -> None:

@@ -15,7 +15,7 @@ _MAKERS = re.compile(
     r"hint|advice|^say_|^suggestions$|^by_rows$|^unbuilt$|^did_you_mean$|^environment_problem$|_takes_resource"
 )  # functions that give words
 
-_MAY_HAVE = re.compile(rf"(?m)hint|{_MAKERS.pattern.replace('^', 'def ').replace('$', '[(]')}|_OF_ARRAYS|WIDER")
+_MAY_HAVE = re.compile(rf"(?m)hint|{_MAKERS.pattern.replace('^', 'def ').replace('$', '[(]')}|WIDER")
 _ADVICE = re.compile(r"(?!this is a bug of fusepy).*[a-z]{2}", re.S)
 
 
@@ -92,7 +92,7 @@ def _of(nodes: Iterable[ast.AST], taking: dict[str, int]) -> Iterator[str]:
                 yield from _words(node.args[taking[name]])
         elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any("hint" in ast.unparse(t).lower() or ast.unparse(t) in ("_OF_ARRAYS", "WIDER") for t in targets):
+            if any("hint" in ast.unparse(t).lower() or ast.unparse(t) in ("WIDER",) for t in targets):
                 yield from _words(node.value)
         elif isinstance(node, ast.FunctionDef) and _MAKERS.search(node.name):
             for inner in ast.walk(node):

@@ -95,6 +95,7 @@ ELSEWHERE: dict[str, str] = {
     "derivatives/sums.py": "derivatives/test_reverse.py",
     "derivatives/tangents.py": "language/test_forward.py",
     "derivatives/terms.py": "derivatives/test_reverse.py",
+    "elsewhere.py": "errors/test_slips.py",
     "errors.py": "errors/test_misuse.py",
     "functions/call.py": "functions/test_function.py",
     "functions/configure.py": "functions/test_configured.py",

@@ -20,7 +20,7 @@ from tests.rules.tree import FILES, only, trees
 # never.
 ORDER = [
     "errors",
-    "location methods pytree symbolic",
+    "elsewhere location methods pytree symbolic",
     "ir",
     "passes",
     "derivatives",

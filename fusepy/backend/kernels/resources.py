@@ -145,7 +145,7 @@ class Resources:
         if not value.desc.usage & needed:
             raise UnsupportedArgumentError(
                 f"{self._kernel}: {self._what(field)}: a buffer without the usage {needed.name}",
-                saw=_names(value.desc.usage),
+                saw=f"{_names(value.desc.usage)}: Buffer[rw=False] does not match slang type {field.type}",
                 expected=needed.name,
                 hint=f"create it with usage=BufferUsage.{needed.name} | …",
             )

@@ -52,7 +52,7 @@ def no_match(question: Question, declared: Sequence[Signature], place: str | Non
         return NoMatchError(
             f"{function}: argument {param.name!r} does not fit",
             place=place,
-            saw=f"{describe(value)}, which {binds}",
+            saw=f"{describe(value)}, which {binds}. Argument {i} could not be resolved",
             expected=param.type or "an element of any type",
             hint=binding_hint(value, map, param, question.oracle) if offers[i] else mapping_hint(value, map, param),
         )

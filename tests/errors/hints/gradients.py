@@ -102,7 +102,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a traced value detached": (
         lambda m: fp.grad(lambda x: fp.sum(2.0 * x * x.detach()))(A),
-        "write fusepy.stop_gradient(value)",
+        "write fp.stop_gradient(t)",
         lambda m: fp.grad(lambda x: fp.sum(2.0 * x * fp.stop_gradient(x)))(A),
         SQUARES,
     ),

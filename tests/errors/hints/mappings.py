@@ -76,6 +76,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: list({2.0}),
         [2.0],
     ),
+    "a function to map, as in JAX": (
+        lambda m: fp.vmap(m.add, 0),
+        "write fp.fuse(f)(x), which runs for every element; fp.vmap(x, (1, 0)) says along which dimensions",
+        lambda m: fused(lambda x: m.add(fp.vmap(x, (1, 0)), 1.0), ramp(2, 3)),
+        ramp(2, 3).T + 1,
+    ),
     "two mappings": (lambda m: fp.vmap(fp.vmap(X, 0), 0), "write one vmap", lambda m: m.add(fp.vmap(X, 0), 1.0), X + 1),
     "one dimension twice": (
         lambda m: fp.vmap(ramp(2, 3), (1, 1)),

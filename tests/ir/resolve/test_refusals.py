@@ -120,7 +120,7 @@ def test_a_whole_message() -> None:
         resolve("luma(Tensor<float>[?,2])")
     assert str(caught.value) == (
         "look.py:12: luma: argument 'c' does not fit\n"
-        "  saw:      Tensor<float>[?,2], which can bind as float or float2\n"
+        "  saw:      Tensor<float>[?,2], which can bind as float or float2. Argument 0 could not be resolved\n"
         "  expected: float3\n"
         "  hint:     a float3 takes trailing axes of 3; reshape the array, or declare the parameter as what it holds"
     )

@@ -1,0 +1,149 @@
+"""Words of torch, JAX, NumPy, Slang and slangpy for what has another name here, with the line to write."""
+
+from __future__ import annotations
+
+from fusepy.errors import UnknownNameError
+
+_ON_HOST = "since how many there are is known on the host only"
+_FUSED = "fp.fuse(f)(x), or @fp.fuse above f"
+_KEY = "fp.random.key(0)"
+_DEVICE = "fp.default_device()"
+NAMES = {  # of the module; in examples x and y are arrays, f is a function
+    **dict.fromkeys(("jit", "compile", "vectorize", "pmap", "pjit"), _FUSED),
+    "lax": "fp.fori_loop(0, 3, lambda i, s: s + i, 0.0), fp.while_loop(…), fp.cond(…), fp.scan(…)",
+    "numpy": "fp.sqrt(x), since NumPy's functions are names of fusepy",
+    **dict.fromkeys(("tensor", "as_tensor", "from_numpy", "device_put"), "fp.asarray(x)"),
+    **dict.fromkeys(("device_get", "to_numpy"), "np.asarray(x)"),
+    **dict.fromkeys(("no_grad", "inference_mode"), "f(x), since gradients are computed by fp.grad(f)(x) only"),
+    **dict.fromkeys(("no_diff", "detach"), "fp.stop_gradient(x)"),
+    **dict.fromkeys(("jacfwd", "jacrev", "hessian"), "fp.jvp(f, (x,), (y,)), which is one direction"),
+    **{name: f"fp.nn.{name}(x)" for name in ("relu", "sigmoid", "softplus", "silu", "gelu", "leaky_relu")},
+    "log_softmax": "x - fp.logsumexp(x)",
+    "cross_entropy": "-fp.mean(y * fp.log(fp.softmax(x)))",
+    "mse_loss": "fp.mean((x - y) ** 2)",
+    "l1_loss": "fp.mean(fp.abs(x - y))",
+    "linear": "x @ y",
+    "frac": "fp.fract(x)",
+    "rcp": "1.0 / x",
+    "mad": "x * y + x",
+    "clamp": "fp.clip(x, 0.0, 1.0)",
+    "select": "fp.where(x > 0, x, y)",
+    "masked_fill": "fp.where(x > 0, 0.0, x)",
+    "average": "fp.mean(x)",
+    "float_power": "x ** 2.0",
+    "vdot": "fp.sum(x * y)",
+    "outer": "x[:, None] * y[None, :]",
+    "diff": "x[1:] - x[:-1]",
+    **dict.fromkeys(("cat", "vstack", "row_stack"), "fp.concatenate([x, y])"),
+    "hstack": "fp.concatenate([x, y], axis=1)",
+    "flatten": "fp.ravel(x)",
+    "permute_dims": "fp.transpose(x, (1, 0))",
+    **dict.fromkeys(("gather", "index_select"), "fp.take(x, [0, 1], axis=0)"),
+    "chunk": "fp.split(x, 2)",
+    "empty_like": "fp.zeros_like(x)",
+    "copy": "fp.asarray(x).copy()",
+    **{name: f"np.{name}(np.asarray(x)), {_ON_HOST}" for name in ("nonzero", "argwhere")},
+    "rand": f"fp.random.uniform({_KEY}, (2, 3))",
+    "randn": f"fp.random.normal({_KEY}, (2, 3))",
+    "randint": f"fp.random.integers({_KEY}, 0, 10, (2, 3))",
+    "randperm": f"fp.random.permutation({_KEY}, 10)",
+    **dict.fromkeys(("manual_seed", "PRNGKey"), _KEY),
+    "optim": "fp.nn.Adam(lr=1e-3)",
+    **{name: f"fp.nn.{name}(lr=1e-3)" for name in ("SGD", "Adam", "AdamW")},
+    "save": 'fp.nn.save("file.safetensors", {"x": x})',
+    **dict.fromkeys(("device", "cuda", "get_default_device"), _DEVICE),
+    **dict.fromkeys(("synchronize", "block_until_ready"), f"{_DEVICE}.wait()"),
+    "numel": "x.size",
+    "is_tensor": "isinstance(x, fp.Tensor)",
+    "ndarray": "fp.Tensor",
+    **{name: f"fp.astype(x, np.{name})" for name in ("float16", "float32", "float64")},
+    **{name: f"fp.astype(x, np.{name})" for name in ("int8", "int16", "int32", "int64", "uint8", "uint32")},
+}
+OF_RANDOM = {  # of `fusepy.random`
+    **dict.fromkeys(("seed", "PRNGKey", "default_rng", "manual_seed", "Generator"), _KEY),
+    **dict.fromkeys(("rand", "random", "random_sample"), NAMES["rand"]),
+    **dict.fromkeys(("randn", "standard_normal"), NAMES["randn"]),
+    **dict.fromkeys(("randint", "random_integers"), NAMES["randint"]),
+    **dict.fromkeys(("shuffle", "randperm"), NAMES["randperm"]),
+    "choice": f"x[fp.random.integers({_KEY}, 0, len(x), (5,))]",
+}
+OF_NN = {  # of `fusepy.nn`
+    **dict.fromkeys(("Linear", "Sequential", "Module", "Dense"), 'fp.nn.MLP(2, 16, 1, activation="relu")'),
+    "Parameter": 'fp.nn.parameters({"x": x})',
+    **{name: f"fp.nn.{name.lower()}(x)" for name in ("ReLU", "Sigmoid", "Softplus", "SiLU", "GELU", "Tanh")},
+    "MSELoss": NAMES["mse_loss"],
+    "CrossEntropyLoss": NAMES["cross_entropy"],
+    "softmax": "fp.softmax(x)",
+}
+_WITH = "t.with_grads(), to whose .grad f.bwds(t) adds"
+_IN_PLACE = {
+    **dict.fromkeys(("zero_", "clear_"), "t[...] = 0.0"),
+    **dict.fromkeys(("fill_", "fill", "copy_"), "t[...] = 1.0"),
+    **{name: f"t {sign}= 2.0" for name, sign in (("add_", "+"), ("sub_", "-"), ("mul_", "*"), ("div_", "/"))},
+    "at": "t[0] = 1.0",
+}
+_OF_MEMORY = {
+    **dict.fromkeys(("cpu", "get"), "t.numpy()"),
+    "tobytes": "t.numpy().tobytes()",
+    **dict.fromkeys(("cuda", "to"), "t.astype(float), or fp.asarray(t, device=device) for another device"),
+    "block_until_ready": "t.device.wait()",
+    **dict.fromkeys(("is_cuda", "get_device"), "t.device"),
+    "data_ptr": "t.address",
+    **dict.fromkeys(("requires_grad", "requires_grad_", "zero_grad"), _WITH),
+    **dict.fromkeys(("backward", "grad_fn"), "fp.grad(f)(t), since a gradient is that of a function"),
+    **dict.fromkeys(("data", "point_to"), "t[...], another view of the memory"),
+    "stride": "t.strides",
+}
+_OF_VALUES = {
+    **{name: f"fp.{name}(t)" for name in ("sqrt", "exp", "log", "abs", "sin", "cos", "tanh", "square", "floor", "ceil", "sign")},
+    **{name: f"fp.{name}(t)" for name in ("rsqrt", "log2", "exp2", "softmax")},
+    **{name: f"fp.nn.{name}(t)" for name in ("relu", "sigmoid")},
+    **dict.fromkeys(("float", "type", "double"), "t.astype(float)"),
+    **dict.fromkeys(("int", "long"), "t.astype(int)"),
+    "half": "t.astype(np.float16)",
+    "bool": "t.astype(bool)",
+    "unsqueeze": "t[None], with None where the new axis is",
+    "permute": "t.transpose(0), with the axes in their new order",
+    **dict.fromkeys(("expand", "expand_as"), "fp.broadcast_to(t, (3, 2))"),
+    **dict.fromkeys(("flatten", "resize_"), "t.reshape(-1)"),
+    "pow": "t ** 2",
+    "clamp": "t.clip(0.0, 1.0)",
+    "clone": "t + 0.0",
+    **dict.fromkeys(("mm", "bmm", "matmul"), "t @ t"),
+    **dict.fromkeys(("numel", "nelement"), "t.size"),
+    **dict.fromkeys(("dim", "ndimension"), "t.ndim"),
+    "masked_fill": "fp.where(t > 1, 0.0, t)",
+    **dict.fromkeys(("gather", "index_select"), "fp.take(t, [0, 1])"),
+    "chunk": "fp.split(t, 2)",
+    "narrow": "t[0:1]",
+    "norm": "fp.sqrt(fp.sum(t * t))",
+    **{name: f"t {sign} 1.0" for name, sign in (("add", "+"), ("sub", "-"), ("mul", "*"), ("div", "/"))},
+    **{name: f"t {sign} 1.0" for name, sign in (("eq", "=="), ("gt", ">"), ("lt", "<"))},
+}
+OF_TENSORS = {**_IN_PLACE, **_OF_MEMORY, **_OF_VALUES, "clone": "t.copy()"}
+_OF_BOTH = ("flatten", "type")  # what traced values have
+_GRADIENT = "fp.grad(f)(x), or fp.value_and_grad(f)(x), since a gradient is that of a function"
+_NO_NUMBER = "it has no number yet: return it, and ask what the call returns"
+_NEW = "fp.where(t > 1, 0.0, t), since values do not change: compute a new one"
+OF_TRACED = {  # the hints of values in a trace
+    **{name: f"write {line}" for name, line in _OF_VALUES.items() if name not in _OF_BOTH},
+    **dict.fromkeys(_IN_PLACE, f"write {_NEW}"),
+    "dtype": "its Slang type is .type; convert with fusepy.vcast(value, type)",
+    **dict.fromkeys(("backward", "requires_grad", "requires_grad_", "grad", "grad_fn"), f"write {_GRADIENT}"),
+    **dict.fromkeys(("item", "numpy", "tolist", "cpu", "to_numpy", "block_until_ready"), _NO_NUMBER),
+    "detach": "write fp.stop_gradient(t)",
+}
+
+
+def no_name(name: str, names: dict[str, str] = NAMES, of: str = "fusepy") -> AttributeError:
+    """Returns the error for a name that a module does not have."""
+    if name not in names:
+        return AttributeError(f"module {of!r} has no attribute {name!r}")
+    return UnknownNameError(f"{of} has no {name!r}", hint=f"write {names[name]}")
+
+
+def no_attribute(name: str) -> AttributeError:
+    """Returns the error for an attribute that tensors do not have."""
+    if name not in OF_TENSORS:
+        return AttributeError(f"'Tensor' object has no attribute {name!r}")
+    return UnknownNameError(f"a Tensor has no .{name}", hint=f"write {OF_TENSORS[name]}")
