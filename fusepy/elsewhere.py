@@ -32,7 +32,6 @@ NAMES = {  # of the module; in examples x and y are arrays, f is a function
     "average": "fp.mean(x)",
     "float_power": "x ** 2.0",
     "vdot": "fp.sum(x * y)",
-    "outer": "x[:, None] * y[None, :]",
     "diff": "x[1:] - x[:-1]",
     **dict.fromkeys(("cat", "vstack", "row_stack"), "fp.concatenate([x, y])"),
     "hstack": "fp.concatenate([x, y], axis=1)",
@@ -105,7 +104,7 @@ _OF_VALUES = {
     "unsqueeze": "t[None], with None where the new axis is",
     "permute": "t.transpose(0), with the axes in their new order",
     **dict.fromkeys(("expand", "expand_as"), "fp.broadcast_to(t, (3, 2))"),
-    **dict.fromkeys(("flatten", "resize_"), "t.reshape(-1)"),
+    "resize_": "t.reshape(-1)",
     "pow": "t ** 2",
     "clamp": "t.clip(0.0, 1.0)",
     "clone": "t + 0.0",
@@ -121,12 +120,11 @@ _OF_VALUES = {
     **{name: f"t {sign} 1.0" for name, sign in (("eq", "=="), ("gt", ">"), ("lt", "<"))},
 }
 OF_TENSORS = {**_IN_PLACE, **_OF_MEMORY, **_OF_VALUES, "clone": "t.copy()"}
-_OF_BOTH = ("flatten", "type")  # what traced values have
 _GRADIENT = "fp.grad(f)(x), or fp.value_and_grad(f)(x), since a gradient is that of a function"
 _NO_NUMBER = "it has no number yet: return it, and ask what the call returns"
 _NEW = "fp.where(t > 1, 0.0, t), since values do not change: compute a new one"
 OF_TRACED = {  # the hints of values in a trace
-    **{name: f"write {line}" for name, line in _OF_VALUES.items() if name not in _OF_BOTH},
+    **{name: f"write {line}" for name, line in _OF_VALUES.items() if name != "type"},
     **dict.fromkeys(_IN_PLACE, f"write {_NEW}"),
     "dtype": "its Slang type is .type; convert with fusepy.vcast(value, type)",
     **dict.fromkeys(("backward", "requires_grad", "requires_grad_", "grad", "grad_fn"), f"write {_GRADIENT}"),
