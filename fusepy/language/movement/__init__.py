@@ -12,4 +12,8 @@ from fusepy.language.movement.indices import *  # noqa: F403
 from fusepy.language.movement.joins import *  # noqa: F403
 from fusepy.language.movement.views import *  # noqa: F403
 
-__all__ = [*_extents.__all__, *_indices.__all__, *_joins.__all__, *_views.__all__]
+__all__: list[str] = []
+__all__ += _extents.__all__
+__all__ += _indices.__all__
+__all__ += _joins.__all__
+__all__ += _views.__all__
