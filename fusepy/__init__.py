@@ -19,6 +19,7 @@ from fusepy.backend.memory.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.deferred.explain import explain
 from fusepy.deferred.record import lazy
+from fusepy.drawing import Raster, raster
 from fusepy.errors import (
     AmbiguousCallError,
     ArgumentError,
@@ -198,6 +199,7 @@ __all__ += _reductions.__all__
 __all__ += _movement.__all__
 __all__ += _vocabulary.__all__
 __all__ += _scenes.__all__
+__all__ += ["Raster", "raster"]
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from fusepy.backend.emit.operand import Operand
 from fusepy.backend.emit.operands import region_operands
+from fusepy.backend.execute.plan import Plan
 from fusepy.backend.marshals.registry import ACCESSES
+from fusepy.backend.raster.text import draw_operands
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.struct import Struct, members
@@ -57,8 +59,9 @@ def _reads(regions: Sequence[Node]) -> dict[str, list[tuple[Operand, ArgMap]]]:
     """Returns all loads of each input of the regions, by name."""
     found: dict[str, list[tuple[Operand, ArgMap]]] = {}
     for region in regions:
-        for operand, value, map in zip(region_operands(region), region.operands, region.maps):
-            found.setdefault(value.name or "", []).append((operand, map))
+        for operand in draw_operands(region) if region.op.apart else region_operands(region):
+            name, map = region.operands[operand.position].name, region.maps[operand.position]
+            found.setdefault(name or "", []).append((operand, map))
     return found
 
 
@@ -75,3 +78,14 @@ def _leaf(value: Value, reads: Sequence[tuple[Operand, ArgMap]]) -> str:
         layout = ", array of structs" if operand.have.kind is Kind.NAMED else ""
         ways[f"{operand.want}, memory{layout} ({value_type(value)}), {where}"] = None
     return "; ".join(ways)
+
+
+def names_in(plan: Plan, slot: int) -> list[str]:
+    """Returns the names that the kernel of a plan has for a slot that it reads."""
+    region = plan.region
+    if region.op.apart:
+        return [o.label for o in plan.operands if plan.positions[o.position] == slot] or ["indices"]
+    inputs = [*region.bodies[0].inputs]
+    if len(region.bodies) > 1:  # the inputs of an epilogue that are operands, without the folded values
+        inputs += region.bodies[1].inputs[len(region.bodies[1].inputs) - (len(region.operands) - len(inputs)) :]
+    return [value.name or "" for value, position in zip(inputs, plan.positions) if position == slot]

@@ -9,6 +9,7 @@ from fusepy.inspect.reasons import label
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.region import spec_of
+from fusepy.ir.pipelines.draw import names_in, operands_of, own_inputs
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ def draw_region(chart: Chart, region: Node, group: int, sources: Sequence[tuple[
     Args:
         sources: for each operand, the box that it comes from and its text there; ``None`` draws no link.
     """
+    if region.op.apart:
+        return _draw_stages(chart, region, group, sources)
     first = len(region.bodies[0].inputs)
 
     def loaded(inputs: Sequence[Value], skipped: int) -> list[int]:
@@ -77,6 +80,26 @@ def draw_region(chart: Chart, region: Node, group: int, sources: Sequence[tuple[
         then = region.bodies[1]
         further = loaded(then.inputs[len(folds) :], first)
         found[plain:] = _draw_body(chart, then, [*(box for box, _ in found[plain:]), *further], group)
+    return found
+
+
+def _draw_stages(chart: Chart, draw: Node, group: int, sources: Sequence[tuple[int, str] | None]) -> list[tuple[int, str]]:
+    """Draws the functions of a ``draw``: what the vertex function hands on goes into the fragment function."""
+    handed: list[tuple[int, str]] = []
+    for k, (body, operands) in enumerate(zip(draw.bodies, operands_of(draw))):
+        own = own_inputs(draw, body, k)
+        names, at = names_in(draw, ("vertex_values", "fragment_values")[k]), list[int]()
+        for name, value in zip(names, own):
+            links = handed if name == "varyings" else [h for n, h in zip(names_in(draw, "varyings"), handed) if n == name]
+            at.append(chart.add(Box("argument", (name, str(value.type)), group=group), links))
+        for value, i in zip(body.inputs[len(own) :], operands):
+            box, source = Box("argument", (value.name or "", _loaded(value, draw.maps[i])), group=group), sources[i]
+            at.append(chart.add(box, [source] if source is not None else []))
+        handed = _draw_body(chart, body, at, group)
+    marks = names_in(draw, "outputs")
+    found = [one for one, mark in zip(handed, marks) if mark != "SV_Depth"]
+    if len(draw.results) > len(found):
+        found.append((chart.add(Box("node", ("depth",), draw.loc, group), handed[:1]), "float"))
     return found
 
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
-from fusepy.backend.execute.plan import Plan
 from fusepy.backend.execute.tape import Tape, TapePiece
 from fusepy.errors import ArgumentError, did_you_mean
-from fusepy.inspect.arguments import argument_lines
+from fusepy.inspect.arguments import argument_lines, names_in
 from fusepy.inspect.indexing import indexing
 from fusepy.inspect.reasons import Neighbours, label, neighbours
 from fusepy.ir.graph import Graph, Node
@@ -138,7 +137,7 @@ def _stored(tape: Tape) -> Iterator[str]:
     for maker, piece in enumerate(tape.pieces):
         for slot, element in zip(piece.results, piece.plan.elements):
             readers = [j for j, other in enumerate(tape.pieces) if slot in other.plan.positions]
-            names = [name for j in readers for name in _names_in(tape.pieces[j].plan, slot)]
+            names = [name for j in readers for name in names_in(tape.pieces[j].plan, slot)]
             if readers:
                 count = math.prod(tape.slots[slot].shape)
                 size = f"{element.nbytes} bytes for each of {count:,} elements" if count != 1 else f"{element.nbytes} bytes"
@@ -146,13 +145,6 @@ def _stored(tape: Tape) -> Iterator[str]:
                 yield f"{names[0]} by kernel {maker}, {size}, for kernel{'s' * (len(readers) > 1)} {which}"
 
 
-def _names_in(plan: Plan, slot: int) -> list[str]:
-    """Returns the names that the kernel of a plan has for a slot that it reads."""
-    region = plan.region
-    inputs = [*region.bodies[0].inputs]
-    if len(region.bodies) > 1:  # the inputs of an epilogue that are operands, without the folded values
-        inputs += region.bodies[1].inputs[len(region.bodies[1].inputs) - (len(region.operands) - len(inputs)) :]
-    return [value.name or "" for value, position in zip(inputs, plan.positions) if position == slot]
 
 
 def _dropped(before: Graph, after: Graph) -> list[str]:
@@ -167,6 +159,8 @@ def _dropped(before: Graph, after: Graph) -> list[str]:
 
 def _region_reasons(region: Node, before: Graph) -> list[str]:
     """Lists the reasons for each node of a region."""
+    if region.op.apart:
+        return [f"{label(region)}: runs by itself: the device's rasteriser finds the fragments", *_inside(region, "  ")]
     assert region.body is not None
     written = Counter(map(_identity, before.nodes))
     instances = Counter(map(_identity, region.body.nodes))

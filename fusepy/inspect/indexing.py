@@ -5,11 +5,14 @@ from __future__ import annotations
 from fusepy.backend.execute.fold_plan import ReducePlan
 from fusepy.backend.execute.rows.plan import RowPlan, RowRecipe
 from fusepy.backend.execute.tape import Tape, TapePiece
+from fusepy.backend.raster.plan import drawn_by
 from fusepy.program.program import Program
 
 
 def indexing(piece: TapePiece, tape: Tape, program: Program) -> str:
     """Returns the variants of the launches of a region, and the reason for them."""
+    if piece.plan.region.op.apart:
+        return "; ".join(drawn_by(launch) for launch in piece.launches)
     return f"{'; then '.join(str(launch.variant) for launch in piece.launches)}, {_why(piece, tape, program)}"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.pipelines.draw import names_in
 from fusepy.passes.effects import is_pure, writes_array
 from fusepy.passes.partition.levels import reads_whole
 from fusepy.passes.partition.partition import partition
@@ -38,6 +39,7 @@ WAYS: dict[str, tuple[str, str]] = {
         "again takes {compute} or more",
         "",
     ),
+    "drawn": ("the device's rasteriser runs {draw} by itself, between its own memory and images", ""),
     "at hand": ("kernel {k} has {a} in memory, since it reads it as a whole as well", ""),
 }
 
@@ -78,6 +80,8 @@ def work_of(node: Node) -> str:
     if node.op.name in ("reduce", "row_fold", "scan"):
         what = node.text("function") if node.text("kind") == "call" else node.text("kind")
         return f"scan {what}" if node.op.name == "scan" else what
+    if node.op.name == "draw":
+        return f"draw {' '.join(names_in(node, 'functions'))}"
     return node.text("function") if node.op.name == "slang.call" else node.op.name
 
 
@@ -130,7 +134,8 @@ class _Reasons:
             else:
                 ways = ["row"] if before else [self.apart(first, node, below, reads_whole(map, value), part)]
             fused = fused or bool(before)
-            said = {"a": label(first).partition(" (")[0], "b": label(node).partition(" (")[0], "k": number}
+            a, b = (label(n).partition(" (")[0] for n in (first, node))
+            said = {"a": a, "b": b, "k": number, "draw": a if first.op.apart else b}
             decision = self.decided.get((below, part))
             if decision is not None:
                 said |= {"load": f"{decision.load:g}", "compute": f"{decision.compute:g}"}
@@ -146,6 +151,8 @@ class _Reasons:
 
     def apart(self, first: Node, second: Node, value: Value, whole: bool, part: Part) -> str:
         """Returns the reason why they are in two kernels, as a key of `WAYS`."""
+        if first.op.apart or second.op.apart:
+            return "drawn"
         if whole:
             return "whole"
         if not first.op.spreads:

@@ -28,6 +28,7 @@ class Op:
         merges: False if equal nodes stay apart, because each makes an array that other nodes write.
         arity: how many operands it takes; ``None`` for any number.
         spreads: True if its results are spread over its grid, each element computed at its own point.
+        apart: True if each node runs by itself: it reads values from memory, and stores its results.
         needs: the attributes that a node must have, with their types.
         nests: True if its nodes have bodies.
     """
@@ -37,6 +38,7 @@ class Op:
     merges: bool = True
     nests: bool = False
     spreads: bool = True
+    apart: bool = False
     arity: int | None = None
     needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
 

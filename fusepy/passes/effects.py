@@ -84,3 +84,15 @@ def check_writes(graph: Graph) -> None:
                 place=node.loc,
                 hint="pass the array once, or a copy of it",
             )
+
+
+def unneeded_effects(graph: Graph) -> dict[Node, None]:
+    """Returns the nodes with effects whose results, if any, no output needs."""
+    live: set[Value] = set(graph.outputs)
+    effects: list[Node] = []
+    for node in reversed(graph.nodes):
+        if any(v in live for v in node.results):
+            live.update(node.operands)
+        elif not is_pure(node):
+            effects.append(node)
+    return dict.fromkeys(reversed(effects))

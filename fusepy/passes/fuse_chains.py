@@ -15,7 +15,8 @@ from fusepy.ir.oracle import Oracle
 from fusepy.ir.resources import texture_of
 from fusepy.ir.types import Kind, Type
 from fusepy.passes.base import Pass
-from fusepy.passes.effects import check_writes, is_pure
+from fusepy.passes.conversions import without_maps
+from fusepy.passes.effects import check_writes, unneeded_effects
 from fusepy.passes.following import Near, mapped, near_operands
 from fusepy.passes.partition.partition import partition
 from fusepy.passes.partition.parts import Part, Partition, base
@@ -39,22 +40,10 @@ class FuseChains(Pass):
             return graph
         check_writes(graph)
         result = partition(graph, oracle, self.separate)
-        if len(result.parts) == 1 and result.parts[0].folding is None:
+        if len(result.parts) == 1 and result.parts[0].folding is None and result.parts[0].apart is None:
             region = RegionBuilder(graph, graph.outputs, unneeded_effects(graph)).region()
             return graph.replace(nodes=[region], outputs=region.results)
         return _Fuser(graph, result).run()
-
-
-def unneeded_effects(graph: Graph) -> dict[Node, None]:
-    """Returns the nodes with effects whose results, if any, no output needs."""
-    live: set[Value] = set(graph.outputs)
-    effects: list[Node] = []
-    for node in reversed(graph.nodes):
-        if any(v in live for v in node.results):
-            live.update(node.operands)
-        elif not is_pure(node):
-            effects.append(node)
-    return dict.fromkeys(reversed(effects))
 
 
 class _Fuser:
@@ -71,7 +60,9 @@ class _Fuser:
 
     def run(self) -> Graph:
         for part in self.partition.parts:
-            if part.folding is not None:
+            if part.apart is not None:
+                self.apart(part.apart)
+            elif part.folding is not None:
                 self.folding(part)
             else:
                 self.plain(part)
@@ -91,6 +82,12 @@ class _Fuser:
             self.nodes.append(Node(node.op, [stored], node.maps, [shown], node.attrs, node.loc))
             outputs.append(shown)
         return outputs
+
+    def apart(self, node: Node) -> None:
+        operands = [self.lying(v, m) for v, m in zip(node.operands, node.maps)]
+        bodies = [without_maps(body) for body in node.bodies]
+        self.nodes.append(Node(node.op, operands, node.maps, node.results, node.attrs, node.loc, bodies))
+        self.stored.update(zip(node.results, node.results))
 
     def plain(self, part: Part) -> None:
         outputs = list(part.stored)

@@ -18,9 +18,12 @@ from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.control import Control
 from fusepy.ir.ops.struct import Struct
 from fusepy.ir.oracle import IN, THIS, Oracle, number_type
+from fusepy.ir.pipelines.draw import Draw
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import AS_ONE, Kind, Type
 from fusepy.passes.base import Pass
+
+_NESTING = (Control, Draw)
 
 
 @dataclass(frozen=True)
@@ -64,15 +67,15 @@ def _wanted(node: Node, i: int, map: ArgMap, oracle: Oracle) -> Type | None:
 
 def _binds(node: Node) -> bool:
     """True if the types of the operands are fixed, by Slang's answer or by the inputs of a body."""
-    return isinstance(node.op, (SlangCall, Struct, Control))
+    return isinstance(node.op, (SlangCall, Struct, *_NESTING))
 
 
 def _narrows(node: Node, i: int) -> bool:
     """True if a node may narrow operand `i`, an array of a default dtype: a call, unless the user wrote a `vcast`.
 
-    The map of a loop or branch has the type that the calls in its bodies take.
+    The map of a loop, a branch or a draw has the type that the calls in its bodies take.
     """
-    return _binds(node) and isinstance(node.op, Control) is (node.maps[i].type is not None)
+    return _binds(node) and isinstance(node.op, _NESTING) is (node.maps[i].type is not None)
 
 
 def _check_seen(value: Value, stored: Type, wanted: Type, node: Node) -> None:

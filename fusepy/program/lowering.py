@@ -25,6 +25,9 @@ from fusepy.backend.kernels.build import build_kernel
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
+from fusepy.backend.raster.kernel import DrawKernel
+from fusepy.backend.raster.plan import DrawPlan
+from fusepy.backend.raster.text import emit_draw
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.sources.graded import graded_source
 from fusepy.backend.sources.source import ModuleSource
@@ -108,7 +111,7 @@ class Lowering:
     def _between(self, region: Node, slots: Sequence[int]) -> dict[int, Target]:
         """Returns the textures between a region and later ones, by slot."""
         found: dict[int, Target] = {}
-        for j in spec_of(region).textures:
+        for j in () if region.op.apart else spec_of(region).textures:
             result = region.results[j]
             found[slots[j]] = Target.made_for(result, (), (), self.graph.name)
         return found
@@ -122,13 +125,18 @@ class Lowering:
         """
         elements = [Element.of(v.type, self.oracle) for v in region.results]
         targets = {k: self.targets[j] for k, j in enumerate(results) if j is not None and j in self.targets}
-        region = with_spec(region, spec_of(region).storing(textures_for(targets, positions))) if targets else region
+        if targets and not region.op.apart:
+            region = with_spec(region, spec_of(region).storing(textures_for(targets, positions)))
         names = ["a value in between" if j is None else self.results[j] for j in results]
         context = PlanContext(self.device, self.build, self.strict, self.options.tile)
+        if region.op.apart:
+            return DrawPlan(context, region, positions, elements, names, textures_for(targets, ()), self.graph.name)
         return make_plan(context, region, positions, elements, names)
 
     def _split(self, plan: Plan) -> list[Plan]:
         """Returns a plan for each effect and each result of a plan, for those whose extents share no grid."""
+        if plan.region.op.apart:
+            return [plan]
         slot = dict(zip(plan.region.operands, plan.positions))
         results = iter([self._result(v) for v in plan.region.results])
         regions = split_region(plan.region)
@@ -146,6 +154,8 @@ class Lowering:
         placed = not isinstance(variant, FoldVariant) and any("CallShapeInfo" in s.text for s in self.sources)
         given = Emission(self.device.target, ACCESSES, imports, self._functions(), self.options, plain, placed)
         try:
+            if region.op.apart:
+                return emit_draw(region, variant, given)
             if isinstance(variant, FoldVariant):
                 return emit_fold(region, variant, given)
             if isinstance(variant, RowVariant):
@@ -157,7 +167,8 @@ class Lowering:
 
     def build(self, region: Node, variant: Variant) -> Kernel:
         source = self.source(region, variant, plain=True)
-        return build_kernel(self.device, source, self._copied(region), lambda: self.source(region, variant))
+        make = DrawKernel if region.op.apart else Kernel
+        return build_kernel(self.device, source, self._copied(region), lambda: self.source(region, variant), make)
 
     def _copied(self, region: Node) -> list[ModuleSource]:
         """Returns the modules, with copies of functions whose reads of textures, buffers and pointers have gradients."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fusepy.arguments.mapped import unmapped
 from fusepy.backend.execute.texture_results import Into, Target
 from fusepy.backend.marshals.registry import texture_kind
+from fusepy.backend.raster.targets import drawn_formats, drawn_target
 from fusepy.ir.graph import Graph
 from fusepy.trace.recording import Recording
 
@@ -31,12 +32,17 @@ def texture_targets(
             what = f"{graph.name}: argument {recording.names[position]!r}"
             found[j] = Target.of(kind, graph.outputs[j], what, position)
     free = [j for j, position in enumerate(outs) if position is None]
+    drawn = drawn_formats(graph)
+    formats = [drawn.get(v) for v in graph.outputs]
     if isinstance(returns, Into) and len(returns.kinds) <= len(free):
         for j, kind, shared in zip(free, returns.kinds, returns.shared):
+            format, what = formats[j], f"{graph.name}: _result"
             if kind is not None:
-                found[j] = Target.of(kind, graph.outputs[j], f"{graph.name}: _result", shared)
+                own = drawn_target(format, kind, what) if format is not None else None
+                found[j] = own or Target.of(kind, graph.outputs[j], what, shared)
     elif all:
         for j in free:
-            texels = [args[p] for p in recording.inputs]
-            found[j] = Target.made_for(graph.outputs[j], graph.inputs, texels, graph.name, normalised=True)
+            format, inputs = formats[j], [args[p] for p in recording.inputs]
+            own = drawn_target(format, None, graph.name) if format is not None else None
+            found[j] = own or Target.made_for(graph.outputs[j], graph.inputs, inputs, graph.name, normalised=True)
     return found

@@ -24,7 +24,9 @@ from fusepy.errors import OutOfDeviceMemory
 
 MAX_BUFFER_BYTES = 2**32 - 1  # The drivers refuse a buffer of 2**32 bytes (Vulkan: SLANG_FAIL).
 _Usage = spy.BufferUsage
-BUFFER_USAGE = _Usage.shader_resource | _Usage.unordered_access | _Usage.copy_source | _Usage.copy_destination
+BUFFER_USAGE = (
+    _Usage.shader_resource | _Usage.unordered_access | _Usage.copy_source | _Usage.copy_destination | _Usage.index_buffer
+)
 _ALL_ONES = 2**64 - 1
 SPARE_BYTES = 128 << 20  # the most that `allocate_idle` takes while free blocks of the size are in use
 

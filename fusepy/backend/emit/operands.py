@@ -24,13 +24,13 @@ def region_operands(region: Node, cuda: bool = False, plain: bool = False) -> li
         shared = next((j for j, into in spec.textures.items() if i in into.shared), None)
         count = 0 if shared is None else channels(texel_of(spec.textures[shared]))
         context = (label, region.body.name, shared, count)
-        arrival = value.arrival if value.name is not None else _lying(inner.type)
+        arrival = value.arrival if value.name is not None else lying(inner.type)
         context = (*context, value.name is None, spec.near_of(i))
         operands.append(Operand(i, names[i], arrival, value.type, inner.type, dims, value.rank, cuda, *context))
     return operands
 
 
-def _lying(type: Type) -> Arrival:
+def lying(type: Type) -> Arrival:
     """Returns the arrival of a value that another region stores."""
     return arrival_named(type.head) if type.kind is Kind.RESOURCE and type.head.startswith("Texture") else TENSOR
 

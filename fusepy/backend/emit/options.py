@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fusepy.backend.device.target import Target
+from fusepy.backend.emit.operand import Access
 from fusepy.backend.emit.tuning import Shape
 from fusepy.errors import ArgumentError
+from fusepy.ir.arrivals import Arrival
 
 Constant = tuple[str, str, Any]  # Slang type, name, value
 
@@ -137,3 +141,29 @@ def _conflict(what: str, name: str, a: Any, b: Any) -> ArgumentError:
         saw=f"{a} and {b}",
         hint="give both the same, or run them in kernels of their own",
     )
+
+
+@dataclass(frozen=True)
+class Emission:
+    """The context of code generation: target, accesses, modules and options.
+
+    Attributes:
+        accesses: the access of each `Arrival`.
+        imports: the names to import for each module, by the aliases of the graph.
+        taken: names of functions in the imported modules, which hide Slang's own.
+        options: thread groups and link-time constants that the user sets.
+        plain: omits the user's names and lines, so that equal regions have equal texts.
+        placed: user code asks slangpy's ``CallShapeInfo`` for the place of its thread.
+    """
+
+    target: Target
+    accesses: Mapping[Arrival, Access]
+    imports: Mapping[str, Sequence[str]]
+    taken: Collection[str] = ()
+    options: Options = NO_OPTIONS
+    plain: bool = False
+    placed: bool = False
+
+    @property
+    def cuda(self) -> bool:
+        return self.target.kind == "cuda"

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from fusepy.backend.device.target import Target
 from fusepy.backend.emit.array_names import ArrayNames
 from fusepy.backend.emit.math64 import with_own_modules
 from fusepy.backend.emit.matrices import is_narrow
-from fusepy.backend.emit.operand import BLOCK, Access, Field, Operand, Variant, addressing
-from fusepy.backend.emit.options import NO_OPTIONS, CallShape, Options
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, addressing
+from fusepy.backend.emit.options import CallShape, Emission
 from fusepy.backend.emit.shims import called_names, make_shims
 from fusepy.backend.emit.statements import Statements
 from fusepy.backend.emit.store import Store, StoredResult
 from fusepy.backend.emit.stores import declare_resource, store_of
 from fusepy.backend.emit.tuning import Shape
-from fusepy.backend.slang.stage import COMPUTE
-from fusepy.ir.arrivals import Arrival
+from fusepy.backend.slang.stage import COMPUTE, EntryPoints, PipelineStage
 from fusepy.ir.graph import Graph, Node, Value, declare
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import result_types, spec_of
@@ -32,11 +30,11 @@ class KernelSource:
     """A generated kernel: its text, entry point, parameter block, thread shape, and the shim modules that it imports.
 
     `conformances` are linked in. `name` is the user's name of the function, `resources` are the bindings by name, `labels` the
-    names of the operands, `calls` the user's functions and structs that it uses.
+    names of the operands, `calls` the user's functions and structs that it uses. `objects` are read by the pass, not by the code.
     """
 
     text: str
-    entry_point: str
+    entry_point: EntryPoints
     fields: tuple[Field, ...]
     shape: Shape
     shims: tuple[tuple[str, str], ...] = ()
@@ -45,32 +43,8 @@ class KernelSource:
     resources: tuple[Field, ...] = ()
     labels: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Emission:
-    """The context of code generation: target, accesses, modules and options.
-
-    Attributes:
-        accesses: the access of each `Arrival`.
-        imports: the names to import for each module, by the aliases of the graph.
-        taken: names of functions in the imported modules, which hide Slang's own.
-        options: thread groups and link-time constants that the user sets.
-        plain: omits the user's names and lines, so that equal regions have equal texts.
-        placed: user code asks slangpy's ``CallShapeInfo`` for the place of its thread.
-    """
-
-    target: Target
-    accesses: Mapping[Arrival, Access]
-    imports: Mapping[str, Sequence[str]]
-    taken: Collection[str] = ()
-    options: Options = NO_OPTIONS
-    plain: bool = False
-    placed: bool = False
-
-    @property
-    def cuda(self) -> bool:
-        return self.target.kind == "cuda"
+    stage: PipelineStage = COMPUTE
+    objects: tuple[Field, ...] = ()
 
 
 class KernelText:
@@ -179,9 +153,7 @@ class KernelText:
         shape: Shape,
     ) -> KernelSource:
         """Returns the kernel: its imports, its parameters `fields`, its `functions`, and the entry point with body `lines`."""
-        target, imports = self.given.target, self.given.imports
-        bound = tuple(f for role in ("resource", "texels") for f in fields if f.role == role)
-        inside = tuple(f for f in fields if not f.is_bound)
+        target, bound = self.given.target, self._bound(fields)
         entry = f"{self.name}_kernel"  # never "main": on CUDA that name is rewritten and not found again
         parameters = [f"FzArguments {BLOCK}", *(declare_resource(f, self.cuda) for f in bound)]
         apart = "".join(f", uniform {text}" for text in parameters) if target.entry_point_block else ""
@@ -193,6 +165,20 @@ class KernelText:
             COMPUTE.head(entry, lane, apart),
             *block([*(COMPUTE.exact("\n".join([*functions, *lines])) if target.spirv else ()), *lines]),
         ]
+        return self.assembled(program, entry, fields, shape)
+
+    def assembled(
+        self,
+        program: Sequence[str],
+        entry: EntryPoints,
+        fields: Sequence[Field],
+        shape: Shape,
+        stage: PipelineStage = COMPUTE,
+        objects: Sequence[Field] = (),
+    ) -> KernelSource:
+        """Returns the kernel of a `program`, which ends in its entry points: with its imports and its parameters `fields`."""
+        target, imports, bound = self.given.target, self.given.imports, self._bound(fields)
+        inside = tuple(f for f in fields if not f.is_bound)
         sources = with_own_modules(program, self.shims.sources)
         visible = imports if self.shims.imported is None else self.shims.imported
         imported = [name for alias, names in imports.items() if alias in visible for name in names]
@@ -209,7 +195,12 @@ class KernelText:
         spelled = self.arrays.spell("\n".join([*text, "", *program]) + "\n")
         labels = tuple(o.label for o in (*self.operands, *self.then))
         shims, linked, calls = tuple(sources.items()), self.given.options.conformances, called_names(self.region)
-        return KernelSource(spelled, entry, inside, shape, shims, linked, self.body.name, bound, labels, calls)
+        own = (self.body.name, bound, labels, calls, stage, tuple(objects))
+        return KernelSource(spelled, entry, inside, shape, shims, linked, *own)
+
+    def _bound(self, fields: Sequence[Field]) -> tuple[Field, ...]:
+        """Returns the fields that are bound by name, in the order of their declarations."""
+        return tuple(f for role in ("resource", "texels") for f in fields if f.role == role)
 
     def _signature(self) -> str:
         given = ", ".join(f"{i.name}: {value_type(v)}" for i, v in zip(self.body.inputs, self.region.operands))

@@ -103,7 +103,7 @@ class _Linker:
         # if a field of an operand is no integer, such as a handle, all fields of the operand are read in each call
         changing = {f.source for f in kernel.fields if f.read is not None and f.role != "pointer" and f.type not in _INTEGERS}
         values: list[Any] = [0] * len(kernel.fields)
-        patches = Patches([], [], [], [self.bound(launch, field) for field in kernel.resources])
+        patches = Patches([], [], [], [self.bound(launch, field) for field in (*kernel.resources, *kernel.objects)])
         for i, field in enumerate(kernel.fields):
             if field.role in ("from", "into"):
                 slot = launch.partials[field.role == "into"]
@@ -140,6 +140,9 @@ class _Linker:
         """Returns the slot of a resource that is bound by name, and the function that reads the resource from its value."""
         if field.read is None:  # a texture that a result goes into
             return launch.results[field.source], None
+        if field.role == "image":  # a result that a pass fills
+            self.wanted.add(launch.results[field.source])
+            return launch.results[field.source], field.read
         slot, _, read = self.source(launch.plan.positions[field.source], field.read)
         self.wanted.add(slot)
         return slot, read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,12 @@ class TimingSink(EncoderSink):
     ) -> None:
         self._encoder.write_timestamp(self._stamps, self._count)
         super().dispatch(pipeline, root, groups, beside, more)
+        self._encoder.write_timestamp(self._stamps, self._count + 1)
+        self._count += 2
+
+    def record(self, work: Callable[[spy.CommandEncoder], None], *kept: object) -> None:
+        self._encoder.write_timestamp(self._stamps, self._count)
+        super().record(work, *kept)
         self._encoder.write_timestamp(self._stamps, self._count + 1)
         self._count += 2
 

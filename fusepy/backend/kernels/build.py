@@ -27,11 +27,13 @@ def build_kernel(
     source: KernelSource,
     sources: Sequence[ModuleSource],
     in_users_names: Callable[[], KernelSource] | None = None,
+    make: type[Kernel] = Kernel,
 ) -> Kernel:
     """Returns the kernel of a generated source, from memory, from the disk cache, or compiled.
 
     Args:
         in_users_names: creates the same source with the user's names and lines, for Slang's errors.
+        make: the class of the kernel.
 
     Raises:
         CompileError: if Slang or the driver rejects it.
@@ -39,7 +41,8 @@ def build_kernel(
     key = cache_key(device, source, sources)
     kernel = device.kernels.get(key)  # equal regions share a kernel, across functions too
     if kernel is None:
-        kernel = _from_disk(device, source, sources, key) or _from_slang(device, source, sources, key, in_users_names)
+        kernel = _from_disk(device, source, sources, key, make)
+        kernel = kernel or _from_slang(device, source, sources, key, in_users_names, make)
         device.kernels[key] = kernel
     # a buffer and a tensor, or a number and an array without axes, may have one text, and the host reads them differently
     alike = kernel.names == (source.name, source.labels) and _readers(kernel) == _readers(source)
@@ -52,7 +55,9 @@ def _readers(kernel: Kernel | KernelSource) -> list[object]:
     return [(f.role, f.source, f.axis, f.read if f.role in by else None) for f in (*kernel.resources, *kernel.fields)]
 
 
-def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str) -> Kernel | None:
+def _from_disk(
+    device: Device, source: KernelSource, sources: Sequence[ModuleSource], key: str, make: type[Kernel]
+) -> Kernel | None:
     entry = device.cache.get(key) if all(s.cacheable for s in sources) else None
     header = None if entry is None else unsealed(entry.header)
     imports = None if header is None else imports_from(device.cache, device.compiler.in_place, header)
@@ -61,7 +66,7 @@ def _from_disk(device: Device, source: KernelSource, sources: Sequence[ModuleSou
             program = device.compiler.load_binary(
                 header["name"], entry.payload, sources, source.entry_point, source.conformances, imports, header["optimised"]
             )
-            kernel = Kernel(device, program, source, header["offsets"], header["size"], sources)
+            kernel = make(device, program, source, header["offsets"], header["size"], sources)
         except CompileError:  # an entry that Slang rejects is a cache miss, and is written again
             for part, _ in imports:
                 device.cache.remove(part.key)
@@ -77,13 +82,14 @@ def _from_slang(
     source: KernelSource,
     sources: Sequence[ModuleSource],
     key: str,
-    in_users_names: Callable[[], KernelSource] | None = None,
+    in_users_names: Callable[[], KernelSource] | None,
+    make: type[Kernel],
 ) -> Kernel:
     try:
-        kernel, header, program = _compiled(device, source, sources)
+        kernel, header, program = _compiled(device, source, sources, make)
     except CompileError:
         if in_users_names is not None:
-            _compiled(device, in_users_names(), sources)  # raises the same error with the user's lines
+            _compiled(device, in_users_names(), sources, make)  # raises the same error with the user's lines
         raise
     device.counters.kernels_compiled += 1
     if all(s.cacheable for s in sources):
@@ -91,7 +97,9 @@ def _from_slang(
     return kernel
 
 
-def _compiled(device: Device, source: KernelSource, sources: Sequence[ModuleSource]) -> tuple[Kernel, dict[str, Any], Program]:
+def _compiled(
+    device: Device, source: KernelSource, sources: Sequence[ModuleSource], make: type[Kernel]
+) -> tuple[Kernel, dict[str, Any], Program]:
     """Returns a kernel, the header of its entry in the disk cache, and its program."""
     # the name is a hash of text and conformances: a session cannot hold two sources of one name
     name = digest_name("k", source.text + repr(source.conformances) * bool(source.conformances))
@@ -101,7 +109,7 @@ def _compiled(device: Device, source: KernelSource, sources: Sequence[ModuleSour
         texts = "\n".join((source.text, *(text for _, text in source.shims)))
         check_comparisons(device.raw.info.type, sources, arguments, texts, device.facts(sources[0]) if sources else None)
         offsets, size = reflected_layout(device, program.program)
-        kernel = Kernel(device, program, source, offsets, size, sources)
+        kernel = make(device, program, source, offsets, size, sources)
     except CompileError as error:
         device.compiler.remember(name, error)
         raise

@@ -38,6 +38,7 @@ class Kernel:
         optimised: Slang's optimiser of SPIR-V has run.
         per_group: elements of one thread group.
         resources: the bindings by name.
+        objects: what the pass reads, beside the code.
     """
 
     __slots__ = (
@@ -56,6 +57,7 @@ class Kernel:
         "_sources",
         "fields",
         "globals",
+        "objects",
         "optimised",
         "packer",
         "per_group",
@@ -75,7 +77,7 @@ class Kernel:
     ):
         device.raw.set_cuda_context_current()  # the thread may have changed; no effect on other APIs
         try:
-            self.pipeline, program = device.compiler.pipeline(source.name, program, sources, source.text)
+            self.pipeline, program = device.compiler.pipeline(source.name, program, sources, source.text, source.stage)
         except CompileError:
             raise
         except RuntimeError as error:
@@ -98,7 +100,7 @@ class Kernel:
         self._program, self.optimised = program.program, program.optimised
         self._source, self._sources = source, sources
         self._reads: list[str] | None = None
-        self.resources = source.resources
+        self.resources, self.objects = source.resources, source.objects
         self._bound = Resources(source.resources, source.name, source.labels) if source.resources else None
         self.globals: Bound | None = bound_globals(program.program, BLOCK, *(f.name for f in source.resources))
         self._renew(device)

@@ -19,8 +19,8 @@ import slangpy as spy
 from fusepy.backend.slang.diagnostics import advice, clean
 from fusepy.backend.slang.serialised import Binaries, Import, collect, folder_of, unpack
 from fusepy.backend.slang.session import Session, Sessions
-from fusepy.backend.slang.stage import COMPUTE
-from fusepy.backend.sources.closure import imports
+from fusepy.backend.slang.stage import COMPUTE, AnyPipeline, EntryPoints, PipelineStage, names_of
+from fusepy.backend.sources.closure import imports, without_stages
 from fusepy.backend.sources.lacking import CODE, check, check_buffers
 from fusepy.backend.sources.source import ModuleSource, line_directive
 from fusepy.errors import CompileError
@@ -77,7 +77,7 @@ class Compiler:
         text: str,
         shims: Sequence[tuple[str, str]],
         sources: Sequence[ModuleSource],
-        entry_point: str,
+        entry_point: EntryPoints,
         conformances: Conformances = (),
         optimised: bool = True,
     ) -> Program:
@@ -114,8 +114,8 @@ class Compiler:
         self._failed[name] = failure
 
     def pipeline(
-        self, what: str, program: Program, sources: Sequence[ModuleSource], text: str = ""
-    ) -> tuple[spy.ComputePipeline, Program]:
+        self, what: str, program: Program, sources: Sequence[ModuleSource], text: str = "", stage: PipelineStage = COMPUTE
+    ) -> tuple[AnyPipeline, Program]:
         """Returns the pipeline of a program, and the program that it was made of. Slang generates code here.
 
         spirv-opt writes constants of four parts for `x / x` of vectors of two or three components, even if the code hides that
@@ -127,12 +127,12 @@ class Compiler:
         """
         try:
             with self._examined(what, sources, text):
-                return COMPUTE.pipeline(self._sessions.device, program.program), program
+                return stage.pipeline(self._sessions.device, program.program), program
         except RuntimeError as error:
             refused = not isinstance(error, CompileError) and "error[E" not in str(error)
             if not refused or program.plain is None or self._kind is not spy.DeviceType.vulkan:
                 raise
-            return self.pipeline(what, program.plain(), sources, text)
+            return self.pipeline(what, program.plain(), sources, text, stage)
 
     @contextmanager
     def _examined(self, what: str, sources: Sequence[ModuleSource], text: str) -> Generator[None]:
@@ -156,7 +156,7 @@ class Compiler:
         name: str,
         binaries: Mapping[str, bytes],
         sources: Sequence[ModuleSource],
-        entry_point: str,
+        entry_point: EntryPoints,
         conformances: Conformances = (),
         imports: Sequence[tuple[Import, bytes | None]] = (),
         optimised: bool = True,
@@ -242,7 +242,7 @@ class Compiler:
             if source.closure in self._failed:
                 raise self._failed[source.closure]
             check_buffers(source)
-            text = f"{line_directive(1, source.label)}\n{source.text}"
+            text = f"{line_directive(1, source.label)}\n{without_stages(source.text)}"
             try:
                 found = self._attempt(session, source.name, text, source.label, generated=False)
             except CompileError as error:
@@ -276,13 +276,13 @@ class Compiler:
 def _link(
     session: spy.SlangSession,
     module: spy.SlangModule,
-    entry_point: str,
+    entry_point: EntryPoints,
     conformances: Conformances = (),
     others: Sequence[spy.SlangModule] = (),
 ) -> spy.ShaderProgram:
     try:
         wanted = [spy.TypeConformance(*c) for c in conformances]
-        return session.link_program([module, *others], [module.entry_point(entry_point, wanted)])
+        return session.link_program([module, *others], [module.entry_point(n, wanted) for n in names_of(entry_point)])
     except spy.SlangCompileError as error:
         raise CompileError(
             f"Slang cannot link kernel {module.name}\n{clean(str(error))}", hint="see Slang's words above"

@@ -1,18 +1,36 @@
 """The stage of a kernel: the form of its entry point, the thread positions that it reads, its pipeline, and its pass.
 
-Compute is the only stage. Another stage is a class with the same methods; docs/extending.md lists their callers.
+This is compute; `raster` beside it draws. docs/extending.md lists the callers.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
 
 import slangpy as spy
 
 THREAD_INDEX = "uint fz_lane : SV_GroupIndex"  # the number of a thread in its group
 THREAD_ID = "uint3 fz_lane : SV_GroupThreadID"  # the position of a thread in its group
 _WIDTHS = {32: "", 16: r"\b(?:half|float16_t)", 64: r"\b(?:double|float64_t)"}  # not every device has 16 and 64 bits
+
+
+AnyPipeline: TypeAlias = Any  # of compute, of a draw, of rays
+EntryPoints: TypeAlias = str | tuple[str, ...]  # the entry point of a kernel, or those of a pipeline of several stages
+
+
+def names_of(entry_points: EntryPoints) -> tuple[str, ...]:
+    """Returns entry points as a tuple."""
+    return (entry_points,) if isinstance(entry_points, str) else entry_points
+
+
+class PipelineStage(Protocol):
+    """The part of a stage that the construction of kernels needs."""
+
+    def pipeline(self, device: spy.Device, program: spy.ShaderProgram) -> AnyPipeline:
+        """Creates the pipeline of a linked program."""
+        ...
 
 
 class _Compute:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*")', re.S)
+_STAGE = re.compile(r'\[\s*shader\s*\(\s*"(?:vertex|fragment|pixel)"\s*\)\s*\]')
 _IMPORT = re.compile(r"\b(?:import|__include|implementing|__exported\s+import)\s+([\w.]+|\"[^\"]+\")\s*;")
 _IMPORTED = re.compile(r"(?<!__exported )\bimport\s+([\w.]+|\"[^\"]+\")\s*;")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]+(\S.*)$", re.M)
@@ -62,6 +63,18 @@ def closure_of(text: str, dirs: Sequence[str], own_dir: Path | None) -> _Closure
 def bare(text: str, in_place: bool = False) -> str:
     """Removes the comments of a source; `in_place` keeps its line numbers."""
     return _COMMENT.sub(lambda m: m[1] or (in_place and "\n" * m[0].count("\n")) or " ", text)
+
+
+def without_stages(text: str) -> str:
+    """Returns a text in which vertex and fragment entry points are functions that other functions can call.
+
+    Slang ends the process where an entry point is called.
+
+    Example:
+        >>> without_stages('[shader("vertex")] V vs() {}').strip()
+        'V vs() {}'
+    """
+    return _STAGE.sub(lambda m: " " * len(m[0]), text)
 
 
 def imports(text: str) -> tuple[list[str], bool]:

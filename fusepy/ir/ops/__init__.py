@@ -18,6 +18,7 @@ from fusepy.ir.ops.struct import Struct
 from fusepy.ir.ops.structure import STRUCTURE_OPS
 from fusepy.ir.ops.vector import VECTOR_OPS
 from fusepy.ir.ops.vjp import GRADIENT_OPS
+from fusepy.ir.pipelines.draw import Draw
 from fusepy.ir.rows.fold import RowFold
 
 _ALL = [
@@ -33,6 +34,6 @@ _ALL = [
     *REDUCE_OPS,
     *CONTROL_OPS,
 ]
-OPS: dict[str, Op] = {op.name: op for op in (*_ALL, *GRADIENT_OPS, *SCATTER_OPS, RowFold(), JVP, LOOP_VJP)}
+OPS: dict[str, Op] = {op.name: op for op in (*_ALL, *GRADIENT_OPS, *SCATTER_OPS, RowFold(), JVP, LOOP_VJP, Draw())}
 
 __all__ = ["OPS", "Op"]

@@ -15,7 +15,8 @@ class Draft:
     """A partition while it is built.
 
     Attributes:
-        parts: the parts so far. Those of reductions exist from the beginning, so that other values can join them.
+        parts: the parts so far. Those of reductions exist from the beginning, so that other values can join them; those of nodes
+            that run apart do, too.
         home: the part that stores a value.
         position: the index of a value in the graph.
     """
@@ -26,6 +27,9 @@ class Draft:
         self.position = {v: i for i, v in enumerate(graph.values())}
         self.folding: dict[Folding, Part] = {f: Part(f.level, folding=f) for f in self.levels.foldings}
         self.parts: list[Part] = [*self.folding.values()]
+        for node in (n for n in graph.nodes if n.op.apart):
+            self.parts.append(Part(self.levels.place[node], [*node.results], apart=node))
+            self.home.update(dict.fromkeys(node.results, self.parts[-1]))
         self._cones: dict[Part, set[Value]] = {}
         self._of_arrays: list[Part] = []  # parts that make arrays which later ones write
 
@@ -42,7 +46,7 @@ class Draft:
 
     def _takes(self, part: Part) -> bool:
         """True if a part takes values of any grid."""
-        return part.folding is None and not part.alone and part not in self._of_arrays
+        return part.folding is None and not part.alone and part not in self._of_arrays and part.apart is None
 
     def act(self, node: Node) -> None:
         """Puts a node with effects into a part, which stores its results: the node must not run twice."""
@@ -143,6 +147,6 @@ class Draft:
     def inputs(self, value: Value) -> list[Value]:
         """Returns the operands from which a kernel computes `value` element by element."""
         node = self.levels.producer.get(value)
-        if node is None or value in self.levels.folding:
+        if node is None or node.op.apart or value in self.levels.folding:
             return []
         return [v for v, m in zip(node.operands, node.maps) if not reads_whole(m, v)]

@@ -90,6 +90,7 @@ class Levels:
             producer = self.producer.get(value)
             stored = value in self.folding or self.is_factor(node, value)
             stored |= producer is not None and (reads_whole(map, value) or writes_array(producer))
+            stored |= producer is not None and (node.op.apart or producer.op.apart)
             level = max(level, self.level[value] + (stored or self.overwrites(node, value)))
         return level
 

@@ -50,7 +50,8 @@ def _store_operands(draft: Draft, node: Node, old: set[Value]) -> None:
         crosses = value in levels.folding and (levels.folding[value] is not after or not node.op.spreads)
         if levels.overwrites(node, value):
             old.add(value)
-        if (whole or crosses or value in old or levels.is_factor(node, value)) and node.op.name != "expand":
+        apart = node.op.apart and value in levels.producer
+        if (whole or crosses or apart or value in old or levels.is_factor(node, value)) and node.op.name != "expand":
             draft.store(base(levels, value))
 
 
@@ -66,7 +67,7 @@ def _store_outputs(draft: Draft, graph: Graph) -> None:
 
 def _join_reductions(draft: Draft) -> None:
     """Moves stored values to reductions over their grid: one kernel then reads the operands of both."""
-    for part in [p for p in draft.parts if p.folding is None and not p.effects]:
+    for part in [p for p in draft.parts if p.folding is None and not p.effects and p.apart is None]:
         for value in list(part.stored):
             other = draft.reducing(value, part.level)
             if other is not None:

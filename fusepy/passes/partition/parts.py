@@ -24,6 +24,7 @@ class Part:
         folding: the reductions that it computes.
         after: the reductions, and values computed from them on their small grid, that it stores.
         effects: nodes that it runs for their effects.
+        apart: the node that it consists of, if that runs by itself.
         loads: values that earlier parts have stored and that it loads.
     """
 
@@ -33,6 +34,7 @@ class Part:
     after: list[Value] = field(default_factory=list[Value])
     effects: dict[Node, None] = field(default_factory=dict[Node, None])
     loads: dict[Value, None] = field(default_factory=dict[Value, None])
+    apart: Node | None = None
 
     @property
     def alone(self) -> bool:

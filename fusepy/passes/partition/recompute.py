@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusepy.ir.graph import Value
+from fusepy.ir.graph import Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.cost import compute_bytes, element_bytes
@@ -31,6 +31,9 @@ class Recomputing:
     def settle(self, part: Part) -> None:
         """Decides for values that earlier parts compute as well: `part` loads them or computes them again."""
         producer = self.levels.producer
+        if part.apart is not None:
+            part.loads.update((base(self.levels, v), None) for v in part.apart.operands if v in producer)
+            return
         for node in part.effects:
             part.loads.update((v, None) for v, m in zip(node.operands, node.maps) if reads_whole(m, v) and v in producer)
         self._settle(part, self.draft.roots(part), set())
@@ -39,7 +42,7 @@ class Recomputing:
         """Walks back from `values` and decides which of the values on the way the part loads."""
         for value in sorted(self._crossing(part, values, seen), key=self.draft.position.__getitem__, reverse=True):
             producer = self.levels.producer[value]
-            if value in self.levels.folding or value in self.levels.factors or not is_pure(producer) or not producer.op.merges:
+            if value in self.levels.folding or value in self.levels.factors or not is_pure(producer) or _by_itself(producer):
                 self.draft.store(value)
                 part.loads[value] = None
             elif self._loads(value, part, seen):
@@ -142,3 +145,8 @@ class Recomputing:
             cost += compute_bytes(node, self.oracle)
             stack += [v for v, m in zip(node.operands, node.maps) if not reads_whole(m, v)]
         return cost
+
+
+def _by_itself(node: Node) -> bool:
+    """True if what a node computes cannot be computed again in another kernel."""
+    return node.op.apart or not node.op.merges

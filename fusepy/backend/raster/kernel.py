@@ -1,0 +1,124 @@
+"""`DrawKernel`: the compiled stages of a draw. Its launch is a pass of the device's rasteriser into images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import slangpy as spy
+
+from fusepy.backend.device.bound import Bound
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.sink import Sink
+from fusepy.backend.kernels.globals import Bindings
+from fusepy.backend.kernels.kernel import Kernel
+from fusepy.backend.memory.contents import copy_elements
+from fusepy.backend.memory.sharing import memory_of
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.raster.images import Images, copy_image, is_copied, read_image
+from fusepy.backend.raster.state import RasterStage
+
+
+class DrawKernel(Kernel):
+    """The pipeline of a draw with its parameter block. It keeps images of the last size."""
+
+    __slots__ = ("_images", "_stage")
+
+    def __init__(self, device: Device, *given: Any):
+        super().__init__(device, *given)
+        stage = self._source.stage
+        assert isinstance(stage, RasterStage)
+        self._stage = stage
+        self._images: Images | None = None
+
+    def launch_bound(
+        self,
+        sink: Sink,
+        bindings: Bindings | None,
+        values: Sequence[float],
+        count: int,
+        resources: Sequence[Any],
+        by_axis: Sequence[int] | None = None,
+        beside: bool = False,
+        more: bool = False,
+    ) -> None:
+        """Binds the resources of the functions and draws; behind them, `resources` are the results and the indices."""
+        assert by_axis is not None
+        own = len(self.resources)
+        drawing = _Drawing(sink, self, resources[own:], by_axis)
+        super().launch_bound(drawing, bindings, values, count, resources[:own], by_axis, beside, more)
+        if drawing.shared:
+            sink.flush()
+
+    def images(self, width: int, height: int) -> Images:
+        """Returns the images of this size."""
+        if self._images is None or self._images.size != (width, height):
+            self._images = Images(self._device.raw, self._stage.formats, self._stage.state, width, height)
+        return self._images
+
+    def draw(self, sink: Sink, objects: Sequence[Any], drawn: Sequence[int], pipeline: Any, root: spy.ShaderObject) -> None:
+        """Records the pass, and the copies of its images into the tensors among the results. The device's lock is held."""
+        width, height, count, instances = drawn
+        images = self.images(width, height)
+        results = objects[: len(self.objects) - (self.objects[-1].role == "indices")]
+        views = [view_of(r.value) if isinstance(r, Bound) else None for r in results]
+        state: dict[str, Any] = {
+            "viewports": [self._viewport(width, height)],
+            "scissor_rects": [spy.ScissorRect.from_size(width, height)],
+        }
+        indices = self._indices(sink, objects[-1]) if len(results) < len(objects) else None
+        if indices is not None:
+            state["index_buffer"] = spy.BufferOffsetPair(memory_of(indices), indices.byte_offset)
+            state["index_format"] = spy.IndexFormat.uint32
+        tensors = [(images.image(j), r) for j, r in enumerate(results) if views[j] is None]
+
+        def work(encoder: spy.CommandEncoder) -> None:
+            rendering = images.begin(encoder, views)
+            rendering.bind_pipeline(pipeline, root)
+            rendering.set_render_state(spy.RenderState(state))
+            arguments = spy.DrawArguments({"vertex_count": count, "instance_count": instances})
+            (rendering.draw if indices is None else rendering.draw_indexed)(arguments)
+            rendering.end()
+            for image, tensor in tensors:
+                if is_copied(image.format, tensor):
+                    copy_image(encoder, image, tensor)
+                else:
+                    read_image(self._device, encoder, image, tensor)
+
+        sink.record(work, pipeline, root, images, indices, [r for _, r in tensors], views)
+
+    def _viewport(self, width: int, height: int) -> spy.Viewport:
+        if not self._stage.state.viewport:
+            return spy.Viewport.from_size(width, height)
+        x, y, w, h = self._stage.state.viewport
+        return spy.Viewport({"x": x, "y": y, "width": w, "height": h, "min_depth": 0.0, "max_depth": 1.0})
+
+    def _indices(self, sink: Sink, given: Tensor) -> Tensor:
+        """Returns the indices in a buffer of the device: memory of other frameworks is copied."""
+        buffer = given.block.buffer
+        if isinstance(buffer, spy.Buffer) and buffer.desc.usage & spy.BufferUsage.index_buffer:
+            return given
+        own = Tensor(self._device, given.element, given.shape)
+        copy_elements(given, own, sink)
+        return own
+
+
+class _Drawing(Sink):
+    """A sink in which a dispatch is a draw."""
+
+    def __init__(self, sink: Sink, kernel: DrawKernel, objects: Sequence[Any], drawn: Sequence[int]):
+        self._sink, self._kernel, self._objects, self._drawn = sink, kernel, objects, drawn
+        self.keeps = sink.keeps
+        self.shared = any(isinstance(one, Bound) for one in objects)  # the owner of a texture may read it at any time
+        self.copy, self.keep, self.flush, self.record = sink.copy, sink.keep, sink.flush, sink.record
+
+    def dispatch(
+        self, pipeline: Any, root: spy.ShaderObject, groups: Sequence[int], beside: bool = False, more: bool = False
+    ) -> None:
+        """Records the draw, after all earlier work and before all later work."""
+        self._kernel.draw(self._sink, self._objects, self._drawn, pipeline, root)
+
+
+def view_of(texture: spy.Texture | spy.TextureView) -> spy.TextureView:
+    """Returns a texture as a target."""
+    return texture.create_view({}) if isinstance(texture, spy.Texture) else texture

@@ -1,0 +1,126 @@
+"""The raster stages: the state of a draw, the heads of its entry points, and its pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import slangpy as spy
+
+from fusepy.backend.slang.stage import PipelineStage
+from fusepy.ir.value import Attr
+
+_T, _B, _O = spy.PrimitiveTopology, spy.BlendFactor, spy.BlendOp
+TOPOLOGIES = {
+    "triangles": _T.triangle_list,
+    "triangle_strip": _T.triangle_strip,
+    "lines": _T.line_list,
+    "line_strip": _T.line_strip,
+    "points": _T.point_list,
+}
+CULLS = {"none": spy.CullMode.none, "back": spy.CullMode.back, "front": spy.CullMode.front}
+FRONTS = {"counter_clockwise": spy.FrontFaceMode.counter_clockwise, "clockwise": spy.FrontFaceMode.clockwise}
+FILLS = {"solid": spy.FillMode.solid, "wireframe": spy.FillMode.wireframe}
+DEPTHS = {name: spy.ComparisonFunc[name] for name in ("less", "less_equal", "greater", "greater_equal", "equal", "always")}
+BLENDS = {  # factors of the new and of the old colour; the same of alpha; the operation
+    "alpha": (_B.src_alpha, _B.inv_src_alpha, _B.one, _B.inv_src_alpha, _O.add),
+    "premultiplied": (_B.one, _B.inv_src_alpha, _B.one, _B.inv_src_alpha, _O.add),
+    "add": (_B.one, _B.one, _B.one, _B.one, _O.add),
+    "multiply": (_B.zero, _B.src_color, _B.zero, _B.src_alpha, _O.add),
+    "min": (_B.one, _B.one, _B.one, _B.one, _O.min),
+    "max": (_B.one, _B.one, _B.one, _B.one, _O.max),
+}
+DEPTH_FORMATS = ("d32_float", "d16_unorm")
+
+
+@dataclass(frozen=True)
+class RasterState:
+    """The state of a draw.
+
+    Attributes:
+        depth: the comparison that a fragment's depth passes; empty without a depth buffer.
+        blend: how a colour joins the one that is there; empty to replace it.
+        clear: the colour before the draw. `clear_depth` is the depth before it.
+        viewport: x, y, width and height in pixels, from the upper left corner; empty for the whole image.
+    """
+
+    topology: str = "triangles"
+    cull: str = "none"
+    front: str = "counter_clockwise"
+    fill: str = "solid"
+    depth: str = ""
+    depth_write: bool = True
+    depth_format: str = "d32_float"
+    blend: str = ""
+    samples: int = 1
+    clear: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
+    clear_depth: float = 1.0
+    viewport: tuple[float, ...] = ()
+
+    def attrs(self) -> dict[str, Attr]:
+        """Returns the state as attributes of a node."""
+        own: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        numbers = ("clear", "viewport")
+        return {name: tuple([repr(n) for n in value]) if name in numbers else value for name, value in own.items()}
+
+    @staticmethod
+    def of(attrs: Mapping[str, Attr]) -> RasterState:
+        """Returns the state in the attributes of a node."""
+        given = {f.name: attrs[f.name] for f in fields(RasterState)}
+        numbers = {name: tuple(map(float, value)) for name, value in given.items() if isinstance(value, tuple)}
+        return RasterState(**{**given, **numbers})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class RasterStage(PipelineStage):
+    """The stages of one draw, with the formats of its colour targets."""
+
+    state: RasterState
+    formats: tuple[str, ...]
+
+    def pipeline(self, device: spy.Device, program: spy.ShaderProgram) -> spy.RenderPipeline:
+        """Creates the pipeline of a linked program."""
+        state, given = self.state, dict[str, Any]()
+        if state.depth:
+            given["depth_stencil"] = spy.DepthStencilDesc(
+                {
+                    "format": spy.Format[state.depth_format],
+                    "depth_test_enable": True,
+                    "depth_write_enable": state.depth_write,
+                    "depth_func": DEPTHS[state.depth],
+                }
+            )
+        return device.create_render_pipeline(
+            program,
+            None,
+            TOPOLOGIES[state.topology],
+            [self._target(format) for format in self.formats],
+            rasterizer={"cull_mode": CULLS[state.cull], "front_face": FRONTS[state.front], "fill_mode": FILLS[state.fill]},
+            multisample={"sample_count": state.samples},
+            **given,
+        )
+
+    def _target(self, format: str) -> spy.ColorTargetDesc:
+        target = spy.ColorTargetDesc({"format": spy.Format[format]})
+        if self.state.blend:
+            new, old, new_alpha, old_alpha, op = BLENDS[self.state.blend]
+            target.enable_blend = True
+            target.color = {"src_factor": new, "dst_factor": old, "op": op}
+            target.alpha = {"src_factor": new_alpha, "dst_factor": old_alpha, "op": op}
+        return target
+
+
+VERTEX_VALUES = {"SV_VertexID": "uint", "SV_InstanceID": "uint"}
+FRAGMENT_VALUES = {"SV_Position": "float4", "SV_IsFrontFace": "bool", "SV_PrimitiveID": "uint", "SV_SampleIndex": "uint"}
+
+
+def vertex_entry(name: str, result: str, lines: Sequence[str]) -> list[str]:
+    """Returns the entry point of a vertex function; `lines` read ``fz_vertex`` and ``fz_instance``."""
+    head = f"{result} {name}(uint fz_vertex : SV_VertexID, uint fz_instance : SV_InstanceID)"
+    return ['[shader("vertex")]', head, *lines]
+
+
+def fragment_entry(name: str, result: str, given: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """Returns the entry point of a fragment function with these parameters."""
+    return ['[shader("fragment")]', f"{result} {name}({', '.join(given)})", *lines]

@@ -1,0 +1,82 @@
+"""Textures that draws fill: their formats, and the usage that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import slangpy as spy
+
+from fusepy.backend.device.bound import Bound
+from fusepy.backend.device.device import Device
+from fusepy.backend.execute.texture_results import Target
+from fusepy.backend.marshals.resource import check_device
+from fusepy.backend.memory.texture import TextureKind, kind_for, kind_of, texture_of
+from fusepy.errors import UnsupportedArgumentError
+from fusepy.ir.graph import Graph, Value
+from fusepy.ir.pipelines.draw import names_in
+from fusepy.ir.types import Type
+
+_PLAIN = spy.TextureType.texture_2d
+
+
+class DrawnTarget(Target):
+    """The texture that a draw fills."""
+
+    def place(self, given: Any, device: Device) -> Bound:
+        """Returns the caller's texture, checked.
+
+        Raises:
+            ShapeError: if it lies on another device.
+            UnsupportedArgumentError: if no draw can fill it.
+        """
+        check_device(given, "texture", device)
+        texture = texture_of(given)
+        usage = _usage(self.kind.format)
+        if not texture.desc.usage & usage:
+            raise UnsupportedArgumentError(
+                f"a texture without the usage {usage.name} cannot be a target",
+                saw=texture.desc.usage,
+                expected=usage.name,
+                hint=f"create it with usage=TextureUsage.{usage.name} | …",
+            )
+        return Bound(given, kind_of(given).shape(given))
+
+    def create(self, device: Device, shape: tuple[int, ...]) -> Bound:
+        """Returns a new texture of this size."""
+        height, width = shape
+        usage = _usage(self.kind.format) | spy.TextureUsage.shader_resource | spy.TextureUsage.copy_source
+        made = device.raw.create_texture(type=_PLAIN, format=self.kind.format, width=width, height=height, usage=usage)
+        return Bound(made, shape)
+
+
+def _usage(format: spy.Format) -> spy.TextureUsage:
+    depth = spy.get_format_info(format).is_depth
+    return spy.TextureUsage.depth_stencil if depth else spy.TextureUsage.render_target
+
+
+def drawn_formats(graph: Graph) -> Mapping[Value, spy.Format]:
+    """Returns the formats of the images that a program draws."""
+    found: dict[Value, spy.Format] = {}
+    for node in graph.nodes:
+        if node.op.apart:
+            depth = str(node.attrs["depth_format"])
+            found.update((v, spy.Format[f]) for v, f in zip(node.results, (*names_in(node, "formats"), depth)))
+    return found
+
+
+def drawn_target(format: spy.Format, kind: TextureKind | None, what: str) -> DrawnTarget:
+    """Returns the target for an image of this format; `kind` is that of the caller's texture, if there is one.
+
+    Raises:
+        UnsupportedArgumentError: for a texture of another format or shape.
+    """
+    own = kind_for(_PLAIN, format)
+    if kind is not None and kind is not own:
+        raise UnsupportedArgumentError(
+            f"{what} is a texture that is no target of this draw",
+            saw=repr(kind),
+            expected=repr(own),
+            hint="pass it in targets=, which draws in its format; or create it with that format",
+        )
+    return DrawnTarget(Type.resource("RWTexture2D", own.texel), own)

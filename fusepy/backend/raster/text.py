@@ -1,0 +1,161 @@
+"""Code generation for draws: the vertex and the fragment function of a ``draw`` as the two entry points of one kernel text.
+
+The vertex entry point loads the attributes of its vertex from memory, as compute kernels load elements, so that arrays of any
+strides serve. The indices are the device's own: it runs the vertex function once for vertices that triangles share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant
+from fusepy.backend.emit.operands import identifiers, lying
+from fusepy.backend.emit.space import extents
+from fusepy.backend.emit.text import Emission, KernelSource, KernelText
+from fusepy.backend.emit.tuning import Shape
+from fusepy.backend.raster.state import FRAGMENT_VALUES, RasterStage, RasterState, fragment_entry, vertex_entry
+from fusepy.ir.graph import Graph, Node, declare
+from fusepy.ir.ops import OPS
+from fusepy.ir.ops.control import block
+from fusepy.ir.ops.region import RegionSpec
+from fusepy.ir.pipelines.draw import INSTANCE, VERTEX, names_in, operands_of, own_inputs
+from fusepy.ir.types import Type
+
+DRAWN = Variant(False, 2)
+_OWN = {"SV_VertexID": "fz_vertex", "SV_InstanceID": "fz_instance"}
+
+
+def same(value: object) -> object:
+    """Returns its argument: a pass reads the tensor or texture itself."""
+    return value
+
+
+def draw_operands(draw: Node, plain: bool = False) -> list[Operand]:
+    """Returns the operands of the vertex function, then those of the fragment function."""
+    found: list[Operand] = []
+    labels = [v.name or "x" for k, body in enumerate(draw.bodies) for v in body.inputs[len(own_inputs(draw, body, k)) :]]
+    indices = [i for own in operands_of(draw) for i in own]
+    names = identifiers([f"x{i}" for i in indices] if plain else [f"{label}_{i}" for i, label in zip(indices, labels)])
+    inner = [v for k, body in enumerate(draw.bodies) for v in body.inputs[len(own_inputs(draw, body, k)) :]]
+    for i, name, label, read in zip(indices, names, labels, inner):
+        value, dims = draw.operands[i], draw.maps[i].dims or ()
+        arrival = value.arrival if value.name is not None else lying(read.type)
+        context = (label, draw.bodies[0].name, None, 0, value.name is None)
+        found.append(Operand(i, name, arrival, value.type, read.type, dims, value.rank, False, *context))
+    return found
+
+
+def emit_draw(draw: Node, variant: Variant, given: Emission) -> KernelSource:
+    """Returns the kernel of a draw."""
+    operands = draw_operands(draw, given.plain)
+    calls = Graph("draw", [], [n for body in draw.bodies for n in body.nodes], [])
+    shown = Node(OPS["region"], draw.operands, draw.maps, (), {"spec": RegionSpec(())}, None, draw.bodies)
+    text = KernelText(shown, variant, given, operands, [], calls)
+    return _Draw(draw, text, operands).source()
+
+
+class _Draw:
+    """The text of one draw."""
+
+    def __init__(self, draw: Node, text: KernelText, operands: Sequence[Operand]):
+        self.draw, self.text = draw, text
+        count = len(operands_of(draw)[0])
+        self.operands = operands[:count], operands[count:]
+        self.varyings = names_in(draw, "varyings")
+        vertex = draw.bodies[0]
+        self.interface = str(vertex.outputs[0].type) if self.varyings == ("",) else "FzVertex"
+
+    def source(self) -> KernelSource:
+        draw, text = self.draw, self.text
+        stage = RasterStage(RasterState.of(draw.attrs), names_in(draw, "formats"))
+        listed = text.listed(text.operands)
+        pointers = [f for f in listed if f.role == "pointer"]
+        fields = [*pointers, *extents(text.variant), *(f for f in listed if f.role != "pointer")]
+        objects = [Field("", f"image{j}", "image", j, read=same) for j in range(len(draw.results))]
+        objects += [Field("", "indices", "indices", 1, read=same)] if draw.attrs["indexed"] else []
+        names = f"{text.name}_vertex", f"{text.name}_fragment"
+        program = [
+            f"// {stage.state}, {', '.join(stage.formats)}",  # it makes the text of each pipeline its own
+            *self.structs(),
+            *self.function(0),
+            *self.function(1),
+            f'#line 1 "{names[0]}"',
+            *vertex_entry(names[0], self.interface, block(self.vertex())),
+            "",
+            f'#line 1 "{names[1]}"',
+            *fragment_entry(names[1], "FzTargets" if draw.bodies[1].outputs else "void", self.given(), block(self.fragment())),
+        ]
+        return text.assembled(program, names, fields, Shape(1, 1, False), stage, objects)
+
+    def structs(self) -> list[str]:
+        """Returns the types of what the stages hand on, unless they are the user's."""
+        vertex, fragment = self.draw.bodies
+        lines: list[str] = []
+        if self.interface == "FzVertex":
+            marks = ["SV_Position", *(f"FZ{j}" for j in range(1, len(self.varyings)))]
+            integral = [v.type.scalar is not None and not v.type.is_float for v in vertex.outputs]
+            members = zip(integral, vertex.outputs, marks)
+            whole = [
+                f"    {'nointerpolation ' * flat}{declare(v.type, f'o_{j}')} : {m};" for j, (flat, v, m) in enumerate(members)
+            ]
+            lines += ["struct FzVertex", "{", *whole, "};"]
+        if fragment.outputs:
+            marks = names_in(self.draw, "outputs")
+            lines += ["struct FzTargets", "{"]
+            lines += [f"    {self.target(j)} r_{j} : {mark};" for j, mark in enumerate(marks)] + ["};"]
+        return lines
+
+    def target(self, j: int) -> Type:
+        """Returns the type of fragment output `j` in its target."""
+        if names_in(self.draw, "outputs")[j] == "SV_Depth":
+            return Type.parse("float")
+        return Type.parse(names_in(self.draw, "types")[j])
+
+    def function(self, k: int) -> list[str]:
+        """Returns body `k` as a function of its own values and its operands."""
+        body = self.draw.bodies[k]
+        own = [f"v_{i}" for i in range(len(own_inputs(self.draw, body, k)))]
+        return [*self.text.program(f"fz_call_{body.name}", body, [*own, *(f"a_{o.name}" for o in self.operands[k])]), ""]
+
+    def called(self, k: int, own: Sequence[str]) -> list[str]:
+        """Returns the lines that load the operands of body `k` and call it; its outputs are ``r_0``, ``r_1``, …"""
+        body, lines = self.draw.bodies[k], list[str]()
+        passed = [*own]
+        for o in self.operands[k]:
+            if not o.is_resource:
+                lines.append(f"{declare(o.want, f'a_{o.name}')} = {self.text.load(o)};")
+            passed.append(o.resource if o.is_resource else f"a_{o.name}")
+        lines += [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(body.outputs)]
+        passed += [f"r_{j}" for j in range(len(body.outputs))]
+        return [*lines, f"fz_call_{body.name}({', '.join(passed)});"]
+
+    def vertex(self) -> list[str]:
+        own = [_OWN[name] for name in names_in(self.draw, "vertex_values")]
+        lines = [f"int d{VERTEX} = min(fz_vertex, uint({BLOCK}.extent{VERTEX} - 1));"]  # an index may point past the end
+        lines += [f"int d{INSTANCE} = int(fz_instance);", *self.called(0, own)]
+        if self.interface != "FzVertex":
+            return [*lines, "return r_0;"]
+        members = [f"made.o_{j} = r_{j};" for j in range(len(self.varyings))]
+        return [*lines, "FzVertex made;", *members, "return made;"]
+
+    def given(self) -> list[str]:
+        """Returns the parameters of the fragment entry point."""
+        values = names_in(self.draw, "fragment_values")
+        system = [f"{FRAGMENT_VALUES[v]} s_{v} : {v}" for v in values if v in FRAGMENT_VALUES]
+        return [f"{self.interface} fz_varyings", *system]
+
+    def fragment(self) -> list[str]:
+        own: list[str] = []
+        for name in names_in(self.draw, "fragment_values"):
+            place = f".o_{self.varyings.index(name)}" if name in self.varyings and self.interface == "FzVertex" else ""
+            own.append(f"s_{name}" if name in FRAGMENT_VALUES else f"fz_varyings{place}")
+        lines = self.called(1, own)
+        outputs = self.draw.bodies[1].outputs
+        if not outputs:
+            return lines
+        lines.append("FzTargets made;")
+        for j, value in enumerate(outputs):
+            want = self.target(j)
+            opaque = ", 1" if value.type.shape == (3,) and want.shape == (4,) else ""
+            lines.append(f"made.r_{j} = {f'r_{j}' if value.type is want else f'{want}(r_{j}{opaque})'};")
+        return [*lines, "return made;"]

@@ -1,0 +1,151 @@
+"""The arguments of a call over a mesh: counts as grids, indices as integers of 32 bits, targets as a size and formats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.backend.marshals.registry import host_array, texture_kind
+from fusepy.backend.memory.texture import kind_of
+from fusepy.drawing.extents import CallExtents
+from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError
+from fusepy.functions.options import integers
+from fusepy.language.generators import grid
+from fusepy.location import user_line
+from fusepy.symbolic import Symbolic
+from fusepy.trace.trace import current_trace
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_LIMIT = 1 << 14  # pixels along one axis of an image
+
+
+def extents(given: Any, what: str) -> tuple[int, int]:
+    """Returns a height and a width.
+
+    Raises:
+        ShapeError: for anything else, and for more than 16,384 pixels along an axis.
+    """
+    found = integers(given)
+    whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and 0 < n <= _LIMIT for n in found)
+    if len(found) != 2 or not whole:
+        raise ShapeError(
+            f"{what}: the size of an image is a height and a width",
+            place=user_line(),
+            saw=repr(given)[:60],
+            expected=f"two numbers from 1 to {_LIMIT}",
+            hint="write targets=(height, width)",
+        )
+    return int(found[0]), int(found[1])
+
+
+def targets_of(given: Any, size: tuple[int, int] | None, formats: str, what: str) -> tuple[Any, str, Any]:
+    """Returns the grid of an image, the formats of the colours, and the textures to draw into.
+
+    Args:
+        given: a size, a size and formats, or textures.
+        size, formats: those of the options.
+
+    Raises:
+        ArgumentError: without a size; for textures inside a fused function.
+        ShapeError: for textures of different sizes.
+    """
+    textures = list(cast("Sequence[Any]", given)) if isinstance(given, (tuple, list)) else [given]
+    if textures and all(texture_kind(one) is not None for one in textures):
+        return _textures(textures, what)
+    if given is None:
+        if size is None:
+            raise ArgumentError(
+                f"{what}: an image has a size",
+                place=user_line(),
+                hint="write targets=(height, width), or .options(size=(height, width))",
+            )
+        return CallExtents(*size), formats, None
+    if isinstance(given, tuple) and len(cast("Sequence[Any]", given)) == 2 and not isinstance(given[0], (int, np.integer)):
+        shape, named = cast("tuple[Any, Any]", given)
+        formats = formats_of(named)
+        given = shape
+    return CallExtents(*extents(given, what)), formats, None
+
+
+def formats_of(named: Any) -> str:
+    """Returns formats as one text, separated by commas."""
+    return ",".join(getattr(f, "name", f) for f in ([named] if isinstance(named, str) or hasattr(named, "name") else named))
+
+
+def _textures(given: Sequence[Any], what: str) -> tuple[Any, str, Any]:
+    if current_trace() is not None:
+        raise ArgumentError(
+            f"{what}: textures are targets of a call, not of a part of a fused function",
+            place=user_line(),
+            hint="write targets=(height, width), and return the image: _result=texture of the fused function takes it",
+        )
+    kinds = [kind_of(one) for one in given]
+    shapes = list(dict.fromkeys(kind.shape(one) for kind, one in zip(kinds, given)))
+    if len(shapes) > 1 or len(shapes[0]) != 2:
+        raise ShapeError(
+            f"{what}: the targets are images of one size",
+            place=user_line(),
+            saw=" and ".join(map(str, shapes)),
+            hint="create textures of the type texture_2d with the same width and height",
+        )
+    colors = [kind.format.name for kind in kinds if not kind.format.name.startswith("d")]
+    return CallExtents(*shapes[0]), ",".join(colors), tuple(given) if len(given) > 1 else given[0]
+
+
+def counted(given: Any, group: str, what: str) -> Any:
+    """Returns a group of arguments; a number becomes a grid of so many vertices or instances.
+
+    Raises:
+        ShapeError: for a negative number.
+    """
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+        count = int(cast("Any", given))
+        if count < 0:
+            raise ShapeError(f"{what}: {group} are counted", place=user_line(), saw=count, hint="give 0 or more")
+        return {"count": grid((count,)) if group == "vertices" else CallExtents(count)}
+    return given
+
+
+def indices_of(given: Any, vertices: Any, what: str) -> Any:
+    """Returns indices as they are drawn: those in arrays of the host are checked, and become integers of 32 bits.
+
+    Raises:
+        UnsupportedArgumentError: for numbers that are no integers.
+        ShapeError: for an index past the vertices.
+    """
+    listed = isinstance(given, (list, tuple))
+    array: Array | None = np.asarray(cast("Any", given)) if listed else host_array(given)
+    if array is None:
+        return given
+    if array.dtype.kind not in "iu":
+        raise UnsupportedArgumentError(
+            f"{what}: indices are integers",
+            place=user_line(),
+            saw=array.dtype,
+            hint="give the numbers of the vertices of each triangle: an array of (n, 3)",
+        )
+    count = _count(vertices)
+    flat = array.ravel()
+    if flat.size and count is not None and (int(flat.max()) >= count or int(flat.min()) < 0):
+        at = int(np.flatnonzero((flat >= count) | (flat < 0))[0])
+        raise ShapeError(
+            f"{what}: an index points past the vertices",
+            place=user_line(),
+            saw=f"{int(flat[at])} at {at}, of {count} vertices",
+            expected=f"0 to {count - 1}",
+            hint="count vertices from 0; some files count from 1",
+        )
+    return np.ascontiguousarray(flat, np.uint32)
+
+
+def _count(vertices: Any) -> int | None:
+    """Returns the number of vertices, if the arguments tell it."""
+    if isinstance(vertices, Mapping):
+        found = [_count(value) for value in cast("Mapping[str, Any]", vertices).values()]
+        return next((n for n in found if n is not None), None)
+    if isinstance(vertices, list):
+        return len(cast("Any", vertices))
+    shape: Any = getattr(vertices, "shape", None) if not isinstance(vertices, Symbolic) else None
+    return int(shape[0]) if shape is not None and len(shape) else None

@@ -1,0 +1,203 @@
+"""`raster`: a vertex and a fragment function as one function over a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.open import default_device
+from fusepy.backend.raster.state import RasterState
+from fusepy.drawing.arguments import counted, extents, formats_of, indices_of, targets_of
+from fusepy.drawing.options import NAMES, STATES, check_formats, with_options
+from fusepy.drawing.record import Drawing
+from fusepy.drawing.tracer import RasterTracer, globals_of
+from fusepy.errors import ArgumentError, DeviceError, did_you_mean
+from fusepy.functions.device_function import DeviceFunction
+from fusepy.functions.function import Function
+from fusepy.functions.fused import FusedFunction, fuse
+from fusepy.functions.options import by_name
+from fusepy.functions.parts import STATIC, ProgramTable
+from fusepy.inspect.lowered import Lowered
+from fusepy.location import user_line
+
+Self = TypeVar("Self", bound="Raster")
+
+
+class Raster(DeviceFunction):
+    """A function over a mesh, made by `raster`. It is called, recorded, fused and configured as every function is.
+
+    Example:
+        >>> import fusepy as fp
+        >>> source = '''
+        ... struct Corner { float4 position : SV_Position; float3 colour; };
+        ... Corner vs(float2 at, float3 colour) { return { float4(at, 0, 1), colour }; }
+        ... float4 fs(Corner c) { return float4(c.colour, 1); }
+        ... '''
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_raster", source)
+        >>> triangle = fp.raster(m, vertex="vs", fragment="fs")
+        >>> corners = {"at": [[-1, -1], [3, -1], [-1, 3]], "colour": [[1, 0, 0], [1, 0, 0], [1, 0, 0]]}
+        >>> triangle(corners, targets=(4, 6))[2, 3]
+        array([1., 0., 0., 1.], dtype=float32)
+    """
+
+    __slots__ = ()
+    tracer: RasterTracer  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        vertices: Any = None,
+        indices: Any = None,
+        *,
+        instances: Any = None,
+        targets: Any = None,
+        _result: Any = None,
+        **shared: Any,
+    ) -> Any:
+        """Draws a mesh, and returns its image; with a depth buffer or several colours, a tuple of images.
+
+        Args:
+            vertices: arrays of one entry for each vertex, by the names of the parameters of the vertex function, or of the
+                members of its parameter; an array of structs; or the number of vertices.
+            indices: the numbers of the vertices of each triangle, line or point, in an array of any shape. Without them,
+                vertices follow one another.
+            instances: arrays of one entry for each instance, by name, or the number of instances.
+            targets: ``(height, width)``, ``((height, width), formats)``, or textures of slangpy's with the usage
+                ``render_target``.
+            _result: tensors or arrays to write the images to.
+            shared: what is the same for all vertices and fragments: parameters of either function, and globals, by name.
+
+        Raises:
+            ArgumentError: if a parameter of a function has no argument.
+            ShapeError: for attributes of different lengths, an index past the vertices, an empty mesh.
+            UnsupportedArgumentError: if a target cannot hold what the fragment function returns.
+        """
+        callee, given, result = self._given(vertices, indices, instances, targets, _result, shared)
+        return DeviceFunction.__call__(callee, _result=result, **given)
+
+    def lower(self, *args: Any, _result: Any = None, **kwargs: Any) -> Lowered:
+        """Traces a call without running it; see `Function.lower`."""
+        named = dict(zip(("vertices", "indices"), args)) | kwargs
+        vertices, indices, instances, targets = (named.pop(n, None) for n in ("vertices", "indices", "instances", "targets"))
+        callee, given, result = self._given(vertices, indices, instances, targets, _result, named)
+        return DeviceFunction.lower(callee, _result=result, **given)
+
+    def options(self: Self, options: Mapping[str, Any] | None = None, /, **named: Any) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Returns this function with another state.
+
+        Args:
+            options: options by name; ``named`` the same by keyword.
+            topology: ``"triangles"``, ``"triangle_strip"``, ``"lines"``, ``"line_strip"`` or ``"points"``.
+            cull: the faces that are left out: ``"none"``, ``"back"`` or ``"front"``. `front` says which are front faces,
+                as seen on the screen: ``"counter_clockwise"`` or ``"clockwise"``.
+            depth: the comparison that a fragment passes, such as ``"less"``, or None without a depth buffer;
+                ``depth_write=False`` keeps the buffer, ``clear_depth`` is its value before the draw, ``depth_format`` its format.
+            blend: ``"alpha"``, ``"premultiplied"``, ``"add"``, ``"multiply"``, ``"min"``, ``"max"``, or None to replace.
+            samples: 1, 2, 4 or 8 for each pixel, of which the image is the average.
+            clear: the colour before the draw. `fill` is ``"solid"`` or ``"wireframe"``, `viewport` x, y, width and height.
+            size, formats: the height and width, and the formats of the colours, of calls without ``targets``.
+
+        Raises:
+            ArgumentError: for an unknown option, or a value that it does not take.
+            UnknownNameError: for a format that does not exist.
+        """
+        asked = by_name(options, named, f"{self.__name__}.options()", 'options({"cull": "back"})')
+        for name in asked:
+            if name not in NAMES:
+                raise ArgumentError(
+                    f"{self.__name__}: there is no option {name!r}", place=user_line(), hint=did_you_mean(str(name), NAMES)
+                )
+        drawing = self.tracer.drawing
+        state = with_options(drawing.state, {k: v for k, v in asked.items() if k in STATES}, self.__name__)
+        changes: dict[str, Any] = {"state": state}
+        if "size" in asked:
+            changes["size"] = None if asked["size"] is None else extents(asked["size"], self.__name__)
+        if "formats" in asked:
+            changes["formats"] = check_formats(formats_of(asked["formats"] or ()), self.__name__)
+        assert self.tracer.device is not None
+        tracer = RasterTracer(replace(drawing, **changes), self.tracer.device)
+        return self.variant(self.setup, tracer=tracer, programs=ProgramTable())
+
+    def _given(
+        self: Self, vertices: Any, indices: Any, instances: Any, targets: Any, result: Any, shared: Mapping[str, Any]
+    ) -> tuple[Self, dict[str, Any], Any]:
+        """Returns the function with the globals of a call, its arguments, and the destination of its results."""
+        drawing, name = self.tracer.drawing, self.__name__
+        own = {k: v for k, v in shared.items() if k in self.tracer.shared}
+        globals = {k: v for k, v in shared.items() if k not in own}
+        known = globals_of(drawing)
+        for key in globals:
+            if key not in known:
+                raise ArgumentError(
+                    f"{name} has no parameter {key!r}",
+                    place=user_line(),
+                    saw=key,
+                    hint=did_you_mean(key, [*self.tracer.shared, *known, "vertices", "indices", "instances", "targets"]),
+                )
+        size, formats, textures = targets_of(targets, drawing.size, drawing.formats, name)
+        given: dict[str, Any] = {"size": size, "vertices": counted(vertices, "vertices", name)}
+        given["indices"] = indices_of(indices, given["vertices"], name)
+        given["instances"] = counted(instances, "instances", name)
+        given = {k: v for k, v in given.items() if v is not None} | {"formats": check_formats(formats, name)} | own
+        return self.set(globals) if globals else self, given, textures if result is None else result
+
+    def __repr__(self) -> str:
+        return f"<raster {self.__name__}>"
+
+
+STATIC.add(Raster)
+
+
+def raster(module: Any = None, *, vertex: Any, fragment: Any, device: Any = None) -> Raster:
+    """Returns a function that draws a mesh.
+
+    Args:
+        module: the module of the functions that are named by a word.
+        vertex: a function that takes the attributes of a vertex and returns its position in clip space, with what it hands on:
+            the name of a Slang function that returns a struct with a member ``float4 position : SV_Position``; or a Python
+            function that returns a dict with ``"position"`` first.
+        fragment: a function that takes what the vertex function hands on, interpolated, and returns colours: the name of a
+            Slang function, or a Python function, whose parameters are named after what is handed on.
+        device: of functions in Python, if there is no module; by default the default device.
+
+    Raises:
+        UnknownNameError: if the module has no such function.
+        DeviceError: if the device cannot rasterise.
+
+    Example:
+        >>> import fusepy as fp
+        >>> def vs(at, turn):
+        ...     return {"position": fp.float4(at.x * turn, at.y, 0, 1), "shade": at.x}
+        >>> def fs(shade):
+        ...     return fp.float4(shade, shade, shade, 1)
+        >>> fp.raster(vertex=vs, fragment=fs)({"at": [[-1, -1], [3, -1], [-1, 3]]}, targets=(2, 2), turn=1.0)[0, 1]
+        array([0.5, 0.5, 0.5, 1. ], dtype=float32)
+    """
+    opened: Device = module.device if module is not None else default_device() if device is None else device
+    if "rasterization" not in opened.features:
+        raise DeviceError(
+            f"{opened.name} cannot rasterise",
+            place=user_line(),
+            expected="a device with the feature rasterization",
+            hint="open one with fp.create_device(type='vulkan'), and load the module on it",
+        )
+    stages = [_stage(module, given, kind) for given, kind in ((vertex, "vertex"), (fragment, "fragment"))]
+    name = "/".join(stage.__name__ for stage in stages)
+    return Raster(RasterTracer(Drawing(name, stages[0], stages[1], RasterState()), opened))
+
+
+def _stage(module: Any, given: Any, kind: str) -> Function | FusedFunction:
+    if isinstance(given, (Function, FusedFunction)):
+        return given
+    if isinstance(given, str) and module is not None:
+        return module.find_function(given)
+    if callable(given):
+        return fuse(given)
+    raise ArgumentError(
+        f"raster: {kind} is a function, or the name of one",
+        place=user_line(),
+        saw=repr(given)[:60],
+        hint=f"write fp.raster(m, {kind}='name of a Slang function'), or {kind}=f for a Python function"
+        + " and give the module first" * isinstance(given, str),
+    )

@@ -1,0 +1,86 @@
+"""The arguments of a draw as values of its functions: for each vertex, for each instance, or one for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from fusepy.arguments.mapped import Mapped
+from fusepy.arguments.nested import Tree, is_nested
+from fusepy.functions.function import Function
+from fusepy.functions.fused import FusedFunction
+from fusepy.functions.python_tracer import PythonTracer
+from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.narrowing import is_default
+from fusepy.ir.pipelines.draw import INSTANCE, VERTEX
+from fusepy.ir.types import FLOAT, INT, Kind, Type
+from fusepy.location import user_line
+from fusepy.symbolic import axes_of
+from fusepy.trace.bodies import BodyTrace, Use
+from fusepy.trace.trace import Trace
+from fusepy.trace.traced import Traced
+
+Dims = tuple[int, ...] | None
+Groups = Sequence[tuple[Mapping[str, Any], Dims]]
+PER_VERTEX: Dims = (VERTEX,)
+PER_INSTANCE: Dims = (INSTANCE,)
+SHARED: Dims = ()
+
+
+def parameters(function: Function | FusedFunction) -> dict[str, bool]:
+    """Returns the names of the parameters of a function, each with True if a call must give it."""
+    if isinstance(function, Function):
+        return {p.name: True for p in function.tracer.declared()[0].params}
+    tracer = cast("PythonTracer", function.tracer)
+    return {name: p.default is p.empty for name, p in tracer.signature.parameters.items()}
+
+
+def captured(trace: Trace, value: Any, name: str) -> Any:
+    """Returns an argument with its arrays traced; inside a fused function they may come from outside."""
+    if is_nested(value):
+        tree = Tree.of(value, name)
+        assert tree is not None
+        fields = {key: captured(trace, inner, key) for key, inner in tree.fields.items()}
+        return tree.container.rebuild(value, fields)
+    if isinstance(value, (Traced, Mapped, bool, int, float)):
+        return value
+    return trace.captured(value, name)
+
+
+def under(trace: Trace, value: Any, dims: tuple[int, ...], type: Type | None = None) -> Any:
+    """Returns an argument with the dimensions along which it runs; those of a nested one are those of its leaves.
+
+    Numbers that were computed become the vectors or matrices that a parameter of this type takes.
+    """
+    if is_nested(value):
+        tree = Tree.of(value, "argument")
+        assert tree is not None
+        return tree.container.rebuild(value, {name: under(trace, inner, dims) for name, inner in tree.fields.items()})
+    if not isinstance(value, Traced) or not axes_of(value):
+        return value
+    held = trace.lift(value)
+    if type is not None and type.is_numeric and held.type.kind is Kind.SCALAR and not held.arrival.memory:
+        value = Traced(trace, trace.cast(held, type.with_scalar(held.type), UNSAID, user_line()), user_line())
+    return Mapped(value, ArgMap(dims)) if axes_of(value) else value
+
+
+def elements(trace: BodyTrace, value: Any, dims: tuple[int, ...]) -> Any:
+    """Returns an argument as one element of a body; arrays of NumPy's default types are uploaded as the smaller ones."""
+    if is_nested(value):
+        tree = Tree.of(value, "argument")
+        assert tree is not None
+        return tree.container.rebuild(value, {name: elements(trace, inner, dims) for name, inner in tree.fields.items()})
+    if not isinstance(value, Traced) or not axes_of(value):
+        return value
+    outer, loc = trace.parent.lift(value), user_line()
+    left = trace.parent.grouping.tail(outer)[len(dims) :] if outer.type.kind is Kind.SCALAR else ()
+    scalar = (FLOAT if outer.type.is_float else INT) if is_default(outer) else outer.type
+    small = [n for n in left if n is not None and 2 <= n <= 4]
+    want = scalar
+    if small and len(small) == len(left):
+        want = Type.matrix(scalar, *small) if len(small) == 2 else Type.vector(scalar, small[0])
+        if not outer.arrival.memory:
+            outer = trace.parent.cast(outer, want, UNSAID, loc)
+    held = trace.standing_in(outer)
+    element = trace.inside.element(Use(held, ArgMap(dims, None if want is held.type else want), False))
+    return Traced(trace, element, loc)

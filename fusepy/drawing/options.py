@@ -1,0 +1,92 @@
+"""The options of a draw: their names, and the values that each takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from fusepy.backend.raster.formats import format_named
+from fusepy.backend.raster.state import BLENDS, CULLS, DEPTH_FORMATS, DEPTHS, FILLS, FRONTS, TOPOLOGIES, RasterState
+from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.location import user_line
+
+_CHOICES: Mapping[str, Any] = {
+    "topology": TOPOLOGIES,
+    "cull": CULLS,
+    "front": FRONTS,
+    "fill": FILLS,
+    "depth": DEPTHS,
+    "depth_format": DEPTH_FORMATS,
+    "blend": BLENDS,
+}
+_NONE = {"depth": "", "blend": "", "cull": "none"}  # what ``None`` means
+_RULES: Mapping[str, tuple[Callable[[Sequence[float]], bool], str]] = {  # of options that are numbers
+    "depth_write": (lambda n: len(n) == 1 and n[0] in (0, 1), "True or False"),
+    "samples": (lambda n: len(n) == 1 and n[0] in (1, 2, 4, 8), "1, 2, 4 or 8"),
+    "clear_depth": (lambda n: len(n) == 1 and 0 <= n[0] <= 1, "a number from 0 to 1"),
+    "clear": (lambda n: len(n) in (1, 3, 4), "1, 3 or 4 numbers"),
+    "viewport": (lambda n: len(n) == 4 and min(n[2:]) > 0, "x, y, width and height"),
+}
+STATES = tuple(f.name for f in fields(RasterState))
+NAMES = (*STATES, "size", "formats")
+
+
+def with_options(state: RasterState, given: Mapping[str, Any], what: str) -> RasterState:
+    """Returns a state with other options.
+
+    Raises:
+        ArgumentError: for a value that an option does not take; names the nearest.
+    """
+    return replace(state, **{name: _checked(name, value, what) for name, value in given.items()})
+
+
+def _checked(name: str, value: Any, what: str) -> Any:
+    if name == "viewport" and value is None:
+        return ()
+    if value is None and name in _NONE:
+        return _NONE[name]
+    if name in _CHOICES:
+        if not isinstance(value, str) or value not in _CHOICES[name]:
+            raise ArgumentError(
+                f"{what}: option {name} is one of some words",
+                place=user_line(),
+                saw=repr(value)[:60],
+                expected=", ".join(_CHOICES[name]) + ", or None" * (name in ("depth", "blend")),
+                hint=did_you_mean(str(value), _CHOICES[name]),
+            )
+        return value
+    numbers = _numbers(value)
+    holds, expected = _RULES[name]
+    if numbers is None or not holds(numbers):
+        raise ArgumentError(
+            f"{what}: option {name} does not take this",
+            place=user_line(),
+            saw=repr(value)[:60],
+            expected=expected,
+            hint=f"write .options({name}=…) with {expected}",
+        )
+    if name == "clear":
+        return (numbers * 4)[:4] if len(numbers) == 1 else (*numbers, 1.0)[:4]
+    return numbers if name == "viewport" else type(getattr(RasterState, name))(numbers[0])
+
+
+def _numbers(value: Any) -> tuple[float, ...] | None:
+    try:
+        array = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        return None
+    return tuple(map(float, array.ravel())) if array.ndim < 2 else None
+
+
+def check_formats(formats: str, what: str) -> str:
+    """Returns formats that exist.
+
+    Raises:
+        UnknownNameError: for one that does not; names the nearest.
+    """
+    for name in filter(None, formats.split(",")):
+        format_named(name, what)
+    return formats

@@ -1,0 +1,86 @@
+"""`RasterTracer`: a draw as a Python function of its arguments, which records one node."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from fusepy.backend.device.device import Device
+from fusepy.drawing.mapped import parameters
+from fusepy.drawing.record import Drawing, record_draw
+from fusepy.functions.function import Function
+from fusepy.functions.fused import FusedFunction
+from fusepy.functions.nodes import Use
+from fusepy.functions.python_tracer import PythonTracer
+from fusepy.ir.types import Kind
+from fusepy.pytree import Structure, several
+from fusepy.trace.trace import current_trace
+
+_OWN = ("size", "vertices", "indices", "instances", "formats")
+
+
+class RasterTracer(PythonTracer):
+    """The tracer of a draw: a Python function of the arguments that records one node."""
+
+    def __init__(self, drawing: Drawing, device: Device):
+        self.drawing = drawing
+        self.shared = _parameters(drawing)
+        super().__init__(_function(drawing, self.shared), (), device)
+
+    def differentiable(self) -> bool:
+        return False
+
+    def node_results(self, use: Use, outputs: int | None) -> Structure:
+        """Returns the structure of a node's results: the colours that the fragment function returns, and depth."""
+        return several(_colors(self.drawing) + bool(self.drawing.state.depth) if outputs is None else outputs)
+
+
+def _function(drawing: Drawing, shared: tuple[str, ...]) -> Callable[..., Any]:
+    """Returns the Python function of a draw: called in a trace, it records the node."""
+
+    def draw(size: Any, vertices: Any = None, indices: Any = None, instances: Any = None, formats: str = "", **more: Any) -> Any:
+        trace = current_trace()
+        assert trace is not None
+        given = {name: value for name, value in more.items() if value is not None}
+        return record_draw(drawing, trace, size, vertices, indices, instances, given, formats)
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    named = [inspect.Parameter("size", kind), *(inspect.Parameter(n, kind, default=None) for n in (*_OWN[1:], *shared))]
+    draw.__name__ = drawing.name
+    draw.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
+    return draw
+
+
+def _parameters(drawing: Drawing) -> tuple[str, ...]:
+    """Returns the names of the parameters of both functions, and of the members of structs among them."""
+    names: dict[str, None] = {}
+    for stage in (drawing.vertex, drawing.fragment):
+        if isinstance(stage, FusedFunction):
+            names.update(dict.fromkeys(parameters(stage)))
+            continue
+        tracer = stage.tracer
+        source = tracer.loaded.source
+        oracle = tracer.device.oracle({source.alias: source})
+        for signature in tracer.declared():
+            for param in signature.params:
+                names[param.name] = None
+                fields = oracle.fields(param.type) if param.type is not None and param.type.kind is Kind.NAMED else None
+                names.update(dict.fromkeys(p.name for p in fields or ()))
+    return tuple(name for name in names if name not in _OWN)
+
+
+def globals_of(drawing: Drawing) -> list[str]:
+    """Returns the names of the globals of the functions' modules."""
+    stages = [stage for stage in (drawing.vertex, drawing.fragment) if isinstance(stage, Function)]
+    return list(dict.fromkeys(name for stage in stages for name in stage.tracer.global_names() or ()))
+
+
+def _colors(drawing: Drawing) -> int:
+    """Returns the number of colours that the fragment function returns; 1 if only a call of it tells."""
+    if isinstance(drawing.fragment, FusedFunction):
+        return 1
+    tracer = drawing.fragment.tracer
+    source, result = tracer.loaded.source, tracer.declared()[0].result
+    fields = tracer.device.oracle({source.alias: source}).fields(result) if result is not None else None
+    return len(fields) if fields is not None and result is not None and result.kind is Kind.NAMED else 1

@@ -1,0 +1,59 @@
+"""Draws of one program: their images by size, their indices in memory of others, and their places among other kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.support.rasters import SOURCE, need_raster
+
+V = {"at": np.float32([[-1, -1, 0.5, 1], [3, -1, 0.5, 1], [-1, 3, 0.5, 1]]), "colour": np.float32(np.eye(3))}
+
+
+@pytest.fixture(scope="module")
+def m(device: Any) -> Any:
+    need_raster(device)
+    return fp.Module.load_from_source(device, "kernels_of_draws", SOURCE)
+
+
+def test_two_draws_of_one_kernel_keep_their_numbers_and_images(m: Any) -> None:
+    draw = fp.raster(m, vertex="vs", fragment=lambda c, gain: fp.float4(c.colour * gain, 1.0))
+
+    @fp.fuse
+    def frame(at: Any, gain: Any) -> Any:
+        one = draw({"at": at, "colour": V["colour"]}, targets=(6, 6), gain=gain)
+        two = draw({"at": at, "colour": V["colour"]}, targets=(6, 6), gain=gain * 2.0)
+        small = draw({"at": at, "colour": V["colour"]}, targets=(3, 3), gain=1.0)
+        return one + two, one, small
+
+    for gain in (1.0, 0.25):
+        both, one, small = frame(fp.Tensor(V["at"]), gain)
+        np.testing.assert_allclose(both.to_numpy()[..., :3], 3 * one.to_numpy()[..., :3], rtol=1e-5)
+        np.testing.assert_allclose(small.to_numpy()[1, 1, :3] * gain, one.to_numpy()[2:4, 2:4, :3].mean(axis=(0, 1)), rtol=1e-5)
+
+
+def test_indices_in_memory_of_another_framework(m: Any) -> None:
+    torch = pytest.importorskip("torch")
+    draw = fp.raster(m, vertex="vs", fragment="fs")
+    expected = draw(V, [2, 1, 0], targets=(4, 4))
+    for dtype in (torch.int32, torch.int64, torch.uint8):
+        given = {name: torch.from_numpy(v) for name, v in V.items()}
+        np.testing.assert_array_equal(draw(given, torch.tensor([[2, 1, 0]], dtype=dtype), targets=(4, 4)).numpy(), expected)
+    view = fp.Tensor(np.uint32([9, 2, 9, 1, 9, 0]))[1::2]
+    with pytest.raises(fp.ShapeError, match="one after the other"):
+        draw(V, view, targets=(4, 4))
+    np.testing.assert_array_equal(draw(V, view.copy(), targets=(4, 4)).to_numpy(), expected)
+
+
+def test_a_draw_in_an_encoder_and_not_in_a_pass(m: Any) -> None:
+    draw = fp.raster(m, vertex="vs", fragment="fs")
+    encoder = m.device.sgl.create_command_encoder()
+    found = [draw.append_to(encoder, V, targets=((4, n), "rgba8_unorm")) for n in (4, 5)]
+    with pytest.raises(fp.ArgumentError, match="pass of another kind"), encoder.begin_compute_pass() as compute:
+        draw.append_to(compute, V, targets=(4, 4))
+    m.device.sgl.submit_command_buffer(encoder.finish())
+    for image in found:
+        np.testing.assert_array_equal(image.to_numpy(), draw(V, targets=(image.shape, "rgba8_unorm")))

@@ -1,0 +1,74 @@
+"""The node of a draw: its text, its targets, and what its formats can hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.errors import GradientError
+from fusepy.ir.parse import parse_graph
+from fusepy.ir.printer import print_graph
+from tests.support.rasters import SOURCE, need_raster
+
+V = {"at": np.float32([[-1, -1, 0.5, 1], [3, -1, 0.5, 1], [-1, 3, 0.5, 1]]), "colour": np.ones((3, 3), np.float32)}
+
+
+@pytest.fixture(scope="module")
+def m(device: Any) -> Any:
+    need_raster(device)
+    return fp.Module.load_from_source(device, "records", SOURCE)
+
+
+def test_a_draw_has_a_text_that_is_read_back(m: Any) -> None:
+    draw = fp.raster(m, vertex="vs", fragment="fs").options(depth="less", clear=(0, 0, 1), viewport=(0, 0, 4, 4))
+    for after in (None, "fuse_chains"):
+        text = draw.ir(V, [0, 1, 2], targets=(4, 6), **({} if after is None else {"after": after}))
+        assert "= draw(%size vmap(d0,d1), %indices vmap(d0)" in text
+        assert 'functions = ["vs", "fs"]' in text
+        assert print_graph(parse_graph(text)) == text
+
+
+def test_colours_have_formats_that_hold_them(m: Any) -> None:
+    def drawn(fragment: Any, formats: Any = None) -> Any:
+        targets = (2, 3) if formats is None else ((2, 3), formats)
+        return fp.raster(m, vertex="vs", fragment=fragment)(V, targets=targets, _result="tensor")
+
+    shapes = {
+        "float": lambda c: c.colour.x,
+        "float2": lambda c: c.colour.xy,
+        "float4": lambda c: c.colour,
+        "uint": lambda c: c.id,
+    }
+    for dtype, fragment in shapes.items():
+        found = drawn(fragment)
+        assert str(found.dtype) == dtype
+    assert drawn(shapes["float4"]).to_numpy()[0, 0].tolist() == [1, 1, 1, 1]  # a colour without alpha is opaque
+    one, two = drawn(lambda c: (c.colour, c.id), ["rgba8_unorm", "r16_uint"])
+    assert (str(one.dtype), str(two.dtype)) == ("float4", "uint")
+    for fragment, formats, words in (
+        (shapes["float2"], "rgba8_unorm", "cannot hold"),
+        (shapes["uint"], "r32_float", "cannot hold"),
+        (lambda c: (c.colour, c.id), "rgba8_unorm", "2 colours for 1"),
+        (shapes["float"], "r33_float", "no format"),
+    ):
+        with pytest.raises(fp.FusepyError, match=words) as caught:
+            drawn(fragment, formats)
+        assert caught.value.hint
+
+
+def test_a_draw_stands_outside_of_loops_and_has_no_gradient(m: Any) -> None:
+    draw = fp.raster(m, vertex="vs", fragment="fs")
+
+    @fp.fuse
+    def inside(at: Any) -> Any:
+        return fp.fori_loop(0, 2, lambda i, c: c + draw({**V, "at": at}, targets=(2, 2)).x, 0.0)
+
+    with pytest.raises(fp.TraceError, match="draw inside the body"):
+        inside(V["at"])
+    assert draw.bwds is None
+    total = fp.fuse(lambda at: fp.sum(draw({"at": at, "colour": V["colour"]}, targets=(2, 2)).x))
+    with pytest.raises(GradientError):
+        fp.grad(total)(V["at"])
