@@ -34,7 +34,7 @@ backend/device/device.py
 backend/device/open.py
 backend/device/probe.py
 backend/device/target.py
-backend/emit/text.py
+backend/emit/options.py
 backend/emit/tuning.py
 backend/execute/fold_plan.py
 backend/execute/plan.py
