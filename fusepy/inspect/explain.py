@@ -145,8 +145,6 @@ def _stored(tape: Tape) -> Iterator[str]:
                 yield f"{names[0]} by kernel {maker}, {size}, for kernel{'s' * (len(readers) > 1)} {which}"
 
 
-
-
 def _dropped(before: Graph, after: Graph) -> list[str]:
     """Lists the nodes that folding, merging or dead code elimination have removed."""
     left = set(map(_identity, after.nodes))
