@@ -11,6 +11,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.inspect.reasons import WAYS
+from tests.support.rasters import need_raster
 from tests.support.slang_functions import ramp
 
 SOURCE = """
@@ -168,6 +169,17 @@ def price(m: Any, a: Any, b: Any) -> Any:
     return value + fp.sum(value, 0)
 
 
+def drawn(m: Any, a: Any, b: Any) -> Any:
+    def corner(at: Any) -> Any:
+        return {"position": fp.float4(at, 0.0, 0.0, 1.0)}
+
+    def grey() -> Any:
+        return fp.float4(0.5)
+
+    need_raster(m.device)
+    return fp.raster(m, vertex=corner, fragment=grey)({"at": np.zeros(3, np.float32)}, targets=(2, 2)) * 2
+
+
 # for each reason a program in which it is true, and what is said
 REASONS: dict[str, tuple[Callable[..., Any], str]] = {
     "combined": (lambda m, a, b: fp.sum(a * 2), "mul -> sum: fused: kernel 0 combines elements as it computes them"),
@@ -223,6 +235,10 @@ REASONS: dict[str, tuple[Callable[..., Any], str]] = {
         price,
         "slow -> add: split: an earlier kernel computes slow too, and passing it through memory moves 8 bytes an element, where "
         "computing it again takes 8.25 or more",
+    ),
+    "drawn": (
+        drawn,
+        "draw corner grey -> mul: split: the device's rasteriser runs draw corner grey by itself, between its own memory and images",
     ),
     "at hand": (at_hand, "mul -> add: split: kernel 2 has mul in memory, since it reads it as a whole as well"),
 }
