@@ -238,7 +238,8 @@ REASONS: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "drawn": (
         drawn,
-        "draw corner grey -> mul: split: the device's rasteriser runs draw corner grey by itself, between its own memory and images",
+        "draw corner grey -> mul: split: the device's rasteriser runs draw corner grey by itself, between its own memory and "
+        "images",
     ),
     "at hand": (at_hand, "mul -> add: split: kernel 2 has mul in memory, since it reads it as a whole as well"),
 }
