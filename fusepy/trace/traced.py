@@ -14,10 +14,13 @@ from fusepy.elsewhere import OF_TRACED
 from fusepy.errors import FusepyError, LeakedTracerError, TraceError, UnknownNameError
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Kind, Type
+from fusepy.ir.value import is_spread
 from fusepy.location import line_in, user_line
 from fusepy.methods import FUNCTIONS, METHODS, takes
 from fusepy.symbolic import Numberless, Symbolic
 from fusepy.trace.open_trace import OpenTrace
+
+MOST_ROWS = 64  # that Python may go through: each is recorded by itself
 
 
 class Traced(Numberless, Symbolic):
@@ -153,7 +156,9 @@ class Traced(Numberless, Symbolic):
     def __iter__(self) -> Iterator[Traced]:
         if self.type.kind is Kind.VECTOR:  # the components of a vector are known; the elements of a tensor are not
             return iter([self[i] for i in range(self.type.shape[0])])
-        raise self._refuse("iteration", "call Slang functions on the whole value; a loop over elements is what the grid does")
+        if self._value.rank and not self._trace.body and not is_spread(self._value) and self.shape[0] <= MOST_ROWS:
+            return iter([self[i, ...] for i in range(self.shape[0])])
+        raise self._refuse("iteration", f"call functions on the whole value; up to {MOST_ROWS} rows are recorded one by one")
 
     def __len__(self) -> int:
         if self.type.shape:

@@ -517,7 +517,7 @@ def _if(x: Any) -> Any:
         (lambda x: float(x), "float()"),
         (lambda x: int(x), "int()"),
         (lambda x: range(x), "int()"),
-        (lambda x: list(x), "iteration"),
+        (lambda x: list(fp.concatenate([x] * 13)), "iteration"),
         (lambda x: __import__("math").sin(x), "float()"),
         (lambda x: np.spacing(x), "numpy.spacing()"),
         (lambda x: np.where(x > 0), "numpy.where()"),
@@ -556,7 +556,6 @@ NUMBERS = [
     (math.trunc, "math.trunc()"),
     (lambda x: 1.0 in x, "the truth of `in`"),
     (bool, "the truth"),
-    (list, "iteration"),
 ]
 
 

@@ -54,11 +54,11 @@ def _store(a: Any) -> Any:
 
 # ruff: noqa: E501, UP031, SIM115
 NEVER: list[Callable[[Any], Any]] = [
-    _assign, _attribute, _delete, _loop, _with, _unpack, _store, int, float, complex, bool, list, tuple, dict, sorted, iter,
-    bytes, hex, chr, range, round, math.sin, math.sqrt, math.floor, math.isnan, math.fsum, json.dumps, operator.index, reversed, any,
+    _assign, _attribute, _delete, _with, _store, int, float, complex, bool, sorted,
+    bytes, hex, chr, range, round, math.sin, math.sqrt, math.floor, math.isnan, math.fsum, json.dumps, operator.index, any,
     lambda a: "%d" % a, lambda a: f"{a:.2f}", lambda a: [1, 2, 3][a], lambda a: [1, 2, 3][:a], lambda a: "ab" * a,
-    lambda a: math.pow(a, 2), lambda a: math.hypot(a, a), lambda a: pow(a, 2, 3), lambda a: 1.0 in a, lambda a: enumerate(a),
-    lambda a: zip(a, a), lambda a: next(a), lambda a: a(1), lambda a: open(a), lambda a: a + "x", lambda a: "x" + a, lambda a: a + None,
+    lambda a: math.pow(a, 2), lambda a: math.hypot(a, a), lambda a: pow(a, 2, 3), lambda a: 1.0 in a,
+    lambda a: next(a), lambda a: a(1), lambda a: open(a), lambda a: a + "x", lambda a: "x" + a, lambda a: a + None,
     lambda a: a == "x", lambda a: a + {}, lambda a: a + 1j, lambda a: a["x"],
     lambda a: a[1.5], lambda a: a[a > 0], lambda a: np.array([a, a]), lambda a: np.asarray(a), lambda a: np.zeros(a),
     lambda a: np.float32(a), lambda a: np.linalg.norm(a),
@@ -71,7 +71,7 @@ NEVER: list[Callable[[Any], Any]] = [
 ]  # fmt: skip
 # what arrays are asked for, and mapped values are not
 ARRAYS: list[Callable[[Any], Any]] = [
-    len, np.shape, np.transpose, lambda a: np.concatenate([a, a]), lambda a: a[1:], lambda a: a[None], lambda a: a[[0, 1]],
+    len, list, tuple, dict, iter, _loop, _unpack, enumerate, lambda a: zip(a, a), np.shape, np.transpose, lambda a: np.concatenate([a, a]), lambda a: a[1:], lambda a: a[None], lambda a: a[[0, 1]],
     *(operator.attrgetter(name) for name in ("T", "shape", "ndim", "size", "reshape", "ravel", "flatten", "squeeze")),
 ]  # fmt: skip
 BOOLS = [lambda a: (a > 0) and (a < 1), lambda a: (a > 0) or 1, lambda a: not a, lambda a: 0 < a < 1, lambda a: min(a, 1.0)]

@@ -264,10 +264,10 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         np.stack([X, -X], -1),
     ),
     "the elements of a traced value": (
-        lambda m: fused(lambda x: [v + 1 for v in x], X),
-        "call Slang functions on the whole value; a loop over elements is what the grid does",
-        lambda m: fused(lambda x: m.add(x, 1.0), X),
-        X + 1,
+        lambda m: fused(lambda x: [v + 1 for v in x], ramp(65)),
+        "call functions on the whole value; up to 64 rows are recorded one by one",
+        lambda m: fused(lambda x: m.add(x, 1.0), ramp(65)),
+        ramp(65) + 1,
     ),
     "a traced value among others": (
         lambda m: fused(lambda x: 2 in x, fp.vcast(ramp(2, 3), "float3")),

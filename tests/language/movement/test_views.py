@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -159,3 +160,30 @@ def test_a_result_is_written_where_a_view_reads(device: Any) -> None:
     fp.fuse(lambda x: (x[1:-1] + x[:-2] + x[2:]) / 3)(tensor, _result=tensor[1:-1])
     want[1:-1] = (X[1:-1] + X[:-2] + X[2:]) / 3
     np.testing.assert_allclose(tensor.to_numpy(), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("of", [lambda a: a, fp.Tensor], ids=["arrays", "tensors"])
+@pytest.mark.parametrize("container", [list, tuple])
+def test_a_loop_over_arrays_of_one_shape_and_over_rows(of: Callable[[Any], Any], container: Callable[[Any], Any]) -> None:
+    """Weights in a list are those of a network, whether their shapes are equal, and a stack, or not."""
+
+    def layers(weights: Any, x: Any) -> Any:
+        for k, (w, b) in enumerate(zip(weights["w"], weights["b"])):
+            x = x @ w * len(weights["w"]) + b[k]
+        return x
+
+    for widths in ((3, 3, 3), (3, 2, 3)):
+        w = [ramp(n, m, start=k) for k, (n, m) in enumerate(itertools.pairwise(widths))]
+        b = [ramp(3, start=-k) for k in range(2)]
+        weights = {"w": container(map(of, w)), "b": container(map(of, b))}
+        want = layers({"w": w, "b": b}, ramp(5, 3))
+        np.testing.assert_allclose(np.asarray(fp.fuse(layers)(weights, ramp(5, 3))), want, rtol=1e-5)
+        slopes = fp.grad(lambda weights, x: fp.sum(layers(weights, x)))(weights, ramp(5, 3))
+        np.testing.assert_allclose(np.asarray(slopes["b"][1]), [0, 15, 0], rtol=1e-5)
+        np.testing.assert_allclose(np.asarray(slopes["w"][1]), 2 * _hidden(w, b).sum(axis=0)[:, None] + 0 * w[1], rtol=1e-5)
+    first, *others = fp.fuse(lambda x: [row * 2 for row in x])(X)
+    assert np.asarray([first, *others]).tolist() == (2 * X).tolist()
+
+
+def _hidden(w: Any, b: Any) -> Any:
+    return ramp(5, 3) @ w[0] * 2 + b[0][0]
