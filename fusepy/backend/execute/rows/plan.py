@@ -38,7 +38,7 @@ class RowRecipe(Recipe):
 class RowPlan(Plan):
     """The compiled form of a region that goes along rows; see `Plan`."""
 
-    __slots__ = ("_folded", "_light", "_loads", "_rows", "_strict", "_words", "_written")
+    __slots__ = ("_feeding", "_light", "_loads", "_rows", "_strict", "_words", "_written")
 
     def __init__(
         self,
@@ -59,8 +59,10 @@ class RowPlan(Plan):
         along = [{inputs[v] for v in stage.loads} for stage in body.stages(held=False)]
         self._loads = [[i for i in sorted(stage) if self.operands[i] in self.memory] for stage in along]
         self._written = body.outputs
-        cones = [body.cone([n.operands[0]], ()) for n in body.folds]
-        self._folded = [frozenset(inputs[v] for v in cone if v in inputs) for cone in cones]
+        folded = {v for n in body.folds for v in n.results}
+        ends = [*(n.operands[0] for n in body.folds), *(body.body.outputs[j] for j in body.outputs)]
+        cones = [(body.cone([end], folded), body.cone([end], ())) for end in ends]
+        self._feeding = [[{inputs[v] for v in cone if v in inputs} for cone in pair] for pair in cones]
 
     # ---- recipes ------------------------------------------------------------------------------------------------
 
@@ -91,11 +93,11 @@ class RowPlan(Plan):
         """Returns why the parts of the region have different grids for these shapes; empty if they share one."""
         if not math.prod(grid):
             return "there are no elements"
-        for feeding in self._folded:
-            along = [o for o in self.operands if o.position in feeding and not o.spread]
+        for since, all in self._feeding:  # what has been reduced has no extents along the row
             for d, extent in enumerate(grid):
+                along = [o for o in self.operands if o.position in (since if d in self._rows else all) and not o.spread]
                 if extent != 1 and not any(d in o.dims and shapes[o.position][o.dims.index(d)] == extent for o in along):
-                    return "what is reduced is smaller than what uses it"
+                    return "what is reduced or returned is smaller than what uses it or stands beside it"
         return ""
 
     def _work(self, rows: int, length: int, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]]) -> RowWork:

@@ -42,7 +42,7 @@ def test_what_is_smaller_than_what_uses_it_is_reduced_by_itself(device: Any, oth
     x = ramp(*other)
     np.testing.assert_allclose(beside(x, y), y - x.mean(-1, keepdims=True), rtol=1e-6, atol=1e-6)
     fits = other == (4, 6)
-    assert ("smaller than what uses it" in refusal(beside, x, y)) == (not fits and len(other) == 2)
+    assert ("smaller than what uses it or stands beside it" in refusal(beside, x, y)) == (not fits and len(other) == 2)
 
 
 def test_errors_are_those_of_the_parts(device: Any) -> None:
@@ -70,6 +70,23 @@ def test_one_group_of_two_is_refused(device: Any) -> None:
     wanted = x - x.mean(-1, keepdims=True)
     np.testing.assert_allclose(a, wanted, atol=1e-6)
     assert b.shape == y.shape
+
+
+@pytest.mark.parametrize("columns", [1, 6])
+def test_what_is_reduced_goes_along_a_row_of_its_own_extent(columns: int) -> None:
+    """A sum of sums, or a result, along a last axis of extent 1 has one element, whatever the row had that was reduced first."""
+
+    @fp.fuse
+    def both(x: Any, c: Any) -> Any:
+        scaled = fp.sum(x, -1, True) * c
+        return fp.sum(scaled, -1, True) * x, scaled
+
+    x, c = ramp(4, 6), ramp(4, columns, start=1)
+    scaled = x.sum(-1, keepdims=True) * c
+    for got, want in zip(both(x, c), (scaled.sum(-1, keepdims=True) * x, scaled)):
+        assert np.asarray(got).shape == want.shape
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5)
+    fp.check_grads(lambda x, w, c: fp.sum(x * w * c), x, ramp(6), c)
 
 
 @pytest.mark.parametrize("kind", ["software", "cuda", "gpu"])
