@@ -58,6 +58,10 @@ RATIOS = [
     Ratio("matmul", "step", ("torch step",), SPEED, 1.0, "software"),
     Ratio("matmul", "step", ("slangpy layer",), SPEED, 3.0, "software"),
     Ratio("matmul", "forward", ("sgl forward",), SPEED),
+    *(
+        Ratio("rows", f"fusepy {name}", tuple(f"{who} {name}" for who in ("torch", "torch.compile", "jax")), SPEED, 1.0, "gpu")
+        for name in ("softmax", "long softmax", "short softmax", "layer norm", "logsumexp", "columns")
+    ),
     Ratio("gradients", "number", ("slangpy number",), SPEED, 20.0, "software"),
     Ratio("gradients", "number", ("number forward",), COST),
     Ratio("gradients", "number", ("read",), SPEED, 0.9, "gpu"),
