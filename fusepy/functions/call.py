@@ -13,7 +13,7 @@ from fusepy.backend.execute.texture_results import Into
 from fusepy.backend.kernels.references import ClosedArgumentError
 from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import CompileError, FusepyError
+from fusepy.errors import CompileError, FusepyError, NoMatchError
 from fusepy.functions.autograd import Tracked, any_tracked, has_autograd
 from fusepy.functions.parts import AnyFunction
 from fusepy.ir.oracle import IN
@@ -150,7 +150,7 @@ def _compiled(
     else:
         try:
             program = compile_call(callee, args, kwargs, returns)
-        except ListedStructs as error:
+        except (ListedStructs, NoMatchError) as error:
             return _of_stacked(error, callee, key, args, kwargs, returns)
         recording = program.recording
         if program.open:
@@ -165,14 +165,17 @@ def _compiled(
 
 
 def _of_stacked(
-    error: ListedStructs, callee: AnyFunction, key: Hashable, args: Any, kwargs: Mapping[str, Any], returns: str | Into | None
+    error: FusepyError, callee: AnyFunction, key: Hashable, args: Any, kwargs: Mapping[str, Any], returns: str | Into | None
 ) -> Program:
-    """Compiles a call for each value of a list, and keeps it under the key of the lists."""
+    """Compiles a call for each value of a list or component of a vector, and keeps it under the key of the arguments."""
     given = stacked(args, error)
     named = dict(zip(kwargs, given[len(args) - len(kwargs) :]))
     inner = key_of(callee, given[: len(args) - len(kwargs)], named)
-    made = _compiled(callee, inner if returns is None else (inner, returns), given, named, returns)
-    program: Any = Stacked(made, tuple(kwargs))
+    try:
+        made = _compiled(callee, inner if returns is None else (inner, returns), given, named, returns)
+    except NoMatchError:
+        raise error from None
+    program: Any = Stacked(made, tuple(kwargs), error)
     callee.programs.hold(key, program)
     return program
 

@@ -10,7 +10,7 @@ from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.memory.pending import describing
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import FusepyError
+from fusepy.errors import FusepyError, NoMatchError
 from fusepy.functions.call import bound, compile_call, compile_recording, key_of
 from fusepy.functions.parts import AnyFunction, needs_bind
 from fusepy.inspect.cache_miss import nearest
@@ -55,7 +55,7 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
 
     try:
         recording = callee.tracer.record(args, kwargs, callee.config)
-    except ListedStructs as error:
+    except (ListedStructs, NoMatchError) as error:
         given = stacked(values, error)
         return lower(callee, given[: len(args)], dict(zip(kwargs, given[len(args) :])), result)
     except FusepyError as error:

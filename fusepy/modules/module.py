@@ -288,4 +288,4 @@ class Module(Lookup):
         return sorted([*self._symbols["functions"], *self._symbols["types"], *super().__dir__()])
 
     def __repr__(self) -> str:
-        return f"<Slang module {self.name} on {self._device.name}>"
+        return f"<Slang Module name={self.name}, linked_modules={len(self._linked)}, on {self._device.name}>"

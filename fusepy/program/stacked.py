@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -11,8 +11,10 @@ from fusepy.arguments.fields import fields_of
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.marshals.registry import kind_of_class
+from fusepy.backend.memory.element import type_named
 from fusepy.backend.memory.host_arrays import as_array
-from fusepy.errors import FusepyError
+from fusepy.errors import FusepyError, NoMatchError
+from fusepy.ir.types import Kind, Type
 from fusepy.location import user_line
 from fusepy.program.sized import SizedByResult
 from fusepy.pytree import ITEMS, TYPE
@@ -21,14 +23,15 @@ from fusepy.pytree import ITEMS, TYPE
 class Stacked(SizedByResult):
     """Stands for a program under the key of such a call: it turns the lists into structures of arrays."""
 
-    def __init__(self, program: Any, names: Sequence[str]):
+    def __init__(self, program: Any, names: Sequence[str], error: FusepyError):
         self.device = program.device
         self.sources = program.sources
         self._names = names
+        self._along = _along(error)
 
     def sized(self, args: Sequence[Any], result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Returns the arguments with stacked lists, by position and by name."""
-        given = stacked(args)
+        given = tuple(map(self._along, args))
         first = len(args) - len(self._names)
         return given[:first], dict(zip(self._names, given[first:]))
 
@@ -37,16 +40,33 @@ def stacked(args: Sequence[Any], error: FusepyError | None = None) -> tuple[Any,
     """Returns the arguments with each list of dicts or objects as one dict of arrays; others as they are.
 
     Args:
-        error: raised if there is no such list.
+        error: the error of the call without it, raised if there is no such list. If it is that an argument does not fit a
+            number, vectors of slangpy become arrays: the function runs for each component.
 
     Example:
         >>> stacked([[{"x": 1.0}, {"x": 2.5}], 3])
         ({'x': array([1. , 2.5], dtype=float32)}, 3)
     """
-    found = tuple(_stacked(a) for a in args)
+    found = tuple(map(_along(error), args))
     if error is not None and all(a is b for a, b in zip(found, args)):
         raise error.at(user_line()) from None
     return found
+
+
+def _along(error: FusepyError | None) -> Callable[[Any], Any]:
+    if isinstance(error, NoMatchError):
+        wanted = error.expected
+        return _components if isinstance(wanted, Type) and wanted.kind is Kind.SCALAR else _as_it_is
+    return _stacked
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _components(value: Any) -> Any:
+    type = type_named(value.__class__)
+    return value if type is None or type.kind is not Kind.VECTOR else as_array(value)
 
 
 def _stacked(value: Any) -> Any:

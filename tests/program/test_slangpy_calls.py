@@ -38,6 +38,8 @@ int same(int x) { return x; }
 float twice(float x) { return 2 * x; }
 int at(int i, int* values) { return values[i]; }
 float2 place(Ball b) { return b.at; }
+struct Held { Ball b; int k[2]; };
+Held pair(int n) { Held h; h.b = Ball(float2(n)); h.k = { n, n + 1 }; return h; }
 struct Nothing { float three() { return 3; } };
 float nothing(Nothing n) { return n.three(); }
 struct Pair { int vals[2]; float k; };
@@ -113,6 +115,24 @@ def test_lists_of_structs_are_an_axis_where_a_function_takes_one(m: fp.Module) -
     assert m.first([{"vals": [7, 2], "k": 1.5}, {"vals": [3, 4], "k": 0.5}]) == 7  # an array of structs stays one
     with pytest.raises(fp.UnsupportedArgumentError, match="a list of 2"):
         m.weigh([{"vals": fp.Tensor([1, 2]), "k": 1.0}, {"vals": fp.Tensor([1, 2]), "k": 1.0}])
+
+
+def test_a_function_of_numbers_runs_for_each_component_of_a_vector(m: fp.Module) -> None:
+    to = fp.Tensor.empty(m.device, (3,), "float")
+    m.twice(fp.float3(1, 2, 3), _result=to)
+    assert to.tolist() == [2, 4, 6]
+    for _ in range(2):  # the second call finds the program
+        assert np.asarray(m.twice(fp.float2(1, 2))).tolist() == [2, 4]
+    assert np.asarray(fp.fuse(lambda v: m.twice(v))(fp.float2(1, 2))).tolist() == [2, 4]
+    with pytest.raises(fp.NoMatchError, match="Uniform<float3>"):
+        m.same(fp.float3(1, 2, 3))
+
+
+def test_one_struct_is_a_dict_and_an_argument_again(m: fp.Module) -> None:
+    ball = m.Ball(fp.float2(1, 2))
+    assert ball == {"at": [1, 2], "n": 1}
+    assert np.asarray(m.place(ball)).tolist() == [1, 2]
+    assert m.pair(3) == {"b": {"at": [3, 3], "n": 1}, "k": [3, 4]}
 
 
 def test_preludes_and_linked_modules(device: Any) -> None:

@@ -165,7 +165,7 @@ def test_generic_types(m: Any) -> None:
     ("call", "words"),
     [
         (lambda m: m.Ray.att, "did you mean 'at'"),
-        (lambda m: m["Pair<float>"].som, "Pair<float>::som"),
+        (lambda m: m["Pair<float>"].som, "Pair<float> has no method or sub-type named 'som'"),
         (lambda m: m["Pair<nope>"], "Pair<nope>"),
         (lambda m: fp.fuse(lambda x: m.Ray(x).att(1.0))(ramp(3)), "Ray has no field or method 'att'"),
         (lambda m: fp.fuse(lambda x: m.Ray(x).oo)(ramp(3)), "did you mean 'o'"),

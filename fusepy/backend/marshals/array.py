@@ -176,8 +176,14 @@ class ListMarshal(TupleMarshal):
 
 
 def as_list(tensor: Tensor) -> Any:
-    """Returns a result as nested lists or as one number. Structs stay an array: a list of tuples would lose their type."""
+    """Returns a result as nested lists, as one number, or one struct as a dict. Many structs are an array."""
     array = tensor.to_numpy()
     if array.dtype.names is not None:
-        return array
+        return array if array.ndim else _as_dict(array)
     return array.item() if array.ndim == 0 else array.tolist()
+
+
+def _as_dict(struct: Any) -> dict[str, Any]:
+    """Returns one struct by its members: numbers, lists and dicts."""
+    parts = {name: struct[name] for name in struct.dtype.names}
+    return {name: part.tolist() if part.dtype.names is None or part.ndim else _as_dict(part) for name, part in parts.items()}
