@@ -73,11 +73,16 @@ class Options:
                 raise _conflict(what, f"constant {name!r}", mine[name][2], value)
         linked = tuple(dict.fromkeys([*self.conformances, *other.conformances]))
         constants = tuple(mine[name] for name in sorted(mine))
-        group = {"numthreads": self.numthreads or other.numthreads, "group_rank": max(self.group_rank, other.group_rank)}
-        group["group"] = self.group or other.group
-        group["prelude"] = tuple(dict.fromkeys([*self.prelude, *other.prelude]))
-        both = self.deterministic or other.deterministic
-        return replace(self, constants=constants, conformances=linked, deterministic=both, **group)
+        return replace(
+            self,
+            constants=constants,
+            conformances=linked,
+            deterministic=self.deterministic or other.deterministic,
+            numthreads=self.numthreads or other.numthreads,
+            group_rank=max(self.group_rank, other.group_rank),
+            group=self.group or other.group,
+            prelude=tuple(dict.fromkeys([*self.prelude, *other.prelude])),
+        )
 
 
 NO_OPTIONS = Options()
