@@ -133,6 +133,12 @@ def _check(
     Raises:
         GradientError: if Slang cannot differentiate the function of the call, or does so wrongly.
     """
+    if "rays" in node.attrs:
+        raise GradientError(
+            f"{node.text('function')} traces rays through a pipeline, which has no derivative",
+            place=node.loc,
+            hint="trace them by an inline ray query, outside of what is differentiated: closest_hit of import fusepy_rays;",
+        )
     assert oracle is not None
     dirs = attrs.get("dirs") or (IN,) * len(operands)
     assert isinstance(dirs, tuple)

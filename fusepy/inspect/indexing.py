@@ -6,6 +6,7 @@ from fusepy.backend.execute.fold_plan import ReducePlan
 from fusepy.backend.execute.rows.plan import RowPlan, RowRecipe
 from fusepy.backend.execute.tape import Tape, TapePiece
 from fusepy.backend.raster.plan import drawn_by
+from fusepy.backend.rays.plan import RayPlan
 from fusepy.program.program import Program
 
 
@@ -33,6 +34,8 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
         return why + ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing" * bool(
             program.options.numthreads
         )
+    if isinstance(plan, RayPlan):
+        return "since it traces rays, one for each element"
     if plan.context.tile:
         return "since options(numthreads=…) asks for groups that are tiles of the grid"
     if not plan.linear:

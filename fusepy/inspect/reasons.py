@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.pipelines.draw import names_in
+from fusepy.ir.pipelines.rays import generates_rays
 from fusepy.passes.effects import is_pure, writes_array
 from fusepy.passes.partition.levels import reads_whole
 from fusepy.passes.partition.partition import partition
@@ -31,6 +32,7 @@ WAYS: dict[str, tuple[str, str]] = {
     ),
     "alone": ("{a} writes an array, and nothing else may run beside it", "take {b} into {a}"),
     "acts": ("{a} may write memory, so it runs once, in an earlier kernel, which stores what it returns", "take {b} into {a}"),
+    "rays": ("{a} traces rays in a kernel of its own, and {b} cannot run in it for each ray", ""),
     "written": ("an array from which {a} is computed may be written between {a} and {b}", "call {b} before what writes"),
     "written earlier": ("an array from which {a} is computed may be written before kernel {k} runs", ""),
     "overwritten": ("{b} is in a kernel that writes an array from which {a} is computed", "compute {a} in Slang, in what writes"),
@@ -161,6 +163,8 @@ class _Reasons:
             return "alone"
         if value in self.levels.folding:
             return "behind a reduction"
+        if generates_rays(first):
+            return "rays"
         if not is_pure(first):
             return "acts"
         decision = self.decided.get((value, part))

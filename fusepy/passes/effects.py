@@ -25,6 +25,8 @@ def is_pure(node: Node) -> bool:
         return False
     if not node.bodies and (not node.results or not node.op.pure or node.attrs.get("writes")):
         return False
+    if "rays" in node.attrs:  # what rays run may write globals, and is too dear to run twice
+        return False
     for value, map in zip(node.operands, node.maps):
         type = map.type or value.type
         if type.writes or (type.kind is Kind.WHOLE and (writes(type) or (has_gradients(type) and _may_add(value)))):

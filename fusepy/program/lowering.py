@@ -28,12 +28,16 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.raster.kernel import DrawKernel
 from fusepy.backend.raster.plan import DrawPlan
 from fusepy.backend.raster.text import emit_draw
+from fusepy.backend.rays.kernel import RayKernel
+from fusepy.backend.rays.plan import RayPlan
+from fusepy.backend.rays.text import emit_rays
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.sources.graded import graded_source
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ResolveError
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.region import spec_of, with_spec
+from fusepy.ir.pipelines.rays import pipelines_in
 from fusepy.ir.types import Kind, pair_of
 from fusepy.passes.effects import is_pure
 from fusepy.passes.join_rows import JoinRows
@@ -131,6 +135,8 @@ class Lowering:
         context = PlanContext(self.device, self.build, self.strict, self.options.tile)
         if region.op.apart:
             return DrawPlan(context, region, positions, elements, names, textures_for(targets, ()), self.graph.name)
+        if pipelines_in(region.bodies):
+            return RayPlan(context, region, positions, elements, names)
         return make_plan(context, region, positions, elements, names)
 
     def _split(self, plan: Plan) -> list[Plan]:
@@ -156,6 +162,8 @@ class Lowering:
         try:
             if region.op.apart:
                 return emit_draw(region, variant, given)
+            if variant.space == "rays":
+                return emit_rays(region, variant, given)
             if isinstance(variant, FoldVariant):
                 return emit_fold(region, variant, given)
             if isinstance(variant, RowVariant):
@@ -167,7 +175,7 @@ class Lowering:
 
     def build(self, region: Node, variant: Variant) -> Kernel:
         source = self.source(region, variant, plain=True)
-        make = DrawKernel if region.op.apart else Kernel
+        make = DrawKernel if region.op.apart else RayKernel if variant.space == "rays" else Kernel
         return build_kernel(self.device, source, self._copied(region), lambda: self.source(region, variant), make)
 
     def _copied(self, region: Node) -> list[ModuleSource]:

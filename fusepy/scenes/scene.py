@@ -105,7 +105,7 @@ class Scene(TopLevel):
                     expected=device.name,
                     hint="make all of it with the same device=…",
                 )
-        super().__init__(device, len(self.instances))
+        super().__init__(device, len(self.instances), 1 + max(i.hit_group for i in self.instances))
         handles = {geometry: handle_of(geometry.level) for geometry in shown}
         self._records = _recorded(self.instances, handles)
         self._upload()

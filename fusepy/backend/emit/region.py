@@ -48,10 +48,10 @@ def emit(region: Node, variant: Variant, given: Emission, element_bytes: int, mo
     operands = region_operands(region, given.cuda, given.plain)
     text = KernelText(region, variant, given, operands, [], region.body)
     space, work = SPACES["tiles" if variant.tile else variant.space](variant, shape, kind), ElementWork(text)
-    return text.source(text.trampoline(), space.lines(work), space.threads, space.lane, _fields(text, space, work), shape)
+    return text.source(text.trampoline(), space.lines(work), space.threads, space.lane, fields_of(text, space, work), shape)
 
 
-def _fields(text: KernelText, space: IndexSpace, work: ElementWork) -> list[Field]:
+def fields_of(text: KernelText, space: IndexSpace, work: ElementWork) -> list[Field]:
     """Returns the parameters: pointers first, then the count, then the rest. Most calls change only the first ones."""
     listed, results = text.listed(text.operands), range(len(text.stores))
     pointers = [f for f in listed if f.role == "pointer"]

@@ -16,6 +16,7 @@ from fusepy.ir.graph import Graph, Node, Op, declare
 from fusepy.ir.ops.call import spell_call
 from fusepy.ir.ops.region import folds_of
 from fusepy.ir.oracle import IN, OUT
+from fusepy.ir.pipelines.rays import pipelines_in
 from fusepy.ir.types import VOID, Type
 from fusepy.ir.whole import struct_in
 
@@ -50,7 +51,7 @@ def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collect
         _unhide(body, frozenset(taken), shims)
     if len({n.text("module") for n in calls}) < 2:
         return shims
-    shims.imported = _modules_of_structs(body, imports)
+    shims.imported = _modules_of_structs(body, imports) | {s.module for p in pipelines_in([body]) for s in p.stages}
     wrappers: dict[str, dict[str, str]] = {}
     differentiated = {n for outer in body.walk() if outer.op.name in DIFFERENTIATED for n in outer.bodies[0].nodes}
     for node in calls:
@@ -123,6 +124,7 @@ def called_names(region: Node) -> tuple[str, ...]:
     """Returns the identifiers in the names that a kernel uses of its modules: functions, and structs with their operators."""
     aliases = dict.fromkeys(n.text("module") for body in region.bodies for n in body.walk() if n.op.name == "slang.call")
     aliases |= dict.fromkeys(f.module for f in folds_of(region))
+    aliases |= dict.fromkeys(s.module for p in pipelines_in(region.bodies) for s in p.stages)
     named = [name for alias in aliases or [""] for name in used_names(region, alias)]
     return tuple(dict.fromkeys(word for name in named for word in re.findall(r"[A-Za-z_]\w*", name)))
 
@@ -132,6 +134,8 @@ def used_names(region: Node, alias: str) -> list[str]:
     calls = [n for body in region.bodies for n in body.walk() if n.op.name == "slang.call"]
     names = [n.text("function") for n in calls if n.text("module") == alias]
     names += [f.function for f in folds_of(region) if f.module == alias]
+    for stage in (s for p in pipelines_in(region.bodies) for s in p.stages if s.module == alias):
+        names += [stage.function, *stage.types]
     structs = [struct_in(v.type) for v in (*region.operands, *(v for body in region.bodies for v in body.all_values()))]
     names += [s.name for s in structs if s is not None]
     return list(dict.fromkeys(names))

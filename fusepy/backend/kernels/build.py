@@ -107,7 +107,8 @@ def _compiled(
     program = device.compiler.compile(*arguments)
     try:
         texts = "\n".join((source.text, *(text for _, text in source.shims)))
-        check_comparisons(device.raw.info.type, sources, arguments, texts, device.facts(sources[0]) if sources else None)
+        facts = device.facts(sources[0]) if sources else None
+        check_comparisons(device.raw.info.type, sources, arguments, texts, facts, source.stage)
         offsets, size = reflected_layout(device, program.program)
         kernel = make(device, program, source, offsets, size, sources)
     except CompileError as error:

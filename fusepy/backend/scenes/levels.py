@@ -151,9 +151,14 @@ class BottomLevel(Level):
 
 
 class TopLevel(Level):
-    """A structure over a fixed number of instances, which a kernel takes as a ``RaytracingAccelerationStructure``."""
+    """A structure over a fixed number of instances, which a kernel takes as a ``RaytracingAccelerationStructure``.
 
-    def __init__(self, device: Device, count: int):
+    Attributes:
+        rows: the rows of a shader table that its instances need at least.
+    """
+
+    def __init__(self, device: Device, count: int, rows: int):
+        self.rows = rows
         self._instances = _Input(device, count * INSTANCE.itemsize)
         described = spy.AccelerationStructureBuildInputInstances()
         described.instance_buffer = spy.BufferOffsetPair(self._instances.buffer)

@@ -14,11 +14,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from functools import partial
 
 import slangpy as spy
 
 from fusepy.backend.slang.facts import Facts
-from fusepy.backend.slang.stage import COMPUTE
+from fusepy.backend.slang.stage import COMPUTE, PipelineStage
 from fusepy.backend.sources.lacking import own_texts
 from fusepy.backend.sources.matrix_comparisons import by_rows, suspicion
 from fusepy.backend.sources.source import ModuleSource
@@ -33,6 +34,7 @@ def check_comparisons(
     arguments: tuple[object, ...],
     text: str,
     facts: Facts | None = None,
+    stage: PipelineStage = COMPUTE,
 ) -> None:
     """Compiles a program in another process first if the compilation may end this one.
 
@@ -41,6 +43,7 @@ def check_comparisons(
         arguments: the arguments of `Compiler.compile`, or of `Compiler.link_existing`.
         text: the text that names the functions that the program calls.
         facts: the store of earlier results.
+        stage: the stage of the program.
 
     Raises:
         CompileError: if the other process ended in the compilation, or could not be started.
@@ -55,17 +58,15 @@ def check_comparisons(
     found = next((s for own in texts if (s := suspicion(own, called, about)) is not None), None)
     if found is None:
         return
-    key = hashlib.sha256(repr((spy.SGL_VERSION, arguments)).encode()).hexdigest()[:32]
-    if facts.get("compared", key, lambda: _survives(kind, arguments)) if facts is not None else _survives(kind, arguments):
+    asked = (spy.SGL_VERSION, arguments) if stage is COMPUTE else (spy.SGL_VERSION, arguments, stage)
+    key = hashlib.sha256(repr(asked).encode()).hexdigest()[:32]
+    tried = partial(_survives, kind, arguments, stage)
+    if tried() if facts is None else facts.get("compared", key, tried):
         return
-    raise CompileError(
-        "Slang's compiler crashes where matrices are compared as a whole",
-        saw=found,
-        hint=by_rows(found, about),
-    )
+    raise CompileError("Slang's compiler crashes where matrices are compared as a whole", saw=found, hint=by_rows(found, about))
 
 
-def _survives(kind: spy.DeviceType, arguments: tuple[object, ...]) -> bool:
+def _survives(kind: spy.DeviceType, arguments: tuple[object, ...], stage: PipelineStage) -> bool:
     """True if another process survives the compilation. A compile error counts as survival: this process will report it."""
     what = "a kernel with matrices and comparisons cannot be tried in a process of its own, where Slang may crash"
     hint = "compare row by row, the first as a[0] < b[0], in a function without other comparisons"
@@ -74,7 +75,7 @@ def _survives(kind: spy.DeviceType, arguments: tuple[object, ...]) -> bool:
     try:
         child = subprocess.run(
             [sys.executable, "-c", "from fusepy.backend.slang.comparisons import trial; trial()"],
-            input=pickle.dumps((sys.path, kind.name, arguments)),
+            input=pickle.dumps((sys.path, kind.name, arguments, stage)),
             capture_output=True,
             check=False,
             timeout=TIMEOUT,
@@ -88,12 +89,10 @@ def trial() -> None:
     """Runs in the other process: compiles the program in its standard input."""
     from fusepy.backend.slang.compiler import Compiler
 
-    path, kind, arguments = pickle.load(sys.stdin.buffer)
+    path, kind, arguments, stage = pickle.load(sys.stdin.buffer)
     sys.path[:] = path
     spy.Logger.get().remove_all_outputs()
     device = spy.Device(type=spy.DeviceType[kind], enable_hot_reload=False, compiler_options={"include_paths": [spy.SHADER_PATH]})
     compiler = Compiler(device, threading.RLock())
-    if isinstance(arguments[0], ModuleSource):
-        COMPUTE.pipeline(device, compiler.link_existing(*arguments).program)
-    else:
-        COMPUTE.pipeline(device, compiler.compile(*arguments).program)
+    make = compiler.link_existing if isinstance(arguments[0], ModuleSource) else compiler.compile
+    stage.pipeline(device, make(*arguments).program)

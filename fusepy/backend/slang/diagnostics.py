@@ -33,6 +33,10 @@ def advice(words: str, searched: Sequence[object]) -> str:
         return "where anything in a module is public, the rest is its own: write public before what is called from Python"
     if "ambiguous reference to" in words:
         return "two modules declare this name, and a kernel can use one of them; let both import it from a third, or rename it"
+    if "not available in 'compute' stage" in words and re.search(r"'(?:TraceRay|CallShader|DispatchRays\w+)'", words):
+        return (
+            "make a pipeline of the function: fp.ray_gen(m, name, miss=…, closesthit=…); or ask a RayQuery, which runs anywhere"
+        )
     if "'_indices'" in words:  # the name of a parameter of fusepy's Tensor, which an assertion there repeats
         return "a tensor takes one index per axis: t[y, x], or t[int2(x, y)]"
     if "error[E30002]" in words:  # Slang 2026.12 evaluates a loop's variables before their first step as if they never changed

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*")', re.S)
-_STAGE = re.compile(r'\[\s*shader\s*\(\s*"(?:vertex|fragment|pixel)"\s*\)\s*\]')
+_STAGE = re.compile(
+    r'\[\s*shader\s*\(\s*"(?:vertex|fragment|pixel|raygeneration|miss|closesthit|anyhit|intersection|callable)"\s*\)\s*\]'
+)
 _IMPORT = re.compile(r"\b(?:import|__include|implementing|__exported\s+import)\s+([\w.]+|\"[^\"]+\")\s*;")
 _IMPORTED = re.compile(r"(?<!__exported )\bimport\s+([\w.]+|\"[^\"]+\")\s*;")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]+(\S.*)$", re.M)
@@ -66,7 +68,7 @@ def bare(text: str, in_place: bool = False) -> str:
 
 
 def without_stages(text: str) -> str:
-    """Returns a text in which vertex and fragment entry points are functions that other functions can call.
+    """Returns a text in which entry points of draws and rays are functions that other functions can call.
 
     Slang ends the process where an entry point is called.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.pipelines.rays import generates_rays
 from fusepy.passes.effects import is_pure, writes_array
 from fusepy.passes.partition.folding import Folding, Leaves
 from fusepy.passes.partition.levels import Levels, reads_whole
@@ -46,12 +47,14 @@ class Draft:
 
     def _takes(self, part: Part) -> bool:
         """True if a part takes values of any grid."""
-        return part.folding is None and not part.alone and part not in self._of_arrays and part.apart is None
+        if part.folding is not None or part.alone or part in self._of_arrays or part.apart is not None:
+            return False
+        return not any(map(generates_rays, part.effects))
 
     def act(self, node: Node) -> None:
         """Puts a node with effects into a part, which stores its results: the node must not run twice."""
         level = self.levels.place[node]
-        part = self.new(level) if writes_array(node) else self.plain(level)
+        part = self.new(level) if writes_array(node) or generates_rays(node) else self.plain(level)
         part.effects[node] = None
         for value in node.results:
             if any(self.levels.place[n] > level for n in self.levels.readers.get(value, ())):
@@ -81,7 +84,7 @@ class Draft:
     def _part_for(self, value: Value, last: bool) -> Part:
         """Returns a part that can store `value`: a reduction of its grid, its producer's, or the elementwise one of its level."""
         level = self.levels.level[value]
-        node = self.levels.producer.get(value)
+        node = self.levels.rays.of.get(value) or self.levels.producer.get(value)
         if node is not None and not is_pure(node):
             return next(p for p in self.parts if node in p.effects)
         if (

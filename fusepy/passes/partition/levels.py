@@ -17,6 +17,7 @@ from fusepy.ir.value import is_spread
 from fusepy.passes.effects import is_pure, may_share, writes_array, written_arrays
 from fusepy.passes.partition.folding import Folding, Leaves, factors_of, is_product
 from fusepy.passes.partition.order import WriteOrder
+from fusepy.passes.partition.ray_kernels import RayKernels
 
 
 def reads_whole(map: ArgMap, value: Value) -> bool:
@@ -35,6 +36,7 @@ class Levels:
         folding: for results of reductions, and for values that follow these on the small grid, the reductions.
         foldings: all reductions, in order.
         separate: True if values share a grid, or the small grid of reductions, only where their extents are certainly equal.
+        rays: the values that kernels of ray generations compute.
         spread: generators, and values computed only from them, which are the same in every kernel.
         factors: computed values that are multiplied as matrices: they are stored, since a product reads each many times.
     """
@@ -52,6 +54,7 @@ class Levels:
         self.place: dict[Node, int] = {}
         self.folding: dict[Value, Folding] = {}
         self.foldings: list[Folding] = []
+        self.rays = RayKernels(graph, self.level)
         self.spread = spread_values(graph)
         self.factors = factors_of(graph, self.producer)
         self.writers: list[Node] = []  # nodes that write arrays, in order
@@ -67,11 +70,13 @@ class Levels:
             self.place[node] = self.level[result] = self.level[value]
             if value in self.folding:
                 self.folding[result] = self.folding[value]
+            self.rays.add(node, self.level[value])
             return
         after = self._after(node)
         level = max(after.level if after is not None else self._needs(node), self._order.before(node))
         if after is not None and level > after.level:
             after = None
+        level = self.rays.place(node, level) if self.rays.any else level
         self.place[node] = level
         self._order.add(node, level)
         if writes_array(node):
@@ -82,6 +87,7 @@ class Levels:
             after = self._join(node, level)
         if after is not None:
             self.folding.update(dict.fromkeys(node.results, after))
+        self.rays.add(node, level)
 
     def _needs(self, node: Node) -> int:
         """Returns the level at which all operands are available."""
@@ -133,10 +139,10 @@ class Levels:
             if self.folding.get(value) is folding:
                 continue
             # other operands must be available before the reductions are done; arrays of one element are in memory
-            stored = value in self.folding
+            stored = value in self.folding or value in self.rays.of
             if self.level[value] + stored > folding.level or value.rank != len(map.dims or ()):
                 return None
-            if value.rank and (self.separate if stored else not self._fits_small(value)):
+            if value.rank and (self.separate if value in self.folding else not self._fits_small(value)):
                 return None
         return folding
 

@@ -1,0 +1,99 @@
+"""`RayKernel`: a compiled ray-tracing pipeline with its parameter block, globals and resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import slangpy as spy
+
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.sink import Sink
+from fusepy.backend.kernels.globals import Bindings, reads_of_calls
+from fusepy.backend.kernels.kernel import Kernel
+from fusepy.backend.rays.stage import RayGeneration, TracedPipeline
+from fusepy.backend.scenes.levels import TopLevel
+from fusepy.errors import ArgumentError
+
+
+class _Rays:
+    """A sink of dispatches that are rays: each is recorded into `sink` as a pass of its own."""
+
+    def __init__(self, sink: Sink):
+        self._sink = sink
+        self.keeps, self.copy, self.keep, self.flush = sink.keeps, sink.copy, sink.keep, sink.flush
+
+    def dispatch(
+        self, pipeline: TracedPipeline, root: spy.ShaderObject, groups: Sequence[int], beside: bool = False, more: bool = False
+    ) -> None:
+        """Records one dispatch; `groups` are the rays along x, y and z."""
+
+        def trace(encoder: spy.CommandEncoder) -> None:
+            rays = encoder.begin_ray_tracing_pass()
+            rays.bind_pipeline(pipeline.native, pipeline.table, root)
+            rays.dispatch_rays(0, groups)
+            rays.end()
+
+        self._sink.record(trace, *pipeline, root)
+
+
+class RayKernel(Kernel):
+    """A ray-tracing pipeline; a launch dispatches one ray for each element."""
+
+    __slots__ = ("_checked", "_rows")
+
+    def __init__(self, device: Device, *given: Any):
+        super().__init__(device, *given)
+        stage = self._source.stage
+        assert isinstance(stage, RayGeneration)
+        self._rows = len(stage.table)
+        self._checked: Any = None  # the globals whose scenes were checked last
+
+    def launch_bound(
+        self,
+        sink: Sink,
+        bindings: Bindings | None,
+        values: Sequence[float],
+        count: int,
+        resources: Sequence[Any],
+        by_axis: Sequence[int] | None = None,
+        beside: bool = False,
+        more: bool = False,
+    ) -> None:
+        """Binds these objects, and records the rays. The device's lock must be held."""
+        self._check(resources)
+        super().launch_bound(sink, bindings, values, count, resources, by_axis, beside, more)
+
+    def _check(self, values: Iterable[Any]) -> None:
+        """Raises `ArgumentError` for an instance past the shader table: the device would read what lies behind it."""
+        needed = max((v.rows for v in values if isinstance(v, TopLevel)), default=0)
+        if needed > self._rows:
+            raise ArgumentError(
+                f"{self._source.name}: an instance of the scene names a hit group that does not exist",
+                saw=f"hit_group={needed - 1}",
+                expected=f"less than the {self._rows} rows of the shader table",
+                hint="give closesthit={name: function, …}, one for each, or options(hit_groups=[…]), which may repeat a group",
+            )
+
+    def _scenes(self, bindings: Bindings) -> list[Any]:
+        """Returns the values of the globals that rays read."""
+        if self._reads is None:
+            self._reads = reads_of_calls(self.globals.names if self.globals else (), self._source.calls, self._sources)
+        return [bindings.values.get(name) for name in self._reads]
+
+    def launch(
+        self,
+        sink: Sink,
+        bindings: Bindings | None,
+        values: Sequence[float],
+        count: int,
+        by_axis: Sequence[int] | None = None,
+        beside: bool = False,
+        more: bool = False,
+    ) -> None:
+        """Packs the parameter block and records the rays. The device's lock must be held."""
+        if bindings is not None and bindings is not self._checked:
+            self._check(self._scenes(bindings))
+            self._checked = bindings
+        rays: Any = _Rays(sink)
+        super().launch(rays, bindings, values, count, by_axis, beside, more)

@@ -1,0 +1,120 @@
+"""Kernels that generate rays: the index space of their threads, and the entry points of what the rays run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fusepy.backend.emit.operand import Field, Variant
+from fusepy.backend.emit.operands import region_operands
+from fusepy.backend.emit.options import Emission
+from fusepy.backend.emit.region import fields_of
+from fusepy.backend.emit.space import ElementWork, decoded, extents
+from fusepy.backend.emit.text import KernelSource, KernelText
+from fusepy.backend.emit.tuning import Shape
+from fusepy.backend.rays.stage import MAX_RAYS, RayGeneration, attribute
+from fusepy.backend.slang.stage import COMPUTE
+from fusepy.errors import ArgumentError, ShapeError
+from fusepy.ir.graph import Node
+from fusepy.ir.ops.control import block
+from fusepy.ir.pipelines.rays import RayPipeline, RayStage, pipelines_in
+
+_NOTHING = "fz_nothing"  # the entry point of rays that meet nothing, if there is no miss function
+
+
+def rays_of(grid: Sequence[int], name: str) -> list[int]:
+    """Returns the rays along x, y and z that cover a grid: its last two dimensions, and all others together.
+
+    Raises:
+        ShapeError: for more than a device can dispatch.
+
+    Example:
+        >>> rays_of((6, 64, 100), "f"), rays_of((5,), "f"), rays_of((), "f")
+        ([100, 64, 6], [5, 1, 1], [1, 1, 1])
+    """
+    count = 1
+    for extent in grid:
+        count *= extent
+    if count > MAX_RAYS:
+        raise ShapeError(
+            f"{name}: too many rays for one call", saw=count, expected=f"at most {MAX_RAYS}", hint="call it for parts of the grid"
+        )
+    x, y = (*reversed(grid[-2:]), 1, 1)[:2]
+    return [x, y, count // max(x * y, 1)]
+
+
+@dataclass(frozen=True)
+class Rays:
+    """One element for each thread of a dispatch of rays."""
+
+    variant: Variant
+    threads: tuple[int, ...] = (1, 1, 1)
+    lane: str = ""
+
+    def fields(self, work: ElementWork) -> list[Field]:
+        return extents(self.variant)
+
+    def lines(self, work: ElementWork) -> list[str]:
+        index, rank = self.variant.index, self.variant.rank
+        near = [f"{index} d{rank - 1 - k} = {index}(DispatchRaysIndex().{axis});" for k, axis in enumerate("xy"[:rank])]
+        far = decoded(self.variant, f"{index}(DispatchRaysIndex().z)", range(rank - 2))
+        return [*near, *far, *work.before(), *work.element(numbered=True)]
+
+
+def emit_rays(region: Node, variant: Variant, given: Emission) -> KernelSource:
+    """Returns the kernel of a region with calls of a ray-tracing pipeline.
+
+    Raises:
+        ArgumentError: for calls of several pipelines, which a loop or branch may have.
+    """
+    pipelines = pipelines_in(region.bodies)
+    if len(pipelines) > 1:
+        raise ArgumentError(
+            f"{region.bodies[0].name}: one loop or branch traces rays through {len(pipelines)} pipelines",
+            hint="give one pipeline several hit groups and miss functions",
+        )
+    (pipeline,) = pipelines
+    text = KernelText(region, variant, given, region_operands(region, given.cuda, given.plain), [], region.bodies[0])
+    space, work = Rays(variant), ElementWork(text)
+    entry, functions, lines = f"{text.name}_rays", text.trampoline(), space.lines(work)
+    exact = COMPUTE.exact("\n".join([*functions, *lines])) if text.given.target.spirv else []
+    program = [*functions, "", f'#line 1 "{entry}"', attribute("raygeneration"), f"void {entry}()", *block([*exact, *lines])]
+    names: dict[tuple[str, str, str], str] = {}
+    for stage in pipeline.stages:
+        key = stage.kind, stage.module, stage.function
+        if key not in names:
+            names[key] = f"fz_{stage.kind}_{len(names)}"
+            program += _entry_point(names[key], stage, exact)
+    if not pipeline.of_kind("miss"):  # a ray that meets nothing runs a row in any case
+        payload = next((s.types[0] for s in pipeline.stages if s.kind in ("closesthit", "anyhit")), "uint")
+        program += ["", attribute("miss"), f"void {_NOTHING}(inout {payload} a0)", *block([])]
+        names["miss", "", ""] = _NOTHING
+    made = _stage(entry, pipeline, names)
+    program.append(f"// {made}")  # equal texts share a kernel
+    entries = (entry, *dict.fromkeys(names.values()))
+    return text.assembled(program, entries, fields_of(text, space, work), Shape(1, 1, False), stage=made)
+
+
+def _stage(entry: str, pipeline: RayPipeline, names: Mapping[tuple[str, str, str], str]) -> RayGeneration:
+    """Returns the stage of a pipeline; `names` are its entry points."""
+
+    def named(stage: RayStage | None) -> str:
+        return "" if stage is None else names[stage.kind, stage.module, stage.function]
+
+    table = pipeline.table or ("nothing",)
+    return RayGeneration(
+        entry,
+        tuple(map(named, pipeline.of_kind("miss"))) or (_NOTHING,),
+        tuple((f"fz_{group}", *map(named, pipeline.group(group))) for group in dict.fromkeys(table)),
+        tuple(f"fz_{group}" for group in table),
+        tuple(map(named, pipeline.of_kind("callable"))),
+        (pipeline.recursion, pipeline.payload, pipeline.attributes),
+    )
+
+
+def _entry_point(name: str, stage: RayStage, exact: Sequence[str]) -> list[str]:
+    """Returns the entry point that calls a function of the user."""
+    inout = stage.kind != "intersection"
+    params = [f"{'inout ' if inout and i == 0 else ''}{type} a{i}" for i, type in enumerate(stage.types)]
+    call = f"{stage.function}({', '.join(f'a{i}' for i in range(len(params)))});"
+    return ["", attribute(stage.kind), f"void {name}({', '.join(params)})", *block([*exact, call])]

@@ -1,0 +1,125 @@
+"""Ray-tracing pipelines: the functions that rays of a ``slang.call`` run, as its attribute ``rays``.
+
+A call with this attribute is a *ray generation*: its kernel is an entry point of that stage, and the functions here become the
+other entry points of the pipeline. What is computed element by element from its results runs in the same kernel.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+from fusepy.ir.graph import Attr, Graph, Node
+
+_OF_GROUPS = ("closesthit", "anyhit", "intersection")
+_LINE = re.compile(r"(\w+)(?: (\S+))? @(\w+)\.([^(]+)\((.*)\)\Z")
+
+
+@dataclass(frozen=True)
+class RayStage:
+    """A function that rays run.
+
+    Attributes:
+        kind: ``"miss"``, ``"closesthit"``, ``"anyhit"``, ``"intersection"`` or ``"callable"``.
+        module: the alias of its module in the graph.
+        types: of its parameters.
+        group: the hit group that it belongs to.
+    """
+
+    kind: str
+    module: str
+    function: str
+    types: tuple[str, ...]
+    group: str = ""
+
+    def __str__(self) -> str:
+        group = f" {self.group}" if self.group else ""
+        return f"{self.kind}{group} @{self.module}.{self.function}({'; '.join(self.types)})"
+
+    @staticmethod
+    def parse(line: str) -> RayStage:
+        """Reads the text that ``str`` gives."""
+        found = _LINE.match(line)
+        assert found is not None, line
+        kind, group, module, function, types = found.groups()
+        return RayStage(kind, module, function, tuple(types.split("; ")) if types else (), group or "")
+
+
+@dataclass(frozen=True)
+class RayPipeline:
+    """The functions that rays run, in the order of the shader table.
+
+    Attributes:
+        table: the hit group of each row of the shader table.
+        recursion: how deep rays may be traced from hit and miss functions; 1 is from the ray generation only.
+        payload: the bytes of the largest payload.
+        attributes: the bytes of the largest attributes of a hit.
+    """
+
+    stages: tuple[RayStage, ...]
+    table: tuple[str, ...]
+    recursion: int = 1
+    payload: int = 0
+    attributes: int = 8
+
+    def attrs(self) -> dict[str, Attr]:
+        """Returns the attributes of a call."""
+        sizes = (str(n) for n in (self.recursion, self.payload, self.attributes))
+        return {"rays": (" ".join(sizes), " ".join(self.table), *map(str, self.stages))}
+
+    def of_kind(self, kind: str) -> list[RayStage]:
+        """Returns the functions of a kind, in order."""
+        return [s for s in self.stages if s.kind == kind]
+
+    def group(self, name: str) -> list[RayStage | None]:
+        """Returns the closest-hit, any-hit and intersection function of a hit group."""
+        return [next((s for s in self.of_kind(kind) if s.group == name), None) for kind in _OF_GROUPS]
+
+
+@lru_cache(maxsize=256)
+def _parsed(lines: tuple[str, ...]) -> RayPipeline:
+    sizes, table, *stages = lines
+    return RayPipeline(tuple(map(RayStage.parse, stages)), tuple(table.split()), *map(int, sizes.split()))
+
+
+def pipeline_of(node: Node) -> RayPipeline | None:
+    """Returns the pipeline of a ray generation; ``None`` for any other node."""
+    lines = node.attrs.get("rays")
+    return _parsed(lines) if isinstance(lines, tuple) else None
+
+
+def pipelines_in(bodies: Sequence[Graph]) -> list[RayPipeline]:
+    """Returns the different pipelines of the calls in graphs, also in their loops and branches."""
+    if not [n for body in bodies for n in body.nodes if "rays" in n.attrs or n.bodies]:  # seldom more is looked at
+        return []
+    lines = dict.fromkeys(n.attrs["rays"] for body in bodies for n in body.walk() if "rays" in n.attrs)
+    return [_parsed(given) for given in lines if isinstance(given, tuple)]
+
+
+def generates_rays(node: Node) -> bool:
+    """True for a ray generation, and for a loop or branch with one."""
+    return "rays" in node.attrs or (bool(node.bodies) and any("rays" in n.attrs for body in node.bodies for n in body.walk()))
+
+
+# the attributes of the calls of a function that are recorded now, by its name
+_RECORDED: ContextVar[Mapping[str, Mapping[str, Attr]]] = ContextVar("fusepy_rays", default=MappingProxyType({}))
+
+
+@contextmanager
+def with_rays(function: str, pipeline: RayPipeline) -> Generator[None, None, None]:
+    """Makes the calls of a Slang function that are recorded inside ray generations."""
+    token = _RECORDED.set({function: pipeline.attrs()})
+    try:
+        yield
+    finally:
+        _RECORDED.reset(token)
+
+
+def rays_of(function: str) -> Mapping[str, Attr]:
+    """Returns the attributes of a call of a function that is recorded now."""
+    return _RECORDED.get().get(function, {})

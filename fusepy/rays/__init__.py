@@ -1,0 +1,9 @@
+"""Ray-tracing pipelines: `ray_gen` makes a function of a Slang function that traces rays, and of what the rays run.
+
+Imports `modules`, `functions` and above.
+"""
+
+from fusepy.rays.ray_function import RayFunction, get_ray_gen, ray_gen
+from fusepy.rays.stages import HitGroup
+
+__all__ = ["HitGroup", "RayFunction", "get_ray_gen", "ray_gen"]

@@ -1,0 +1,141 @@
+"""Payloads and depths of rays: what cannot be right is refused, since no compiler looks across the stages of a pipeline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from fusepy.backend.device.device import Device
+from fusepy.backend.rays.stage import MAX_RECURSION
+from fusepy.backend.sources.closure import bare
+from fusepy.backend.sources.reachable import reached_from, texts_of
+from fusepy.backend.sources.source import ModuleSource
+from fusepy.errors import ArgumentError
+from fusepy.ir.types import Kind, Type
+from fusepy.rays.stages import StageFunction
+
+_TRIANGLE = "BuiltInTriangleIntersectionAttributes"
+_TRACE = re.compile(r"\bTraceRay\s*(?:<[^;(]*>)?\s*\(([^;]*)\)\s*;")
+_LAST = re.compile(r"(\w+)\s*\Z")
+
+
+def check_payloads(
+    name: str, source: ModuleSource, stages: Sequence[StageFunction], groups: Mapping[str, Sequence[StageFunction]]
+) -> None:
+    """Raises `ArgumentError` if two functions that one ray may run have payloads of different types.
+
+    A hit group must have one payload, and one that some miss function has, if there is one. The ray generation must hand over a
+    payload that some function takes; its variables are read from the text.
+    """
+    for group, functions in groups.items():
+        payloads = {s.types[0]: s.name for s in functions if s.kind != "intersection"}
+        attributes = {s.types[1]: s.name for s in functions if s.kind != "intersection"}
+        for what, types in (("payloads", payloads), ("attributes", attributes)):
+            if len(types) > 1:
+                (first, a), (second, b), *_ = types.items()
+                raise _mismatch(name, f"{what} of hit group {group!r}", f"{a} takes {first}, and {b} takes {second}")
+    missed = {s.types[0]: s.name for s in stages if s.kind == "miss"}
+    hit = {s.types[0]: s.name for s in stages if s.kind in ("closesthit", "anyhit")}
+    for type, function in hit.items():
+        if missed and type not in missed:
+            other, by = next(iter(missed.items()))
+            raise _mismatch(name, "payloads of miss and hit", f"{by} takes {other}, and {function} takes {type}")
+    taken = {**missed, **hit}
+    for type in sorted(_handed_over(name, source)):
+        if taken and type not in taken:
+            other, by = next(iter(taken.items()))
+            raise _mismatch(name, "payloads", f"{name} traces a ray with {type}, and {by} takes {other}")
+
+
+def _mismatch(name: str, what: str, saw: str) -> ArgumentError:
+    return ArgumentError(
+        f"{name}: the {what} do not match",
+        saw=saw,
+        expected="one type along the way of a ray",
+        hint="give all functions that a ray may run the same struct",
+    )
+
+
+def _handed_over(name: str, source: ModuleSource) -> set[str]:
+    """Returns the types of the variables that `name`, and the functions that it calls, hand to ``TraceRay``."""
+    texts = [bare(text) for text in texts_of([source])]
+    reached = {name.rpartition("::")[2], *reached_from([name], texts)}
+    found: set[str] = set()
+    for text in texts:
+        for match in _TRACE.finditer(text):
+            variable = _LAST.search(match[1])
+            before = text[: match.start()]
+            owner = re.findall(r"\b(\w+)\s*\([^;{}()]*(?:\([^()]*\)[^;{}()]*)*\)\s*\{", before)
+            owner = [o for o in owner if o not in ("if", "for", "while", "switch")]
+            if variable is None or not owner or owner[-1] not in reached:
+                continue
+            declared = re.findall(rf"\b([A-Za-z_][\w:]*)\s+{variable[1]}\s*[=;,)]", before)
+            found |= {type for type in declared[-1:] if type not in ("return", "inout", "out", "in")}
+    return found
+
+
+def traces(stage: StageFunction) -> bool:
+    """True if a function traces rays itself."""
+    return "TraceRay" in reached_from([stage.name.rpartition("::")[2]], texts_of([stage.loaded.source]))
+
+
+def recursion_of(name: str, stages: Sequence[StageFunction], given: int | None) -> int:
+    """Returns the greatest recursion of a pipeline.
+
+    Raises:
+        ArgumentError: if hit or miss functions trace rays, and `given` forbids it; or for more than any device can do.
+    """
+    deeper = [s for s in stages if s.kind in ("closesthit", "miss") and traces(s)]
+    if given is None:
+        given = 2 if deeper else 1
+    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MAX_RECURSION:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(
+            f"{name}: max_recursion is out of range",
+            saw=given,
+            expected=f"1 to {MAX_RECURSION}",
+            hint="trace the path in a loop of the ray generation, which needs a recursion of 1",
+        )
+    if deeper and given < 2:
+        raise ArgumentError(
+            f"{name}: {deeper[0].name} traces rays, past the recursion of this pipeline",
+            saw=f"max_recursion={given}",
+            expected="2 or more",
+            hint="write options(max_recursion=2), and let the payload count how deep a ray is",
+        )
+    return given
+
+
+def bytes_of(device: Device, stages: Sequence[StageFunction], kinds: Collection[str], place: int) -> int:
+    """Returns the bytes of the largest parameter at a place of functions of these kinds."""
+    return max((_size(device, s, s.types[place]) for s in stages if s.kind in kinds), default=0)
+
+
+def _size(device: Device, stage: StageFunction, name: str) -> int:
+    if name == _TRIANGLE:
+        return 8
+    type = Type.parse(name)
+    if type.kind in (Kind.SCALAR, Kind.VECTOR, Kind.MATRIX) and type.dtype is not None:
+        size = type.dtype.itemsize
+        for extent in type.shape:
+            size *= extent
+        return size
+    layout = device.oracle({"module": stage.loaded.source}).layout(type)
+    return layout.size if layout is not None else 0
+
+
+def payload_of(name: str, needed: int, given: int | None) -> int:
+    """Returns the bytes of the payload.
+
+    Raises:
+        ArgumentError: if `given` is less than a function needs.
+    """
+    if given is None:
+        return needed
+    if isinstance(given, bool) or not isinstance(given, int) or given < needed:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(
+            f"{name}: a payload is larger than max_payload_size",
+            saw=given,
+            expected=f"{needed} bytes or more",
+            hint="leave max_payload_size out, and the largest payload decides",
+        )
+    return given
