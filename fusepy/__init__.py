@@ -3,6 +3,7 @@
 import typing as _typing
 
 from fusepy import nn, random
+from fusepy import rays as _rays
 from fusepy import scenes as _scenes
 from fusepy import vocabulary as _vocabulary
 from fusepy.arguments.key import register
@@ -81,6 +82,7 @@ from fusepy.modules.node_library import NodeLibrary
 from fusepy.modules.slang_type import SlangType
 from fusepy.modules.struct import BoundFunction, Struct, struct
 from fusepy.nn.training import training_step
+from fusepy.rays import *  # noqa: F403
 from fusepy.scenes import *  # noqa: F403
 from fusepy.trace.setup import CallContext
 from fusepy.vocabulary import *  # noqa: F403
@@ -198,6 +200,7 @@ __all__ += _math.__all__
 __all__ += _reductions.__all__
 __all__ += _movement.__all__
 __all__ += _vocabulary.__all__
+__all__ += _rays.__all__
 __all__ += _scenes.__all__
 __all__ += ["Raster", "raster"]
 

@@ -10,7 +10,7 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import OUT
-from fusepy.ir.pipelines.rays import rays_of
+from fusepy.ir.pipelines.rays import RECORDED
 from fusepy.location import user_line
 from fusepy.trace.arity import bind
 from fusepy.trace.buffers import chosen
@@ -54,7 +54,7 @@ def record_call(
     attrs |= {"writes": True} if trace.oracle.writes(alias, function) else {}
     attrs |= {"dirs": dirs} if dirs is not None else {}
     attrs |= {"strict": True} if trace.strict else {}
-    attrs |= rays_of(function)
+    attrs |= RECORDED.get().get(function, {})
     maps, inherited = call_map(trace, operands, maps, attrs, loc) if inherit else (maps, None)
     values = trace.builder.add(OPS["slang.call"], operands, maps, attrs, loc)
     check_loose(trace, function, operands, loc)

@@ -122,9 +122,12 @@ def _wrapper(node: Node) -> tuple[str, str]:
 
 def called_names(region: Node) -> tuple[str, ...]:
     """Returns the identifiers in the names that a kernel uses of its modules: functions, and structs with their operators."""
-    aliases = dict.fromkeys(n.text("module") for body in region.bodies for n in body.walk() if n.op.name == "slang.call")
-    aliases |= dict.fromkeys(f.module for f in folds_of(region))
-    aliases |= dict.fromkeys(s.module for p in pipelines_in(region.bodies) for s in p.stages)
+    calls = [n for body in region.bodies for n in body.walk() if n.op.name == "slang.call"]
+    aliases = dict.fromkeys([n.text("module") for n in calls])
+    aliases |= dict.fromkeys([f.module for f in folds_of(region)])
+    for call in calls:
+        if "rays" in call.attrs:
+            aliases |= dict.fromkeys([s.module for p in pipelines_in(region.bodies) for s in p.stages])
     named = [name for alias in aliases or [""] for name in used_names(region, alias)]
     return tuple(dict.fromkeys(word for name in named for word in re.findall(r"[A-Za-z_]\w*", name)))
 
@@ -134,8 +137,10 @@ def used_names(region: Node, alias: str) -> list[str]:
     calls = [n for body in region.bodies for n in body.walk() if n.op.name == "slang.call"]
     names = [n.text("function") for n in calls if n.text("module") == alias]
     names += [f.function for f in folds_of(region) if f.module == alias]
-    for stage in (s for p in pipelines_in(region.bodies) for s in p.stages if s.module == alias):
-        names += [stage.function, *stage.types]
+    for call in calls:
+        if "rays" in call.attrs:
+            stages = [s for p in pipelines_in(region.bodies) for s in p.stages if s.module == alias]
+            names += [name for s in stages for name in (s.function, *s.types)]
     structs = [struct_in(v.type) for v in (*region.operands, *(v for body in region.bodies for v in body.all_values()))]
     names += [s.name for s in structs if s is not None]
     return list(dict.fromkeys(names))

@@ -95,10 +95,12 @@ def pipeline_of(node: Node) -> RayPipeline | None:
 
 def pipelines_in(bodies: Sequence[Graph]) -> list[RayPipeline]:
     """Returns the different pipelines of the calls in graphs, also in their loops and branches."""
-    if not [n for body in bodies for n in body.nodes if "rays" in n.attrs or n.bodies]:  # seldom more is looked at
-        return []
-    lines = dict.fromkeys(n.attrs["rays"] for body in bodies for n in body.walk() if "rays" in n.attrs)
-    return [_parsed(given) for given in lines if isinstance(given, tuple)]
+    for body in bodies:
+        for node in body.nodes:
+            if "rays" in node.attrs or node.bodies:  # seldom more is looked at
+                lines = dict.fromkeys(n.attrs["rays"] for body in bodies for n in body.walk() if "rays" in n.attrs)
+                return [_parsed(given) for given in lines if isinstance(given, tuple)]
+    return []
 
 
 def generates_rays(node: Node) -> bool:
@@ -107,19 +109,14 @@ def generates_rays(node: Node) -> bool:
 
 
 # the attributes of the calls of a function that are recorded now, by its name
-_RECORDED: ContextVar[Mapping[str, Mapping[str, Attr]]] = ContextVar("fusepy_rays", default=MappingProxyType({}))
+RECORDED: ContextVar[Mapping[str, Mapping[str, Attr]]] = ContextVar("fusepy_rays", default=MappingProxyType({}))
 
 
 @contextmanager
 def with_rays(function: str, pipeline: RayPipeline) -> Generator[None, None, None]:
     """Makes the calls of a Slang function that are recorded inside ray generations."""
-    token = _RECORDED.set({function: pipeline.attrs()})
+    token = RECORDED.set({function: pipeline.attrs()})
     try:
         yield
     finally:
-        _RECORDED.reset(token)
-
-
-def rays_of(function: str) -> Mapping[str, Attr]:
-    """Returns the attributes of a call of a function that is recorded now."""
-    return _RECORDED.get().get(function, {})
+        RECORDED.reset(token)

@@ -70,7 +70,7 @@ class Levels:
             self.place[node] = self.level[result] = self.level[value]
             if value in self.folding:
                 self.folding[result] = self.folding[value]
-            self.rays.add(node, self.level[value])
+            self.rays.place(node, self.level[value])
             return
         after = self._after(node)
         level = max(after.level if after is not None else self._needs(node), self._order.before(node))
@@ -87,7 +87,6 @@ class Levels:
             after = self._join(node, level)
         if after is not None:
             self.folding.update(dict.fromkeys(node.results, after))
-        self.rays.add(node, level)
 
     def _needs(self, node: Node) -> int:
         """Returns the level at which all operands are available."""

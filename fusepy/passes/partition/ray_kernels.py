@@ -21,7 +21,10 @@ class RayKernels:
 
     def __init__(self, graph: Graph, level: Mapping[Value, int]):
         self._level = level
-        self.any = bool([n for n in graph.nodes if "rays" in n.attrs or n.bodies])
+        self.any = False
+        for node in graph.nodes:
+            if "rays" in node.attrs or node.bodies:
+                self.any = True
         self.of: dict[Value, Node] = {}
 
     def place(self, node: Node, level: int) -> int:
@@ -29,21 +32,9 @@ class RayKernels:
 
         It joins if it works element by element, without effects, on the results of one ray generation.
         """
-        if not self.of:
-            return level
-        rays = self._feeding(node, level)
-        joins = len(rays) < 2 and (not rays or (node.op.name not in ("reduce", "scan") and is_pure(node)))
-        return level if joins else level + 1
-
-    def add(self, node: Node, level: int) -> None:
-        """Adds the results of a node that is placed at a level."""
-        if not self.any:
-            return
-        if generates_rays(node):
-            self.of.update(dict.fromkeys(node.results, node))
-        else:
-            for ray in self._feeding(node, level):
-                self.of.update(dict.fromkeys(node.results, ray))
-
-    def _feeding(self, node: Node, level: int) -> set[Node]:
-        return {self.of[v] for v in node.operands if v in self.of and self._level[v] == level}
+        rays = {self.of[v] for v in node.operands if v in self.of and self._level[v] == level}
+        if len(rays) > 1 or (rays and (node.op.name in ("reduce", "scan") or node.op.apart or not is_pure(node))):
+            level, rays = level + 1, set[Node]()
+        for ray in [node] if generates_rays(node) else rays:
+            self.of.update(dict.fromkeys(node.results, ray))
+        return level
