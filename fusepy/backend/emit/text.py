@@ -153,7 +153,8 @@ class KernelText:
         shape: Shape,
     ) -> KernelSource:
         """Returns the kernel: its imports, its parameters `fields`, its `functions`, and the entry point with body `lines`."""
-        target, bound = self.given.target, self._bound(fields)
+        target = self.given.target
+        bound = self._bound(fields) if target.entry_point_block else ()
         entry = f"{self.name}_kernel"  # never "main": on CUDA that name is rewritten and not found again
         parameters = [f"FzArguments {BLOCK}", *(declare_resource(f, self.cuda) for f in bound)]
         apart = "".join(f", uniform {text}" for text in parameters) if target.entry_point_block else ""
