@@ -94,7 +94,7 @@ class Raster(DeviceFunction):
             depth: the comparison that a fragment passes, such as ``"less"``, or None without a depth buffer;
                 ``depth_write=False`` keeps the buffer, ``clear_depth`` is its value before the draw, ``depth_format`` its format.
             blend: ``"alpha"``, ``"premultiplied"``, ``"add"``, ``"multiply"``, ``"min"``, ``"max"``, or None to replace.
-            samples: 1, 2, 4 or 8 for each pixel, of which the image is the average.
+            samples: 1, 2, 4 or 8 for each pixel, of which the image is the average; depth is then no result.
             clear: the colour before the draw. `fill` is ``"solid"`` or ``"wireframe"``, `viewport` x, y, width and height.
             size, formats: the height and width, and the formats of the colours, of calls without ``targets``.
 

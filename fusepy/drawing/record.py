@@ -96,7 +96,7 @@ def _added(
         values.append(_integers(trace, indices, loc))
         maps.append(ArgMap(tuple(range(values[-1].rank))))
     read: list[Use] = [use for own in uses for use in own]
-    depth = ["float"] if drawing.state.depth else []
+    depth = ["float"] if drawing.state.keeps_depth else []
     attrs: dict[str, Attr] = {
         **drawing.state.attrs(),
         "functions": (drawing.vertex.__name__, drawing.fragment.__name__),

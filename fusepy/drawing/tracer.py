@@ -33,7 +33,7 @@ class RasterTracer(PythonTracer):
 
     def node_results(self, use: Use, outputs: int | None) -> Structure:
         """Returns the structure of a node's results: the colours that the fragment function returns, and depth."""
-        return several(_colors(self.drawing) + bool(self.drawing.state.depth) if outputs is None else outputs)
+        return several(_colors(self.drawing) + self.drawing.state.keeps_depth if outputs is None else outputs)
 
 
 def _function(drawing: Drawing, shared: tuple[str, ...]) -> Callable[..., Any]:

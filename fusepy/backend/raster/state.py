@@ -58,6 +58,11 @@ class RasterState:
     clear_depth: float = 1.0
     viewport: tuple[float, ...] = ()
 
+    @property
+    def keeps_depth(self) -> bool:
+        """True if depth is a result: there is a depth buffer, and one sample for each pixel, since depth has no average."""
+        return bool(self.depth) and self.samples == 1
+
     def attrs(self) -> dict[str, Attr]:
         """Returns the state as attributes of a node."""
         own: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
