@@ -198,6 +198,5 @@ def _stage(module: Any, given: Any, kind: str) -> Function | FusedFunction:
         f"raster: {kind} is a function, or the name of one",
         place=user_line(),
         saw=repr(given)[:60],
-        hint=f"write fp.raster(m, {kind}='name of a Slang function'), or {kind}=f for a Python function"
-        + " and give the module first" * isinstance(given, str),
+        hint=f"write fp.raster(m, {kind}='name of a Slang function'), or give a Python function",
     )

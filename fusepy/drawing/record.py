@@ -152,7 +152,7 @@ def _check_interface(drawing: Drawing, interface: Sequence[tuple[str, Traced]], 
             place=loc,
             saw=f"{name}, a {first.type}",
             expected="a float4 in clip space",
-            hint="return {'position': fp.float4(…), …}",
+            hint="return a dict whose first entry is called position, a float4",
         )
     wrong = [(n, v.type) for n, v in others if v.type.kind not in (Kind.SCALAR, Kind.VECTOR)]
     if wrong:
@@ -184,6 +184,6 @@ def _settled(use: Use, name: str, loc: str | None) -> ArgMap:
             f"{name}: the array {use.value.name or 'that was computed'!r} is used element by element in a function of vertices",
             place=loc,
             saw=f"{use.value.type} over {use.value.rank} axes",
-            hint="pass it in vertices=, or to a Slang function that takes the whole array",
+            hint="pass it among the vertices, or to a Slang function that takes the whole array",
         )
     return use.map if use.map.dims is not None else ArgMap((), use.map.type)

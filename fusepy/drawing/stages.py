@@ -169,7 +169,7 @@ class DrawStage:
             place=user_line(),
             saw=", ".join(known) or "nothing",
             expected=name,
-            hint=did_you_mean(name, known) if known else "pass vertices={'position': …}",
+            hint=did_you_mean(name, known) if known else "pass a dict of the attributes, by the names of the parameters",
         )
 
     # ---- functions of Python ------------------------------------------------------------------------------------

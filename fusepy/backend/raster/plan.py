@@ -79,7 +79,7 @@ class DrawPlan(Plan):
                 f"{self.name}: the mesh is empty",
                 saw=f"{grid[0]} vertices" + f" and {drawn} indices" * self._indexed,
                 expected="at least one vertex" + " and one index" * self._indexed,
-                hint="leave the call out where there is nothing to draw: the image is the colour of clear=",
+                hint="leave the call out where there is nothing to draw: the image has the clear colour",
             )
         return Recipe(grid, math.prod(image), tuple(steps), tuple(image for _ in self.elements), found.wide)
 
@@ -94,7 +94,7 @@ class DrawPlan(Plan):
                     f"{self.name}: the trailing axes of {operand.label!r} do not hold {operand.want}",
                     saw=f"shape {layout.shape}",
                     expected=f"trailing axes {components}",
-                    hint="give an array whose last axes are the components",
+                    hint="reshape the array so that its last axes are the components, or vcast to another type",
                 )
         if self._indexed and not slots[self.positions[1]].linear:
             raise ShapeError(

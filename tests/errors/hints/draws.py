@@ -1,0 +1,153 @@
+"""Programs after hints about draws: their stages, their arguments, their targets."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import slangpy as spy
+
+import fusepy as fp
+from tests.errors.hints.support import Program, load
+from tests.support.rasters import need_raster
+
+SOURCE = """
+struct Corner { float4 position : SV_Position; float3 colour; };
+Corner vs(float2 at, float3 colour) { return { float4(at, 0.5, 1), colour }; }
+float4 fs(Corner c) { return float4(c.colour, 1); }
+struct Blind { float4 position; };
+Blind blind(float2 at) { return { float4(at, 0, 1) }; }
+void nothing(float2 at) {}
+Corner two(float2 at) { return { float4(at, 0.5, 1), 1 }; }
+Corner two(float3 at) { return { float4(at, 1), 1 }; }
+Corner written(float2 at, inout float3 colour) { return { float4(at, 0.5, 1), colour }; }
+Corner viewed(float2 at, float3 colour, uint v : SV_ViewID) { return { float4(at, 0.5, 1), colour }; }
+"""
+AT, COLOUR = np.float32([[-1, -1], [3, -1], [-1, 3]]), np.ones((3, 3), np.float32)
+V = {"at": AT, "colour": COLOUR}
+WHITE = np.ones((2, 2, 4), np.float32)
+
+
+def of(vertex: Any = "vs", fragment: Any = "fs") -> Any:
+    need_raster(fp.default_device())
+    return fp.raster(load("hint_draws", SOURCE), vertex=vertex, fragment=fragment)
+
+
+def drawn(vertex: Any = "vs", fragment: Any = "fs", vertices: Any = V, indices: Any = None, **given: Any) -> Any:
+    return of(vertex, fragment)(vertices, indices, **{"targets": (2, 2), **given})
+
+
+def right(m: Any) -> Any:
+    return drawn()
+
+
+def texture(size: int = 2, format: Any = spy.Format.rgba32_float, usage: Any = spy.TextureUsage.render_target) -> Any:
+    usage |= spy.TextureUsage.shader_resource | spy.TextureUsage.copy_source
+    return fp.default_device().sgl.create_texture(format=format, width=size, height=size, usage=usage)
+
+
+def refused(m: Any) -> Any:
+    own = load("hint_draws", SOURCE)
+    with mock.patch.object(fp.default_device(), "features", ()):
+        return fp.raster(own, vertex="vs", fragment="fs")
+
+
+def fused(draw: Any) -> Any:
+    return fp.fuse(lambda at: draw(at))(AT)
+
+
+def flat(at: Any) -> Any:
+    return {"position": fp.float4(at, 0.5, 1.0), "colour": fp.float3(1.0)}
+
+
+PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a device that cannot rasterise": (refused, "open one with fp.create_device(type='vulkan')", right, WHITE),
+    "a stage that is no function": (lambda m: of(3), "write fp.raster(m, vertex='name of a Slang function')", right, WHITE),
+    "overloads as a stage": (lambda m: drawn("two"), "give the function of this stage a name of its own", right, WHITE),
+    "a stage that returns nothing": (lambda m: drawn("nothing"), "return a struct of what it computes", right, WHITE),
+    "a stage that writes": (lambda m: drawn("written"), "return a struct of what it computes", right, WHITE),
+    "no position": (lambda m: drawn("blind"), "mark the position of the vertex in clip space with SV_Position", right, WHITE),
+    "a system value": (lambda m: drawn("viewed"), "compute it from one of these", right, WHITE),
+    "no vertices": (lambda m: drawn(vertices=None), "pass a dict of the attributes", right, WHITE),
+    "no position in Python": (
+        lambda m: drawn(lambda at: {"colour": at}),
+        "return a dict whose first entry is called position",
+        lambda m: drawn(flat),
+        WHITE,
+    ),
+    "a matrix that is handed on": (
+        lambda m: drawn(lambda at, k: {**flat(at), "k": k * 1.0}, "fs", k=np.eye(3, dtype=np.float32)),
+        "hand on its rows or members",
+        lambda m: drawn(lambda at, k: {**flat(at), "k": k[0]}, "fs", k=np.eye(3, dtype=np.float32)),
+        WHITE,
+    ),
+    "an array in a function of fragments": (
+        lambda m: drawn("vs", lambda c: fp.float4(c.colour.x * COLOUR.sum(1))),
+        "pass it among the vertices",
+        right,
+        WHITE,
+    ),
+    "fewer formats than colours": (
+        lambda m: drawn("vs", lambda c: (c.colour, c.colour), targets=((2, 2), "rgba32_float")),
+        "give one format for each colour that the fragment function returns",
+        lambda m: drawn("vs", lambda c: (c.colour, c.colour), targets=((2, 2), ["rgba32_float"] * 2))[1],
+        WHITE,
+    ),
+    "a format of other numbers": (
+        lambda m: drawn(targets=((2, 2), "rgba32_uint")),
+        "choose a format with as many channels and the same kind of numbers",
+        lambda m: drawn(targets=((2, 2), "rgba16_float")),
+        WHITE,
+    ),
+    "an image without a size": (
+        lambda m: drawn(targets=None),
+        "write targets=(height, width), or .options(size=(height, width))",
+        lambda m: of().options(size=(2, 2))(V),
+        WHITE,
+    ),
+    "a size of one number": (lambda m: drawn(targets=(2,)), "write targets=(height, width)", right, WHITE),
+    "fewer than no vertices": (lambda m: drawn(vertices=-1), "give 0 or more", right, WHITE),
+    "an index past the vertices": (
+        lambda m: drawn(indices=[1, 2, 3]),
+        "count vertices from 0; some files count from 1",
+        lambda m: drawn(indices=[0, 1, 2]),
+        WHITE,
+    ),
+    "indices that are floats": (
+        lambda m: drawn(indices=[0.0, 1.0, 2.0]),
+        "give the numbers of the vertices of each triangle: an array of (n, 3)",
+        lambda m: drawn(indices=[[0, 1, 2]]),
+        WHITE,
+    ),
+    "an empty mesh": (
+        lambda m: drawn(indices=np.zeros((0, 3), int)),
+        "leave the call out where there is nothing to draw",
+        lambda m: np.zeros((2, 2, 4), np.float32),
+        0 * WHITE,
+    ),
+    "an option of other words": (
+        lambda m: of().options(samples=3),
+        "write .options(samples=…) with 1, 2, 4 or 8",
+        lambda m: of().options(samples=4)(V, targets=(2, 2)),
+        WHITE,
+    ),
+    "targets of two sizes": (
+        lambda m: drawn(targets=[texture(2), texture(3)]),
+        "create textures of the type texture_2d with the same width and height",
+        lambda m: drawn(targets=[texture(2)]).to_numpy(),
+        WHITE,
+    ),
+    "a target of a part": (
+        lambda m: fused(lambda at: drawn(vertices={**V, "at": at}, targets=texture())),
+        "write targets=(height, width), and return the image: _result=texture of the fused function takes it",
+        lambda m: fp.fuse(lambda at: drawn(vertices={**V, "at": at}))(AT, _result=texture()).to_numpy(),
+        WHITE,
+    ),
+    "a texture of another format": (
+        lambda m: drawn(_result=texture(format=spy.Format.rgba16_float)),
+        "pass it in targets=, which draws in its format",
+        lambda m: np.float32(drawn(targets=texture(format=spy.Format.rgba16_float)).to_numpy()),
+        WHITE,
+    ),
+}
