@@ -13,6 +13,7 @@ from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
 from tests.fuzz.inputs import CALLS, meant
 from tests.fuzz.known import known
 from tests.fuzz.meaning import run_step
+from tests.fuzz.movement import draw_move
 from tests.fuzz.program import Program, Step
 from tests.fuzz.values import SCALARS, Refused, Val, is_float, written
 
@@ -153,6 +154,8 @@ class Draw:
             return self.components(a, x)
         if r < 0.76:
             return self.fold(a, x)
+        if r < 0.80:
+            return draw_move(self, a, x)
         if r < 0.90:
             return draw_call(self, a)
         if r < 0.93:

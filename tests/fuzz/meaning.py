@@ -8,6 +8,7 @@ from tests.fuzz.calls import FUNCTIONS, accumulate, call, choose, field, next_ro
 from tests.fuzz.components import cast, construct, cross, dot, index, matmul, member, normalize, reflect, root
 from tests.fuzz.control import MEANINGS
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
+from tests.fuzz.movement import move
 from tests.fuzz.program import Program, Step
 from tests.fuzz.reductions import fold_call, reduce, scan
 from tests.fuzz.values import Refused, Val, written
@@ -54,6 +55,7 @@ KNOWN: dict[str, Callable[..., list[Val]]] = {
     "reduce": reduce,
     "scan": scan,
     "fold": fold_call,
+    "move": move,
     "call": call,
     "accumulate": accumulate,
     "next": lambda attrs, t: [next_row(t)],

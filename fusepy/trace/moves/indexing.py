@@ -122,7 +122,8 @@ def _taken(trace: OpenTrace, value: Value, items: list[Item | Value]) -> Value:
     arrays = [k for k, item in enumerate(items) if isinstance(item, (Value, int))]  # beside arrays, integers count as such
     most = max(item.rank for item in items if isinstance(item, Value))
     front = arrays[-1] - arrays[0] + 1 != len(arrays)
-    shape = known.of(value) if any(isinstance(item, Run) for item in items) else (0,) * value.rank
+    sliced = any(isinstance(item, Run) for item in items)
+    shape = known.of(value) if sliced else tuple(int(known.is_unit(value, axis)) for axis in range(value.rank))
     group = list(range(most)) if front else []
     extents = [-1] * len(group)  # the indices have them
     indices: list[Strided | Term] = []

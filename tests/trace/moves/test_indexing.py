@@ -40,6 +40,7 @@ def test_elements_at_indices_are_where_numpy_puts_them(device: Any, name: str) -
 def test_an_index_out_of_range_takes_the_nearest_element() -> None:
     far = np.array([4, 100, -4, -100], np.int32)
     assert np.asarray(fp.fuse(lambda x, i: x[i])(X[:, 0, 0], far)).tolist() == X[[3, 3, 0, 0], 0, 0].tolist()
+    assert np.asarray(fp.fuse(lambda x: x[[0, -1, 0]])(X[:1])).tolist() == X[[0, 0, 0]].tolist()  # of a single row
 
 
 def test_one_index_of_a_vector_is_a_component() -> None:
