@@ -19,6 +19,7 @@ FOLDS = ("sum", "dot", "mean", "prod", "max", "min", "any", "all", "argmax", "ar
 SCANS = ("sum", "prod", "max", "min", "call")
 
 Functions = Mapping[str, Callable[..., Any]]
+STRONG = ("any", "all", "argmax", "argmin", "call")  # what they give has a type of its own, also of weak numbers
 
 
 @dataclass(frozen=True)

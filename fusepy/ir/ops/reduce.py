@@ -11,7 +11,7 @@ import numpy as np
 from fusepy.errors import NoMatchError, ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Op, Value, grid_rank
-from fusepy.ir.ops.folds import Fold, Functions, axes_of, folded, scanned
+from fusepy.ir.ops.folds import STRONG, Fold, Functions, axes_of, folded, scanned
 from fusepy.ir.ops.promotion import promote
 from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.resolve.hints import components_hint, is_scalar_array
@@ -94,7 +94,7 @@ class Reduce(_Folding):
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         value, fold = node.operands[0], Fold.of_node(node)
         type = fold.type(self.element(node, oracle), node.loc)
-        weak = value.weak and fold.kind not in ("any", "all", "argmax", "argmin", "call")
+        weak = value.weak and fold.kind not in STRONG
         return [Value(type, (None,) * (grid_rank(node) - len(axes_of(node, "axes"))), weak=weak)]
 
     def meaning(self, node: Node, array: Array, functions: Functions) -> Array:

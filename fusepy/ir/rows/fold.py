@@ -8,7 +8,7 @@ import numpy as np
 
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node, Op, Value
-from fusepy.ir.ops.folds import Fold, Functions, folded
+from fusepy.ir.ops.folds import STRONG, Fold, Functions, folded
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.value import Array
 
@@ -22,8 +22,8 @@ class RowFold(Op):
     needs = {"kind": (str,)}
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        fold = Fold.of_node(node)
-        return [Value(fold.type(node.operands[0].type, node.loc))]
+        fold, value = Fold.of_node(node), node.operands[0]
+        return [Value(fold.type(value.type, node.loc), weak=value.weak and fold.kind not in STRONG)]
 
     def combined(self, node: Node, array: Array, grid: Sequence[int], rows: Sequence[int], functions: Functions) -> Array:
         """Returns the folded value of each row of a grid, with extent 1 along `rows`.

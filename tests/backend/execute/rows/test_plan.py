@@ -72,6 +72,13 @@ def test_one_group_of_two_is_refused(device: Any) -> None:
     assert b.shape == y.shape
 
 
+def test_rows_of_a_list_are_weak_as_its_numbers() -> None:
+    scaled = fp.fuse(lambda x: (x - fp.min(x, -1, True)) * 0.5 / fp.max(x, -1, True))
+    x = ramp(3, 5, start=1)
+    np.testing.assert_allclose(np.asarray(scaled(x.tolist())), (x - x.min(-1, keepdims=True)) * 0.5 / x.max(-1, keepdims=True))
+    assert scaled.explain(x.tolist()).kernels == 1
+
+
 @pytest.mark.parametrize("columns", [1, 6])
 def test_what_is_reduced_goes_along_a_row_of_its_own_extent(columns: int) -> None:
     """A sum of sums, or a result, along a last axis of extent 1 has one element, whatever the row had that was reduced first."""
