@@ -62,11 +62,13 @@ def _split(value: Any, tensors: list[Any], floats: list[float] | None) -> Any:
     if isinstance(value, (list, tuple)):
         parts = [_split(inner, tensors, floats) for inner in cast("list[Any]", value)]
         return parts if isinstance(value, list) else tuple(parts)
-    taken = floats if isinstance(value, float) else tensors if hasattr(value, "requires_grad") else None
-    if taken is None:
-        return value
-    taken.append(value)
-    return FLOAT if taken is floats else TENSOR
+    if isinstance(value, float) and floats is not None:
+        floats.append(value)
+        return FLOAT
+    if hasattr(value, "requires_grad"):
+        tensors.append(value)
+        return TENSOR
+    return value
 
 
 def _filled(name: str, at: int, results: Any) -> Any:
