@@ -126,15 +126,10 @@ class Raster(DeviceFunction):
         drawing, name = self.tracer.drawing, self.__name__
         own = {k: v for k, v in shared.items() if k in self.tracer.shared}
         globals = {k: v for k, v in shared.items() if k not in own}
-        known = globals_of(drawing)
         for key in globals:
-            if key not in known:
-                raise ArgumentError(
-                    f"{name} has no parameter {key!r}",
-                    place=user_line(),
-                    saw=key,
-                    hint=did_you_mean(key, [*self.tracer.shared, *known, "vertices", "indices", "instances", "targets"]),
-                )
+            if key not in globals_of(drawing):
+                known = [*self.tracer.shared, *globals_of(drawing), "vertices", "indices", "instances", "targets"]
+                raise ArgumentError(f"{name} has no parameter {key!r}", place=user_line(), saw=key, hint=did_you_mean(key, known))
         size, formats, textures = targets_of(targets, drawing.size, drawing.formats, name)
         given: dict[str, Any] = {"size": size, "vertices": counted(vertices, "vertices", name)}
         given["indices"] = indices_of(indices, given["vertices"], name)

@@ -33,20 +33,22 @@ class Images:
         self.size = width, height
         usage, several = _U.shader_resource | _U.copy_source, state.samples > 1
         self.colors = [_image(device, format, width, height, usage | _U.render_target) for format in formats]
-        self._sampled = [_image(device, f, width, height, _U.render_target, state.samples) for f in formats] if several else []
+        sampled = [_image(device, f, width, height, _U.render_target, state.samples) for f in formats] if several else []
         own = _U.depth_stencil if several else usage | _U.depth_stencil
         self.depth = _image(device, state.depth_format, width, height, own, state.samples) if state.depth else None
+        self._views, self._sampled = ([image.create_view({}) for image in images] for images in (self.colors, sampled))
+        self._depth_view = None if self.depth is None else self.depth.create_view({})
 
     def begin(self, encoder: spy.CommandEncoder, given: Sequence[spy.TextureView | None]) -> spy.RenderPassEncoder:
         """Begins the pass of a draw into these images; `given` are the views of textures of the caller in place of some."""
-        views = [own.create_view({}) if view is None else view for own, view in zip(self.colors, given)]
+        views = [own if view is None else view for own, view in zip(self._views, given)]
         clear = {"load_op": spy.LoadOp.clear, "clear_value": self._state.clear}
         targets: list[Any] = [{"view": view, **clear} for view in views]
         if self._sampled:
-            targets = [{"view": s.create_view({}), "resolve_target": v, **clear} for s, v in zip(self._sampled, views)]
+            targets = [{"view": own, "resolve_target": view, **clear} for own, view in zip(self._sampled, views)]
         attached: dict[str, Any] = {"color_attachments": targets}
-        if self.depth is not None:
-            view = given[-1] if len(given) > len(self.colors) and given[-1] is not None else self.depth.create_view({})
+        if self._depth_view is not None:
+            view = given[-1] if len(given) > len(self.colors) and given[-1] is not None else self._depth_view
             clear = {"depth_load_op": spy.LoadOp.clear, "depth_clear_value": self._state.clear_depth}
             attached["depth_stencil_attachment"] = {"view": view, **clear}
         return encoder.begin_render_pass(spy.RenderPassDesc(attached))
