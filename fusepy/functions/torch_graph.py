@@ -51,8 +51,7 @@ def in_graph(self: Any, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
     named = {name: _split(value, tensors, floats) for name, value in kwargs.items()}
     # a method, since torch before 2.13 passes no objects to functions that it runs; id() has torch guard which one is called
     name = self._plan_in_graph(id(self), by_place, named, _result)
-    results = torch.ops.fusepy.call(tensors, floats or [], name)
-    return _filled(name, 0, results)
+    return _filled(name, 0, torch.ops.fusepy.call(tensors, floats or [], name))
 
 
 def _split(value: Any, tensors: list[Any], floats: list[float] | None) -> Any:
