@@ -40,10 +40,14 @@ class JoinRows(Pass):
         groups = [g for g in row_groups(graph) if g.number not in self.refused] if len(graph.nodes) > 1 else []
         if not groups:
             return graph
+        readers: dict[Value, list[Node]] = {}
+        for node in graph.nodes:
+            for value in node.operands:
+                readers.setdefault(value, []).append(node)
         owner: dict[Node, Node] = {}
         made: dict[Value, Value] = {}
         for group in groups:
-            region, results = _Joiner(graph, group, oracle).region()
+            region, results = _Joiner(graph, group, readers, oracle).region()
             owner.update(dict.fromkeys(group.members, region))
             made.update(results)
         nodes = [_reading(node, made) for node in _ordered(graph, owner)]
@@ -93,8 +97,8 @@ def _ordered(graph: Graph, owner: Mapping[Node, Node]) -> list[Node]:
 class _Joiner:
     """Makes the region of one group: the bodies of its members one after the other, with ``row_fold`` nodes for their folds."""
 
-    def __init__(self, graph: Graph, group: RowGroup, oracle: Oracle):
-        self.graph, self.group, self.oracle = graph, group, oracle
+    def __init__(self, graph: Graph, group: RowGroup, readers: Mapping[Value, Sequence[Node]], oracle: Oracle):
+        self.graph, self.group, self.readers, self.oracle = graph, group, readers, oracle
         self.nodes: list[Node] = []
         self.inputs: list[Value] = []
         self.operands: list[tuple[Value, ArgMap]] = []
@@ -106,8 +110,8 @@ class _Joiner:
         """Returns the region, and its result for each result of a member that others read."""
         for member in self.group.members:
             self.append(member)
-        outside = {v for n in self.graph.nodes if n not in self.group.members for v in n.operands} | {*self.graph.outputs}
-        shown = [v for v in self.inner if v in outside]
+        members, outputs = {*self.group.members}, {*self.graph.outputs}
+        shown = [v for v in self.inner if v in outputs or not members.issuperset(self.readers.get(v, ()))]
         body = Graph(self.group.members[0].bodies[0].name, self.inputs, self.nodes, [self.inner[v] for v in shown])
         body = Dce()(Cse()(body, self.oracle), self.oracle)
         results = {v: Value(v.type, v.dims) for v in shown}

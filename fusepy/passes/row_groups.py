@@ -12,6 +12,8 @@ from fusepy.ir.types import Kind
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import reads_whole
 
+MOST = 10  # regions of a group: threads that hold nothing walk along the row, and compute all again, for each reduction
+
 
 @dataclass(eq=False)
 class RowGroup:
@@ -55,6 +57,7 @@ class _Grouping:
     """The groups so far. A region joins those that make what it reads, if no region between them stays outside."""
 
     def __init__(self, graph: Graph):
+        self.position = {n: i for i, n in enumerate(graph.nodes)}
         self.producer = {v: n for n in graph.nodes for v in n.results}
         self.lying = {v: r.dims for n in graph.nodes if n.op.name == "region" for v, r in zip(n.results, spec_of(n).results)}
         self.group: dict[Node, RowGroup] = {}
@@ -63,17 +66,22 @@ class _Grouping:
         """Adds a region to the groups that it may join; one that folds begins a new group if there is none."""
         rank, over = node.grid_rank, spec_of(node).over
         groups = [g for g in self.read_from(node) if over in ((), g.rows) and rank in g.ranks(over)]
-        if len({g.rows for g in groups}) == 1 and self.may_be_one([*(n for g in groups for n in g.members), node]):
-            first, *others = groups
-        else:
-            single = (g for g in reversed(groups) if self.may_be_one([*g.members, node]))
-            first, others = next(single, None), []
-        if first is None:
+        joined: list[RowGroup] = []
+        for group in reversed(groups):
+            count = sum(len(g.members) for g in (*joined, group))
+            alike = not joined or joined[0].rows == group.rows
+            if count < MOST and alike and self.may_be_one([*joined, group], node):
+                joined.append(group)
+        if not joined:
             if over:
                 self.group[node] = RowGroup(rank, over, [node])
             return
-        first.members += [*(n for g in others for n in g.members), node]
-        self.group.update(dict.fromkeys(first.members, first))
+        first, *others = joined
+        for other in others:
+            first.members = sorted([*first.members, *other.members], key=self.position.__getitem__)
+            self.group.update(dict.fromkeys(other.members, first))
+        first.members.append(node)
+        self.group[node] = first
 
     def read_from(self, node: Node) -> list[RowGroup]:
         """Returns the groups of which `node` reads each value at its own element or row."""
@@ -88,18 +96,24 @@ class _Grouping:
         """True if a region reads the element of its own point of the grid."""
         return map.dims == self.lying[value] and not reads_whole(map, value)
 
-    def may_be_one(self, members: Sequence[Node]) -> bool:
-        """True if nothing outside of `members` lies between two of them."""
-        inside, seen = set(members), set[Node]()
-        stack = [n for n in self.before(members) if n not in inside]
+    def may_be_one(self, groups: Sequence[RowGroup], node: Node) -> bool:
+        """True if nothing outside of `groups` and `node` lies between two of them.
+
+        The groups by themselves were asked before, one group at a time; what stands before all of them leads to none.
+        """
+        first = min(self.position[g.members[0]] for g in groups)
+        several = [n for g in groups for n in g.members] if len(groups) > 1 else []
+        seen = set[Node]()
+        stack = [n for n in self.before([node, *several]) if self.group.get(n) not in groups]
         while stack:
-            node = stack.pop()
-            if node in inside:
+            one = stack.pop()
+            if one in seen or self.position[one] < first:
+                continue
+            seen.add(one)
+            group = self.group.get(one)
+            if group in groups:
                 return False
-            if node not in seen:
-                seen.add(node)
-                group = self.group.get(node)
-                stack += self.before([node] if group is None or group.members[0] in inside else group.members)
+            stack += self.before([one] if group is None else group.members)
         return True
 
     def before(self, nodes: Iterable[Node]) -> list[Node]:

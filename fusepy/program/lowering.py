@@ -132,7 +132,7 @@ class Lowering:
         if targets and not region.op.apart:
             region = with_spec(region, spec_of(region).storing(textures_for(targets, positions)))
         names = ["a value in between" if j is None else self.results[j] for j in results]
-        context = PlanContext(self.device, self.build, self.strict, self.options.tile)
+        context = PlanContext(self.device, self.build, self.strict, self.options.tile, bool(self.options.numthreads))
         if region.op.apart:
             return DrawPlan(context, region, positions, elements, names, textures_for(targets, ()), self.graph.name)
         if pipelines_in(region.bodies):

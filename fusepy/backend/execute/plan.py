@@ -41,12 +41,14 @@ class PlanContext:
         build: compiles the kernel of a region in one variant.
         strict: true if broadcasting stretches nothing.
         tile: the extents of the groups that the user asks for; empty if fusepy chooses them.
+        shaped: true if the user asks for groups of some size, of tiles or not.
     """
 
     device: Device
     build: Callable[[Node, Variant], Kernel]
     strict: bool = False
     tile: tuple[int, ...] = ()
+    shaped: bool = False
 
 
 class Plan:

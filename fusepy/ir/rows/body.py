@@ -52,6 +52,7 @@ class RowBody:
         self.region, self.body = region, region.body
         rows = set(spec_of(region).rows)
         self.producer = {v: n for n in self.body.nodes for v in n.results}
+        self.position = {n: i for i, n in enumerate(self.body.nodes)}
         self.level: dict[Value, int] = dict.fromkeys(self.body.inputs, 0)
         same = {v for v, m in zip(self.body.inputs, region.maps) if not rows & {*(m.dims or ())}}
         for node in self.body.nodes:
@@ -61,6 +62,7 @@ class RowBody:
             if folds or all(v in same for v in node.operands):
                 same.update(node.results)
         self.whole = same
+        self.constants = {n.results[0] for n in self.body.nodes if n.op.name == "const"}
         self.folds = [n for n in self.body.nodes if n.op.name == "row_fold"]
         self.last = max((self.level[n.results[0]] for n in self.folds), default=0)
         indices = range(len(self.body.outputs))
@@ -137,24 +139,24 @@ class RowBody:
         return kept
 
     def constant(self, value: Value) -> bool:
-        return value in self.producer and not self.producer[value].operands and self.producer[value].op.name == "const"
+        return value in self.constants
 
     def cone(self, values: Iterable[Value], known: Collection[Value]) -> set[Value]:
         """Returns `values` and all that they are computed from, down to `known` ones, which are left out."""
         found: set[Value] = set()
-        stack = [v for v in values if v not in known]
+        stack = list(values)
         while stack:
             value = stack.pop()
-            if value not in found:
+            if value not in found and value not in known:
                 found.add(value)
-                stack += [v for v in (self.producer[value].operands if value in self.producer else ()) if v not in known]
+                stack += self.producer[value].operands if value in self.producer else ()
         return found
 
     def cut(self, outputs: Sequence[Value], known: Collection[Value]) -> Graph:
         """Returns the graph that computes `outputs` from `known` values and inputs. It computes constants itself."""
-        known = {v for v in known if not self.constant(v)}
+        known = {*known} - self.constants
         cone = self.cone(outputs, known)
-        nodes = [n for n in self.body.nodes if any(v in cone for v in n.results)]
+        nodes = sorted({self.producer[v] for v in cone if v in self.producer}, key=self.position.__getitem__)
         made = {v for n in nodes for v in n.results}
         used = dict.fromkeys([v for n in nodes for v in n.operands if v not in made] + [v for v in outputs if v not in made])
         return Graph(self.body.name, used, nodes, outputs)

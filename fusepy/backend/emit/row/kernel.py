@@ -96,6 +96,8 @@ class _RowKernel:
             "if (!fz_own) fz_row = 0;",
             *decoded(self.variant, "fz_row", range(self.rows[0])),
         ]
+        if self.shape.held and not self.shape.exact:  # the elements of the thread
+            lines.append(f"uint fz_count = (uint({BLOCK}.reduced) + fz_lanes - 1 - fz_in) / fz_lanes;")
         shared = [o for v, o in self.operand.items() if v in self.body.whole and o in self.text.loaded]
         return [*lines, *(f"{declare(o.want, f'a_{o.name}')} = {self.text.load(o)};" for o in shared)]
 

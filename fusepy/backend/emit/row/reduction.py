@@ -66,8 +66,11 @@ class StageFolds:
     def in_wave(self) -> list[str]:
         """Returns lines that combine the threads of a wave that share a row. Halves differ in rounding, so the first decides."""
         k = self.number
-        other = f"WaveReadLaneAt(fz_acc{k}.{{}}, WaveGetLaneIndex() ^ fz_n)"
-        first = [f"fz_acc{k}.{n} = WaveReadLaneAt(fz_acc{k}.{n}, WaveGetLaneIndex() & ~(fz_near - 1));" for n, _ in self.members]
+        other = f"WaveMaskReadLaneAt(~0u, fz_acc{k}.{{}}, WaveGetLaneIndex() ^ fz_n)"
+        first = [
+            f"fz_acc{k}.{n} = WaveMaskReadLaneAt(~0u, fz_acc{k}.{n}, WaveGetLaneIndex() & ~(fz_near - 1));"
+            for n, _ in self.members
+        ]
         return ["for (uint fz_n = 1; fz_n < fz_near; fz_n <<= 1)", *block(self.merged(other)), *first]
 
     def in_group(self) -> list[str]:

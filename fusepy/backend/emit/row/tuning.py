@@ -14,6 +14,7 @@ from fusepy.backend.emit.row.variant import RowShape
 
 REGISTERS = 32  # numbers of 4 bytes that a thread holds
 OWN_ROW = 1024  # the longest row on the CPU of which each lane has one by itself: the rows of a vector stay in the cache
+FEWEST = 128  # threads of a group on a GPU
 LONGEST = 1024  # threads of a group
 FULL = 1 << 16  # threads that keep a GPU's memory busy
 LAUNCH = {"software": 1 << 17}  # bytes that memory moves while a kernel starts and ends
@@ -55,10 +56,11 @@ def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
         return RowShape(width, 0, 8 if work.light else 2, "wave", exact=True), width
     most = REGISTERS // max(work.words, 1)
     most = max(1, 1 << most.bit_length() - 1) if work.light else min(most, 4)
-    for threads, held in ((128, 8), (512, 16), (512, 32)):
+    for threads, held in ((32, 8), (128, 16), (256, 32), (512, 32)):
         held = min(held, most)
         if work.length <= threads * held:
-            return RowShape(threads, held), _power_above(-(-work.length // held))
+            lanes = _power_above(-(-work.length // held))
+            return RowShape(max(threads, FEWEST), held, exact=lanes * held == work.length), lanes
     return RowShape(LONGEST if work.light else 256, 0, 8 if work.light else 2), LONGEST if work.light else 256
 
 

@@ -18,8 +18,8 @@ class RowShape:
         held: elements of a row that each thread holds in registers; 0 if every stage reads the row again.
         ahead: elements of a thread whose loads are in flight together.
         reach: which threads may share a row: those of a ``"group"``, of a ``"wave"``, or one ``"thread"`` has it alone.
-        exact: no thread computes an element beyond the end of its row; otherwise it computes the last one once more, so that
-            all loads can be in flight together.
+        exact: no thread computes an element beyond the end of its row, since loops end there, or since the threads hold just as
+            many as it has; otherwise it computes the last one once more, so that all loads can be in flight together.
     """
 
     threads: int
@@ -37,6 +37,10 @@ class RowVariant(Variant):
 
     def __str__(self) -> str:
         s = self.shape
-        keep = f"{s.held} elements a thread in registers" if s.held else "rows read once for each stage"
+        keep = (
+            f"{s.held} elements a thread in registers{', all of them full' * s.exact}"
+            if s.held
+            else "rows read once for each stage"
+        )
         own = {"group": f"groups of {s.threads}", "wave": "waves", "thread": "single threads"}[s.reach]
         return f"{super().__str__()}, rows by {own}, {keep}"

@@ -85,21 +85,27 @@ class StageWalk:
         fresh = {v: f"l_{self.operand[v].name}" for v in self.stage.loads}
         operands = [self.operand[v] for v in fresh]
         arrays = [f"{declare(o.want, name)}{f'[{count}]' * (count > 1)};" for o, name in zip(operands, fresh.values())]
-        place = self.located(number, start)
+        place, near = self.located(number, start), self.located(number, start, loading=True)
         load = [f"{name}{at} = {self.text.load(o)};" for o, name in zip(operands, fresh.values())]
         one = self.computed({v: f"{name}{at}" for v, name in fresh.items()}, number)
         if count == 1:
-            return [*arrays, *place, *load, *one]
+            return [*arrays, *block([*near, *load]), *place, *one]
         loop = f"{self.unroll} for (uint fz_u = 0; fz_u < {count}; ++fz_u)"
-        return [*arrays, *([loop, *block([*place, *load])] if fresh else ()), loop, *block([*place, *one])]
+        return [*arrays, *([loop, *block([*near, *load])] if fresh else ()), loop, *block([*place, *one])]
 
-    def located(self, number: str, start: str) -> list[str]:
-        """Returns lines that set the place ``e`` of an element in its row, whether it is in the row, and its coordinates."""
-        index = self.index
+    def located(self, number: str, start: str, *, loading: bool = False) -> list[str]:
+        """Returns lines that set the place ``e`` of an element in its row and its coordinates, and whether it is in the row.
+
+        A load beyond the end takes the last element, so that no load waits for a branch. What is beyond the end follows from a
+        count of the thread: compilers would keep the answers, or the places, of all elements in registers.
+        """
+        index, shape = self.index, self.shape
         apart = f"{index}(fz_in)" if number == "0" else f"{index}(({number}) * fz_lanes + fz_in)"
         lines = [f"{index} e = {_sum(start, apart)};"]
-        if not self.shape.exact:
-            lines += [f"bool fz_inside = e < {BLOCK}.reduced;", f"e = fz_inside ? e : {BLOCK}.reduced - 1;"]
+        if not shape.exact and loading:
+            lines.append(f"e = select(e < {BLOCK}.reduced, e, {BLOCK}.reduced - 1);")
+        elif not shape.exact:
+            lines.append(f"bool fz_inside = {f'uint({number}) < fz_count' if shape.held else f'e < {BLOCK}.reduced'};")
         lines += decoded(self.variant, "e", self.text.spec.rows)
         return [*lines, *([linear_index(self.variant)] if self.text.any_addressed("index") else ())]
 

@@ -76,9 +76,11 @@ class RowPlan(Plan):
         first = self._rows[0]
         rows, length = math.prod(grid[:first]), math.prod(grid[first:])
         work = self._work(rows, length, grid, shapes)
-        refused = self._misfit(grid, shapes) or (
-            "strict broadcasting compares what each reduction leaves" if self._strict else ""
-        )
+        refused = self._misfit(grid, shapes)
+        if self._strict:
+            refused = "strict broadcasting compares what each reduction leaves"
+        elif self.context.shaped:
+            refused = "options(numthreads=…) shapes kernels that fold nothing"
         made = (grid, plain.count, plain.strides, plain.out_shapes, plain.wide or plain.count + MARGIN >= LINEAR_LIMIT)
         if refused:
             return RowRecipe(*made, work, refused=refused)

@@ -117,3 +117,16 @@ def test_memory_decides() -> None:
     one, apart = cost("cuda", 0, RowWork(1, 1 << 22, 1, (4, 4, 4), 16, light=True))
     assert apart < one
     assert cost("cuda", 0, few)[0] < cost("cuda", 0, few)[1], "a launch costs more than what two rows take"
+
+
+def test_what_is_the_same_along_the_row_is_not_summed_along_it(device: Any) -> None:
+    """A kept axis has extent 1: its sum is the value, not the value times the length of the row."""
+
+    @fp.fuse
+    def look(x: Any) -> Any:
+        kept = fp.sum(x, -1, True)
+        return x - fp.sum(kept, -1, True)
+
+    x = ramp(4, 6)
+    np.testing.assert_allclose(look(x), x - x.sum(-1, keepdims=True), rtol=1e-6)
+    assert "smaller than what uses it" in refusal(look, x)
