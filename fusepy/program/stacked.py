@@ -66,7 +66,9 @@ def _as_it_is(value: Any) -> Any:
 
 def _components(value: Any) -> Any:
     type = type_named(value.__class__)
-    return value if type is None or type.kind is not Kind.VECTOR else as_array(value)
+    if type is None or type.kind is not Kind.VECTOR or type.scalar is None:
+        return value
+    return as_array(value).astype(cast("Any", type.scalar.dtype))
 
 
 def _stacked(value: Any) -> Any:

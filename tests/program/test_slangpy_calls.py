@@ -117,6 +117,7 @@ def test_lists_of_structs_are_an_axis_where_a_function_takes_one(m: fp.Module) -
         m.weigh([{"vals": fp.Tensor([1, 2]), "k": 1.0}, {"vals": fp.Tensor([1, 2]), "k": 1.0}])
 
 
+@pytest.mark.filterwarnings("error")  # of double precision, which no vector has
 def test_a_function_of_numbers_runs_for_each_component_of_a_vector(m: fp.Module) -> None:
     to = fp.Tensor.empty(m.device, (3,), "float")
     m.twice(fp.float3(1, 2, 3), _result=to)
@@ -124,6 +125,7 @@ def test_a_function_of_numbers_runs_for_each_component_of_a_vector(m: fp.Module)
     for _ in range(2):  # the second call finds the program
         assert np.asarray(m.twice(fp.float2(1, 2))).tolist() == [2, 4]
     assert np.asarray(fp.fuse(lambda v: m.twice(v))(fp.float2(1, 2))).tolist() == [2, 4]
+    assert np.asarray(m.same(fp.int2(1, 2))).tolist() == [1, 2]
     with pytest.raises(fp.NoMatchError, match="Uniform<float3>"):
         m.same(fp.float3(1, 2, 3))
 
