@@ -77,6 +77,11 @@ def test_user_code_learns_its_place_in_the_call_and_in_its_group(told: fp.Module
 def test_groups_that_do_not_fit_are_refused(m: fp.Module) -> None:
     with pytest.raises(fp.ArgumentError, match=r"call_group_shape\[1\] = 0"):
         m.same.call_group_shape((2, 0))
+    with pytest.raises(fp.ArgumentError, match=r"call_group_shape\[1\] = -1"):
+        m.same.call_group_shape(fp.Shape(2, -1))
+    for use in (lambda s: fp.Tensor.zeros(m.device, s), m.same):
+        with pytest.raises(fp.ShapeError, match="negative extent"):
+            use(fp.Shape(-1))
     with pytest.raises(fp.ArgumentError, match="3 dimensions"):
         m.same.call_group_shape((2, 2, 2))([[1, 2]])
     assert m.same.call_group_shape(())([1, 2]) == [1, 2]

@@ -47,7 +47,8 @@ class Grid:
 class Shape(TensorShape):
     """TensorShape, slowest dimension first. As an argument, it supplies the coordinates of every point, like ``grid(shape)``.
 
-    Write ``Shape(4, 6)``, ``Shape((4, 6))``, or ``Shape(image)`` for the extents of a texture or tensor.
+    Write ``Shape(4, 6)``, ``Shape((4, 6))``, or ``Shape(image)`` for the extents of a texture or tensor. An extent of -1 is not
+    known yet: what needs it raises.
 
     Example:
         >>> Shape(4, 6), Shape((4, 6))[0]
@@ -58,7 +59,7 @@ class Shape(TensorShape):
 
     def __new__(cls, *extents: Any) -> Shape:
         given = extents[0] if len(extents) == 1 and not isinstance(extents[0], Integral) else extents
-        return super().__new__(cls, check_extents(given, "Shape", empty=True))
+        return super().__new__(cls, check_extents(given, "Shape", open=True, empty=True))
 
     def __repr__(self) -> str:
         return f"Shape({', '.join(map(str, self))})"

@@ -47,6 +47,8 @@ class ShapeMarshal:
         return check_extents(tuple(value), "Shape")
 
     def key(self, value: Any) -> Hashable:
+        if min(value, default=0) < 0:
+            check_extents(tuple(value), "Shape")  # raises
         return ("shape", len(value))  # not the key of a grid: `place` differs
 
     def describe(self, value: Any) -> Description:
