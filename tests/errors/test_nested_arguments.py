@@ -68,7 +68,7 @@ NAMES = [
     (ray(position={"x": {"x": 1}, "y": 2, "z": 3}), TypeError, "at: ray.position.x is given by fields", "expected: float"),
     ({}, TypeError, "at: ray is a dict that names no field"),
     (ray(position={}), TypeError, "at: ray.position is a dict that names no field"),
-    (ray(position={"_type": "float3"}), TypeError, "at: ray.position is a dict that names no field"),
+    (ray(position={"_type": "float3"}), TypeError, "at: ray.position misses 'x', 'y', 'z'"),
     ({"a b": 1}, TypeError, "at: ray has a field 'a b'", "identifiers"),
     ({"x; }": 1}, TypeError, "at: ray has a field 'x; }'"),
     (ray(position={0: 1, 1: 2, 2: 3}), TypeError, "at: ray.position has a field 0"),
