@@ -87,7 +87,8 @@ class Destinations:
         Raises:
             ArgumentError: for more or fewer destinations than results.
         """
-        several = isinstance(result, (tuple, list)) and len(self.elements) > 1
+        count = len(cast("Sequence[Any]", result)) if isinstance(result, (tuple, list)) else 0
+        several = count > 0 and (len(self.elements) > 1 or count == 1)
         wanted: list[Any] = list(cast("Sequence[Any]", result)) if several else [result]
         free = [j for j, g in enumerate(given) if g is None]
         if len(wanted) > len(free) or (several and len(wanted) != len(free)):
@@ -167,8 +168,6 @@ def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, A
     if isinstance(result, (str, type)):
         return container_named(result), None
     result = computed(result)
-    if isinstance(result, (tuple, list)) and len(cast("Sequence[Any]", result)) == 1:
-        result = cast("Sequence[Any]", result)[0]
     several = isinstance(result, (tuple, list))
     given: Sequence[Any] = cast("Sequence[Any]", result) if several else [result]
     maps = [r.map if isinstance(r, Mapped) else UNSAID for r in given]

@@ -432,7 +432,7 @@ def test_structs(lib: Any, device: Any) -> None:
     assert str(on_device.dtype) == "Ray"
     same(lib.at(on_device, 1.0).to_numpy(), 2 * ramp(4, 3))
     single = lib.make_ray([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
-    assert single == {"position": [1, 2, 3], "direction": [4, 5, 6]}
+    assert single == {"position": [1, 2, 3], "direction": [4, 5, 6], "_type": "Ray"}
     assert lib.make_ray([[1.0, 2, 3]], [4.0, 5, 6]).shape == (1,)
     assert lib.at(single, 2.0) == [9, 12, 15]
 

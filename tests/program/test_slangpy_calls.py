@@ -137,9 +137,9 @@ def test_a_function_of_numbers_runs_for_each_component_of_a_vector(m: fp.Module)
 
 def test_one_struct_is_a_dict_and_an_argument_again(m: fp.Module) -> None:
     ball = m.Ball(fp.float2(1, 2))
-    assert ball == {"at": [1, 2], "n": 1}
+    assert ball == {"at": [1, 2], "n": 1, "_type": "Ball"}
     assert np.asarray(m.place(ball)).tolist() == [1, 2]
-    assert m.pair(3) == {"b": {"at": [3, 3], "n": 1}, "k": [3, 4]}
+    assert m.pair(3) == {"b": {"at": [3, 3], "n": 1}, "k": [3, 4], "_type": "Held"}
 
 
 def test_preludes_and_linked_modules(device: Any) -> None:

@@ -179,7 +179,7 @@ def as_list(tensor: Tensor) -> Any:
     """Returns a result as nested lists, as one number, or one struct as a dict. Many structs are an array."""
     array = tensor.to_numpy()
     if array.dtype.names is not None:
-        return array if array.ndim else _as_dict(array)
+        return array if array.ndim else {**_as_dict(array), "_type": tensor.dtype.name}
     return array.item() if array.ndim == 0 else array.tolist()
 
 

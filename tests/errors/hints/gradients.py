@@ -96,7 +96,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "torch's words on a traced value": (
         lambda m: fp.fuse(lambda x: fp.sum(x * x).backward())(A),
-        "a gradient is that of a function: write fusepy.grad(f)(x)",
+        "write fp.grad(f)(x), or fp.value_and_grad(f)(x)",
         lambda m: fp.grad(total)(A),
         SQUARES,
     ),

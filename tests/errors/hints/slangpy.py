@@ -57,8 +57,8 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     "structured numbers without a struct": (
         lambda m: fp.Tensor.from_numpy(fp.default_device(), np.zeros(2, [("a", "<f4"), ("b", "<f4")])),
         "say which struct it is: Tensor.from_numpy(device, array, m.Name)",
-        lambda m: fp.Tensor.from_numpy(fp.default_device(), np.ones(2, m.V.dtype), m.V).to_numpy(),
-        lambda m: np.ones(2, m.V.dtype),
+        lambda m: fp.Tensor.from_numpy(fp.default_device(), np.ones(2, m.V.dtype), m.V).to_numpy()["a"],
+        np.ones(2, np.float32),
     ),
     "fields for a number": (
         lambda m: m.add(X, 1.0, _result={"sum": np.zeros(3, np.float32)}),
