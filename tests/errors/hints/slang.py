@@ -313,7 +313,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a number for a scene": (
         lambda m: s(m).hit.set(world=3.0)(fp.vcast(ramp(2, 3), "float3")),
-        "give an acceleration structure",
+        "give a Scene",
         rays_hit,
         np.array([1, 0], np.int32),
     ),
