@@ -67,7 +67,7 @@ from fusepy.language.batchable import Batchable, is_batchable_like
 from fusepy.language.check_grads import check_grads
 from fusepy.language.differentiable import differentiable, is_differentiable_like, stop_gradient
 from fusepy.language.forward import diffpair, jvp
-from fusepy.language.generators import call_id, grid, linspace, rand_float, thread_id, wang_hash
+from fusepy.language.generators import call_id, grid, rand_float, thread_id, wang_hash
 from fusepy.language.gradients import grad, value_and_grad, vjp
 from fusepy.language.loops import cond, fori_loop, while_loop
 from fusepy.language.math import *  # noqa: F403
@@ -173,7 +173,6 @@ __all__ = [
     "is_differentiable_like",
     "jvp",
     "lazy",
-    "linspace",
     "load",
     "nn",
     "pack",

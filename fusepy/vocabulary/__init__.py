@@ -8,12 +8,14 @@ from fusepy.vocabulary import creation as _creation
 from fusepy.vocabulary import methods as _methods  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it adds them
 from fusepy.vocabulary import names as _names
 from fusepy.vocabulary import products as _products
+from fusepy.vocabulary import ramps as _ramps
 from fusepy.vocabulary import sorting as _sorting
 from fusepy.vocabulary import statistics as _statistics
 from fusepy.vocabulary.arithmetic import *  # noqa: F403
 from fusepy.vocabulary.creation import *  # noqa: F403
 from fusepy.vocabulary.names import *  # noqa: F403
 from fusepy.vocabulary.products import *  # noqa: F403
+from fusepy.vocabulary.ramps import *  # noqa: F403
 from fusepy.vocabulary.sorting import *  # noqa: F403
 from fusepy.vocabulary.statistics import *  # noqa: F403
 
@@ -22,5 +24,6 @@ __all__ += _arithmetic.__all__
 __all__ += _creation.__all__
 __all__ += _names.__all__
 __all__ += _products.__all__
+__all__ += _ramps.__all__
 __all__ += _sorting.__all__
 __all__ += _statistics.__all__

@@ -92,3 +92,22 @@ def test_what_cannot_be_made(device: Any, call: Any, error: Any, what: str) -> N
     with pytest.raises(error, match=what) as raised:
         call()
     assert raised.value.hint
+
+
+def test_evenly_spaced_numbers_are_like_an_array() -> None:
+    row = fp.linspace(1, 2, 5)
+    want = np.linspace(1, 2, 5, dtype=np.float32)
+    assert (len(row), row[1:-1].tolist(), row.reshape(5, 1).shape, row.tolist()) == (
+        5,
+        want[1:-1].tolist(),
+        (5, 1),
+        want.tolist(),
+    )
+    assert float(row.mean()) == 1.5
+    assert fp.linspace(0, 3, 3, False, dtype=int).tolist() == [0, 1, 2]
+    between = fp.fuse(lambda low, high, x: fp.linspace(low, high, 7) * x)
+    for low, high in ((0.0, 1.0), (2.0, -1.5)):
+        np.testing.assert_allclose(between(low, high, 2.0), 2 * np.linspace(low, high, 7), rtol=1e-6, atol=1e-7)
+    fp.check_grads(lambda ends: fp.sum(fp.linspace(ends[0], ends[1], 4, endpoint=False) ** 2), np.float32([0.5, 2]))
+    with pytest.raises(AttributeError, match="no attribute"):
+        row.missing  # noqa: B018
