@@ -1,7 +1,6 @@
 """Calls inside ``torch.compile``: each is one custom operator of torch, so that the graph of torch does not break.
 
-TorchDynamo traces `in_graph` in place of ``DeviceFunction.__call__``. The operator runs the call; where torch asks for shapes
-only, it plans the call and runs nothing; its gradient is the operator again, with the pullback.
+TorchDynamo traces `in_graph` for ``DeviceFunction.__call__``. The operator runs the call, or plans it where torch asks for shapes.
 """
 
 from __future__ import annotations
