@@ -1,6 +1,6 @@
 """Calls inside ``torch.compile``: each is one custom operator of torch, so that the graph of torch does not break.
 
-TorchDynamo traces `in_graph` for ``DeviceFunction.__call__``. The operator runs the call, or plans it where torch asks for shapes.
+TorchDynamo traces `in_graph` for ``DeviceFunction.__call__``. The operator runs the call, or plans it if torch asks for shapes.
 """
 
 from __future__ import annotations
