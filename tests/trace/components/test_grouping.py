@@ -111,7 +111,9 @@ def test_what_a_call_takes_eagerly_it_takes_fused(m: Any, name: str) -> None:
         assert [type(r) for r in leaves(found)] == [type(r) for r in leaves(eager)]
         for want, got in zip(leaves(eager), leaves(found)):
             assert (got.shape, got.dtype) == (want.shape, want.dtype)
-            np.testing.assert_allclose(got, want, rtol=1e-6)  # pow of a vector may round otherwise
+            np.testing.assert_allclose(
+                got, want, rtol=1e-6, atol=2e-6
+            )  # pow of a vector, and the mean of a row in one kernel, may round otherwise
         assert fused.explain(*args).kernels <= kernels
 
 
