@@ -173,7 +173,7 @@ def _of_stacked(
     inner = key_of(callee, given[: len(args) - len(kwargs)], named)
     try:
         made = _compiled(callee, inner if returns is None else (inner, returns), given, named, returns)
-    except NoMatchError:
+    except FusepyError:  # the user has written the call as it was refused first
         raise error from None
     program: Any = Stacked(made, tuple(kwargs), error)
     callee.programs.hold(key, program)

@@ -57,7 +57,10 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
         recording = callee.tracer.record(args, kwargs, callee.config)
     except (ListedStructs, NoMatchError) as error:
         given = stacked(values, error)
-        return lower(callee, given[: len(args)], dict(zip(kwargs, given[len(args) :])), result)
+        try:
+            return lower(callee, given[: len(args)], dict(zip(kwargs, given[len(args) :])), result)
+        except FusepyError:  # the user has written the call as it was refused first
+            raise error.at(line) from None
     except FusepyError as error:
         raise error.at(line) from None
     known = "a program for such arguments is there" if key in callee.programs else _nearest(callee, recording, values)

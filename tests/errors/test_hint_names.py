@@ -53,13 +53,13 @@ VARIABLES: dict[str, list[Any]] = {
 USERS = """
 net grid IFace
     m.Name m.Name.dtype m.Ray m.combine m.ns m.float m.float3 module.Name module.float3 ray.tmax Name Ray Box Circle IShape
-    _ _type exposure k x callback f<float>
+    _ _type exposure k x callback f<float> ray_gen lit glass name
 """
 SLANG = (
     "BackwardDerivative Differentiable IDiffTensor IDifferentiable ConstantBuffer StructuredBuffer SampleLevel fusepy_double RW"
 )
 OTHERS = """
-    e.g slang.call IntEnum NumPy CUDA GPU JSON NUL NVRTC UTF macOS libX11 png jpg webp tif md py venv so
+    e.g slang.call IntEnum NumPy CUDA CPU GPU RayQuery JSON NUL NVRTC UTF macOS libX11 png jpg webp tif md py venv so
     = -t libnvrtc.so resolve_maps Tensor<float>[?,3]
 """
 PUBLIC = [getattr(package, name) for package in (fp, fp.nn) for name in package.__all__]

@@ -247,7 +247,7 @@ def test_calls_in_a_compute_pass_that_is_open(m: Any, device: Any) -> None:
             lambda: m.add.append_to(compute, fused["inner"][0], 1),
             lambda: m.add.append_to(compute, [1.0], 1.0, _result=a[1:2]),  # writes what is read
             lambda: m.add.append_to(compute, [1.0], 1.0, _result=to[1:2]),  # writes what is written
-            lambda: fp.fuse(lambda x: x / fp.sum(x)).append_to(compute, a),  # two kernels, one behind the other
+            lambda: fp.fuse(lambda x: fp.cumsum(x) / fp.sum(x)).append_to(compute, a),  # two kernels, one behind the other
         ):
             with pytest.raises(fp.ArgumentError, match=r"no barriers(.|\n)*end the pass"):
                 call()

@@ -12,6 +12,7 @@ import pytest
 import fusepy as fp
 from fusepy.inspect.reasons import WAYS
 from tests.support.rasters import need_raster
+from tests.support.rays import need_rays
 from tests.support.slang_functions import ramp
 
 SOURCE = """
@@ -31,6 +32,19 @@ float taps(int2 p, Tensor<float,2> t)
 }
 float slow(float x) { return sin(x) + cos(x); }
 float bump(int2 p, RWTensor<float,2> t) { float old = t[p]; t[p] = old + 1; return old; }
+"""
+RAYS = """
+import fusepy_rays;
+struct Payload { float t; };
+RaytracingAccelerationStructure tlas;
+void missed(inout Payload payload) { payload.t = -1; }
+void hit(inout Payload payload, BuiltInTriangleIntersectionAttributes at) { payload.t = RayTCurrent(); }
+float look(float x)
+{
+    Payload payload = {};
+    TraceRay(tlas, 0, 0xff, 0, 0, 0, ray_from(float3(x, 0, 1), float3(0, 0, -1)), payload);
+    return payload.t;
+}
 """
 G = fp.grid((4, 8))
 IMAGE = ramp(4, 8, 3)
@@ -180,6 +194,14 @@ def drawn(m: Any, a: Any, b: Any) -> Any:
     return fp.raster(m, vertex=corner, fragment=grey)({"at": np.zeros(3, np.float32)}, targets=(2, 2)) * 2
 
 
+def traced(m: Any, a: Any, b: Any) -> Any:
+    need_rays(m.device)
+    rays = fp.Module.load_from_source(m.device, "reasoned_rays", RAYS)
+    scene = fp.Scene([fp.Mesh(np.float32([[0, 0, 0], [1, 0, 0], [0, 1, 0]]), device=m.device)])
+    look = fp.ray_gen(rays, "look", miss="missed", closesthit="hit").set(tlas=scene)
+    return fp.sum(look(a) * 2, 0)
+
+
 # for each reason a program in which it is true, and what is said
 REASONS: dict[str, tuple[Callable[..., Any], str]] = {
     "combined": (lambda m, a, b: fp.sum(a * 2), "mul -> sum: fused: kernel 0 combines elements as it computes them"),
@@ -241,6 +263,7 @@ REASONS: dict[str, tuple[Callable[..., Any], str]] = {
         "draw corner grey -> mul: split: the device's rasteriser runs draw corner grey by itself, between its own memory and "
         "images",
     ),
+    "rays": (traced, "look -> mul: split: look traces rays in a kernel of its own, and mul cannot run in it for each ray"),
     "at hand": (at_hand, "mul -> add: split: kernel 2 has mul in memory, since it reads it as a whole as well"),
 }
 

@@ -37,7 +37,7 @@ def test_every_flag_tells_something_apart() -> None:
     assert len({*told.values()}) == len(FLAGS)
     assert _named("memory") == {"Tensor", "List", "Pair"}
     assert _named("array") == {"Tensor", "List"}
-    assert _named("coordinates") == {"Grid", "CallId"}
+    assert _named("coordinates") == {"Grid", "CallId", "CallId1"}
     assert _named("open") == {"CallId", "ThreadId", "WangHash", "RandFloat"}
     assert _named("generated") == _named("open") | {f"{name}1" for name in _named("open")}
     assert _named("placed") == _named("generated") | {"Grid"}

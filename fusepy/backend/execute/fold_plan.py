@@ -109,8 +109,8 @@ class ReducePlan(Plan):
     def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> Recipe:
         first = len(self.region.bodies[0].inputs)
         if self._strict and any(o.dims for o in self.operands[first:]):
-            what, hint = f"{self.name}: an array beside what is reduced", "strict broadcasting compares the small grid alone"
-            return Recipe.without_grid(ShapeError(what, hint=hint))
+            words = f"{self.name}: an array beside what is reduced, and strict broadcasting compares the small grid alone"
+            return Recipe.without_grid(ShapeError(words))
         if self._factors is not None:
             check_product(self.name, self.operands, self._factors, self._over, shapes, self._strict)
         try:

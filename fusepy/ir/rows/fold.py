@@ -33,9 +33,7 @@ class RowFold(Op):
         """
         type = node.operands[0].type
         if any(array.shape[d] != grid[d] for d in rows):  # elements would be combined several times
-            raise ShapeError(
-                "a folded value is smaller than the grid", saw=array.shape, expected=tuple(grid), hint="do not join it"
-            )
+            raise ShapeError("a folded value is smaller than the grid", saw=array.shape, expected=tuple(grid))
         done = folded(Fold.of_node(node), array, rows, type, functions)
         return np.expand_dims(done, tuple(rows))
 
