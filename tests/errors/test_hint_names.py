@@ -59,7 +59,7 @@ SLANG = (
     "BackwardDerivative Differentiable IDiffTensor IDifferentiable ConstantBuffer StructuredBuffer SampleLevel fusepy_double RW"
 )
 OTHERS = """
-    e.g slang.call IntEnum NumPy CUDA CPU GPU RayQuery JSON NUL NVRTC UTF macOS libX11 png jpg webp tif md py venv so
+    e.g slang.call IntEnum NumPy CUDA CPU GPU RayQuery SV_Position JSON NUL NVRTC UTF macOS libX11 png jpg webp tif md py venv so
     = -t libnvrtc.so resolve_maps Tensor<float>[?,3]
 """
 PUBLIC = [getattr(package, name) for package in (fp, fp.nn) for name in package.__all__]
