@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat
@@ -15,7 +15,7 @@ from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.texture_results import Into, Target
 from fusepy.backend.kernels.globals import Bindings
-from fusepy.backend.marshals.base import ResultKind
+from fusepy.backend.marshals.base import Maker, ResultKind
 from fusepy.backend.marshals.registry import RESULTS, extents_of, waits
 from fusepy.backend.marshals.result_kinds import check_type
 from fusepy.backend.memory.contents import copy_elements
@@ -33,7 +33,13 @@ from fusepy.pytree import LEAF
 if TYPE_CHECKING:
     from fusepy.trace.recording import Recording
 
-Run = Callable[[Sequence[Any], "Sequence[Any] | None", Sink, "Bindings | None"], "list[Any]"]
+
+class RunsLaunches(Protocol):
+    """Runs the launches of a program; see `Executable.run`."""
+
+    def __call__(
+        self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None, make: Maker | None = None
+    ) -> list[Any]: ...
 
 
 class Delivery:
@@ -55,7 +61,8 @@ class Delivery:
     nested: bool
     acts: bool
     moved: list[int]  # the positions of views of arguments
-    run: Run
+    run: RunsLaunches
+    maker: Maker | None
 
     def values(self, args: Sequence[Any]) -> list[Any]:
         raise NotImplementedError
@@ -103,7 +110,7 @@ class Delivery:
         ran = placed
         if self.detours is not None:
             ran = self.detours.enter(self.values(args), placed, [*outs, *arrays.values()], sink)
-        results = self.run(ran, outs if any(o is not None for o in outs) else None, sink, bindings)
+        results = self.run(ran, outs if any(o is not None for o in outs) else None, sink, bindings, self.maker)
         for j, target in beside.items():
             copy_elements(results[j], target, sink)
             results[j] = target

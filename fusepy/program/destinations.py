@@ -14,7 +14,7 @@ from fusepy.arguments.nested import flat
 from fusepy.backend.device.device import Device
 from fusepy.backend.execute.destinations import ONE_FOR_ALL
 from fusepy.backend.execute.texture_results import Into, Target, into
-from fusepy.backend.marshals.registry import host_array
+from fusepy.backend.marshals.registry import host_array, kind_of_class
 from fusepy.backend.marshals.result_kinds import container_named, destination, dimensions, in_grid_order
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.recast import reinterpret
@@ -167,6 +167,9 @@ def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, A
     """Reads ``_result=``: the container that it names, or its destinations. Texture destinations change the program."""
     if isinstance(result, (str, type)):
         return container_named(result), None
+    kind = kind_of_class(result.__class__)
+    if kind is not None and kind.follows is not None:  # neither a texture nor mapped, nor several
+        return None, result
     result = computed(result)
     several = isinstance(result, (tuple, list))
     given: Sequence[Any] = cast("Sequence[Any]", result) if several else [result]

@@ -15,6 +15,7 @@ from fusepy.backend.emit.region import emit
 from fusepy.backend.emit.row.kernel import emit_rows
 from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.shims import used_names
+from fusepy.backend.emit.squares import rows_for
 from fusepy.backend.emit.text import Emission, KernelSource
 from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.plan import Plan, PlanContext
@@ -41,6 +42,7 @@ from fusepy.ir.pipelines.rays import pipelines_in
 from fusepy.ir.types import Kind, pair_of
 from fusepy.passes.effects import is_pure
 from fusepy.passes.join_rows import JoinRows
+from fusepy.passes.partition.cost import compute_bytes
 from fusepy.passes.pipeline import SEPARATED, run_pipeline, until
 from fusepy.passes.split import split_region
 
@@ -132,7 +134,8 @@ class Lowering:
         if targets and not region.op.apart:
             region = with_spec(region, spec_of(region).storing(textures_for(targets, positions)))
         names = ["a value in between" if j is None else self.results[j] for j in results]
-        context = PlanContext(self.device, self.build, self.strict, self.options.tile, bool(self.options.numthreads))
+        options, shaped = self.options, bool(self.options.numthreads)
+        context = PlanContext(self.device, self.build, self.strict, options.tile, shaped, self._rows)
         if region.op.apart:
             return DrawPlan(context, region, positions, elements, names, textures_for(targets, ()), self.graph.name)
         if pipelines_in(region.bodies):
@@ -168,7 +171,7 @@ class Lowering:
                 return emit_fold(region, variant, given)
             if isinstance(variant, RowVariant):
                 return emit_rows(region, variant, given)
-            return emit(region, variant, given, *self._bytes(region))
+            return emit(region, variant, given, *self._bytes(region), self._price(region))
         except ResolveError as error:  # of a generator that fits no grid of this rank
             error.what = f"{self.graph.name}: {error.what}"
             raise
@@ -188,6 +191,15 @@ class Lowering:
         """Returns the names of functions in the modules that kernels import."""
         oracle = self.oracle
         return {name for alias, _ in self.graph.modules for name in oracle.symbols(alias)["functions"]}
+
+    def _price(self, region: Node) -> float:
+        """Returns the price of the body of a region for one element."""
+        assert region.body is not None
+        return sum(compute_bytes(n, self.oracle) for n in region.body.nodes)
+
+    def _rows(self, region: Node) -> int:
+        """Returns the rows of a thread on GPUs, for grids of two dimensions and more."""
+        return rows_for(self._price(region), self._bytes(region)[1])
 
     def _bytes(self, region: Node) -> tuple[int, int]:
         """Returns the bytes of the largest element that a thread of this region loads or stores, and those of all together."""

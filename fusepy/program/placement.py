@@ -55,6 +55,11 @@ def place_of(device: Device, value: Any, wanted: Value, what: str, narrows: Sequ
             error.what = f"{what}: {error.what}"
             raise
 
+    plain = inner is value and not checked and not uniform
+    quick = kind.placer(inner, device) if plain and kind.placer is not None else None
+    if quick is not None:
+        place(inner)  # a check for all values of this key
+        return quick
     if kind.direct(inner, type):
         place(inner)  # a check for all values of this key, such as that of a tensor's device
         return (lambda v: v.value) if isinstance(value, Mapped) else None

@@ -15,7 +15,7 @@ from fusepy.backend.execute.tape import Tape
 from fusepy.backend.execute.texture_results import Into, Target
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.marshals.registry import RESULTS, waits
-from fusepy.backend.marshals.result_kinds import leading
+from fusepy.backend.marshals.result_kinds import leading, maker_of, stream_of
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.backend.memory.tensor import Tensor
@@ -30,6 +30,7 @@ from fusepy.program.lowering import Lowering
 from fusepy.program.placement import Place, all_open, number_checks, place_of, refuse_copies, warn_narrowed
 from fusepy.program.readback import check_recordable
 from fusepy.program.relocation import Detours
+from fusepy.program.streams import placed_for_encoder, run_on_stream
 from fusepy.program.texture_targets import texture_targets
 from fusepy.pytree import LEAF
 from fusepy.trace.moves.inputs import MovedView
@@ -84,7 +85,8 @@ class Program(Delivery):
         self.targets |= texture_targets(self.graph, recording, outs, returns, self.returns == "texture")
         if self.targets:
             self._lower()
-        self.waits = waits(map(unmapped, recording.arguments))
+        given = list(map(unmapped, values))
+        self.waits, self.follows, self.maker = waits(given), stream_of(given), maker_of(self.result_kind, device, given)
         self.readback = self._readback()
         # the short way, for one result that is returned by itself and not in a tuple or dict of one
         self.simple = (
@@ -153,6 +155,8 @@ class Program(Delivery):
             device.check()
         if sink is None:
             sink = device.queue
+            if self.follows is not None:
+                return run_on_stream(self, self.follows, args, result, sink, bindings)
         elif sink.keeps:
             return self._record(args, result, sink, bindings)
         placed = args if self.ready else self.placed(args)
@@ -184,9 +188,8 @@ class Program(Delivery):
     def _record(self, args: Sequence[Any], result: Any, sink: Sink, bindings: Bindings | None) -> Any:
         """Runs the program into a sink that the user submits later, and that keeps alive the memory that the work uses."""
         check_recordable(self.graph.name, [unmapped(args[o]) for o in self.recording.outs if o is not None], result)
-        placed = self.placed(args)
-        if self.checks:
-            self._check_numbers(placed)
+        placed = placed_for_encoder(self, args)
+        self._check_numbers(placed)
         handed = self.deliver(args, placed, result, sink, bindings)
         sink.keep(Written(placed) if self.acts else placed, handed, result)
         return handed

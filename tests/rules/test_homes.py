@@ -40,11 +40,9 @@ backend/execute/fold_plan.py
 backend/execute/plan.py
 backend/kernels/raw.py
 backend/marshals/texture_cuda.py
-backend/marshals/torch.py
 backend/marshals/whole.py
 backend/memory/foreign_memory.py
 backend/memory/recast.py
-backend/memory/sharing.py
 cli/doctor.py
 """.split()  # noqa: SIM905
 

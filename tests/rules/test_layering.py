@@ -26,6 +26,7 @@ ORDER = [
     "derivatives",
     "backend",
     "backend.cache",
+    "backend.cuda",
     "backend.sources",
     "backend.slang",
     "backend.device",

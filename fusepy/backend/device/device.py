@@ -57,7 +57,7 @@ class Device(NativeMethods):
         sgl: spy.Device | None = None,
         include_paths: Sequence[str] | None = None,
         deferred: bool = True,
-        shares_cuda: bool = False,
+        cuda: int | None = None,
         options: Hashable = None,
         **arguments: Any,
     ):
@@ -88,7 +88,7 @@ class Device(NativeMethods):
         self.libraries: dict[str, Any] = {}  # fusepy's own modules, loaded when first used, by name
         self.recorded: list[tuple[Any, list[Any]]] = []  # objects that must outlive users' encoders
         self.retired: list[Any] = []  # owners of foreign memory that kernels may still read
-        self.shares_cuda = shares_cuda  # true if it was opened in torch's CUDA context, so that both use the same addresses
+        self.cuda = cuda  # the index of the CUDA device whose primary context it is in, as memory of torch, JAX and CuPy
         self.element_keys: dict[tuple[Any, object], object] = {}  # by element, and rank or shape information (`Element.key`)
         self.lost: str | None = None  # the reason why the device cannot be used any more
         self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()

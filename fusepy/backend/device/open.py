@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import slangpy as spy
 
+from fusepy.backend.cuda.driver import cuda_driver
 from fusepy.backend.device.device import Device, open_devices
 from fusepy.backend.device.idle import take
 from fusepy.backend.device.selfcheck import selfcheck
-from fusepy.backend.torch import make_context_current
+from fusepy.backend.torch import current_cuda_device
 from fusepy.errors import ArgumentError, DeviceError, did_you_mean
 
 _default: Device | None = None
@@ -60,7 +59,7 @@ def init_device(
         _silence()
     failures: list[str] = []
     folders = [os.fspath(p) for p in include_paths]
-    fallback: tuple[spy.Device, Hashable] | None = None
+    fallback: tuple[spy.Device, tuple[Any, ...]] | None = None
     for name in names:
         if name == "cpu" and fallback is not None:
             break
@@ -81,8 +80,8 @@ def init_device(
         if wanted is None and name == "vulkan" and spy.Feature.software_device in opened.features:
             fallback = opened, options  # software: used only if no hardware device opens
             continue
-        shares = name == "cuda" and _torch_context() is not None
-        return Device(sgl=opened, include_paths=folders, deferred=deferred, shares_cuda=shares, options=options)
+        index = options[-1] if name == "cuda" else None
+        return Device(sgl=opened, include_paths=folders, deferred=deferred, cuda=index, options=options)
     if fallback is not None:
         return Device(sgl=fallback[0], include_paths=folders, deferred=deferred, options=fallback[1])
     raise DeviceError("no device could be opened", saw="; ".join(failures), hint="run 'fusepy doctor' to see what is missing")
@@ -130,7 +129,9 @@ def as_device(device: Any) -> Device:
             return own
         found = _wrapped.get(id(device))
         if found is None or not found.is_open or found.raw is not device:
-            found = _wrapped[id(device)] = Device(sgl=device, deferred=False)  # others submit to it as well
+            found = _wrapped[id(device)] = Device(
+                sgl=device, deferred=False, cuda=_cuda_of(device)
+            )  # others submit to it as well
         return found
     raise ArgumentError("not a device", saw=repr(device), hint="pass what fusepy.init_device() or slangpy.Device() returns")
 
@@ -147,12 +148,17 @@ def _type_name(wanted: str | spy.DeviceType) -> str:
 
 def _open(
     name: str, adapter: int | str | None, include_paths: Sequence[str | os.PathLike[str]], debug: bool
-) -> tuple[spy.Device, Hashable]:
-    """Opens a native device or takes an idle one. Also returns the options under which it is kept when idle."""
+) -> tuple[spy.Device, tuple[Any, ...]]:
+    """Opens a native device or takes an idle one. Also returns its options, by which it is kept when idle.
+
+    The last option is the index of a CUDA device.
+    """
     kind = spy.DeviceType[name]
-    if kind == spy.DeviceType.cuda and not _has_cuda_driver():
-        raise RuntimeError("there is no CUDA driver on this machine")
+    cuda = kind == spy.DeviceType.cuda
+    if cuda and cuda_driver() is None:
+        raise RuntimeError("there is no CUDA driver on this machine, or no device of it")
     luid: list[int] | None = None
+    index = current_cuda_device() if cuda else 0
     if adapter is not None:
         adapters = spy.Device.enumerate_adapters(kind)
         matches = [
@@ -161,10 +167,10 @@ def _open(
         if not matches:
             listed = ", ".join(f"{i}: {a.name}" for i, a in enumerate(adapters)) or "none"
             raise DeviceError(f"no {name} adapter {adapter!r}", saw=listed, hint="pass one of these indices or part of a name")
-        luid = matches[0].luid
-    context = _torch_context() if kind == spy.DeviceType.cuda else None
+        luid, index = matches[0].luid, adapters.index(matches[0])
+    context = _primary_context(index) if cuda else None
     folders = [os.path.abspath(p) for p in include_paths]
-    options = (name, tuple(luid or ()), tuple(folders), debug, context and tuple(h.value for h in context))
+    options = (name, tuple(luid or ()), tuple(folders), debug, index)
     idle = take(options)
     if idle is not None:
         idle.set_cuda_context_current()  # this thread may not be the one that opened it
@@ -174,25 +180,31 @@ def _open(
         enable_debug_layers=debug,
         enable_rhi_validation=debug,  # 4 µs a call
         enable_hot_reload=False,
-        adapter_luid=luid,
+        adapter_luid=None if cuda else luid,  # the context says which device
         existing_device_handles=context,
         compiler_options={"include_paths": [*include_paths, spy.SHADER_PATH]},  # slangpy's tensors need its own module
     )
     return opened, options
 
 
-def _torch_context() -> list[spy.NativeHandle] | None:
-    """Returns torch's CUDA context if there is one: a device opened in it shares memory with torch."""
-    return spy.get_cuda_current_context_native_handles() if make_context_current() else None
+def _primary_context(index: int) -> list[spy.NativeHandle]:
+    """Makes the primary context of a CUDA device current, and returns it: that of torch, JAX and CuPy, which share memory so."""
+    driver = cuda_driver()
+    assert driver is not None
+    driver.primary_context(index)
+    return spy.get_cuda_current_context_native_handles()
 
 
-def _has_cuda_driver() -> bool:
-    """True if the CUDA driver can be loaded. slang-rhi looks for it too, and writes to stderr if it is incomplete."""
-    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-    try:
-        return hasattr(ctypes.CDLL(name), "cuGetErrorString")
-    except OSError:
-        return False
+def _cuda_of(device: spy.Device) -> int | None:
+    """Returns the index of a CUDA device that slangpy has opened in its primary context."""
+    driver = cuda_driver()
+    if device.info.type != spy.DeviceType.cuda or driver is None:
+        return None
+    device.set_cuda_context_current()
+    kinds = spy.NativeHandleType
+    handles = {h.type: h.value for h in spy.get_cuda_current_context_native_handles()}
+    index = handles.get(kinds.CUdevice, 0)  # the driver numbers devices by their handles
+    return index if driver.primary_context(index) == handles.get(kinds.CUcontext) else None
 
 
 def _silence() -> None:

@@ -7,6 +7,9 @@ submitted when it holds `LIMIT` dispatches, when somebody reads or waits, or whe
 Program order is kept. Between two dispatches there is a global barrier: sgl emits none for memory that is accessed by pointers,
 and without one dependent dispatches in one encoder are wrong on real Vulkan devices (20 of 20 runs).
 
+On CUDA a kernel without resources and globals is launched through the driver instead, at once, and for a call with torch's
+tensors on torch's stream (`Streams`).
+
 Once raw memory of a device was exported (a buffer, an address, DLPack), others may read it at any time. From then on every call
 is submitted at once (`share`), the kernels of one program together.
 """
@@ -22,6 +25,8 @@ from typing import Any, cast
 
 import slangpy as spy
 
+from fusepy.backend.cuda.driver import NULL_STREAM, cuda_driver
+from fusepy.backend.cuda.streams import Streams
 from fusepy.backend.lost import Lost, lost_error
 from fusepy.backend.slang.stage import COMPUTE
 
@@ -41,21 +46,20 @@ class _Here(threading.local):
 _here = _Here()
 
 
-class Queue:
+class Queue(Streams):
     """The graphics queue of one device. Every method must be called with `lock` held, except `flush` and `wait`."""
 
     def __init__(self, device: spy.Device, lock: threading.RLock, *, deferred: bool = True):
         self._device = device
         self._lock = lock
-        self._encoder: Any = None
-        self._pass: Any = None
-        self._count = 0
+        self._encoder = self._pass = cast("Any", None)
+        self._count = self._submitted = 0
         self._cuda = device.info.type == spy.DeviceType.cuda
+        super().__init__(cuda_driver() if self._cuda else None)
         self._mark = object()
         _here.queue = None  # the code that opened the device has left its context current on this thread
         self._limit = LIMIT if deferred else 1
         self._last: int | None = None
-        self._submitted = 0
         self._ids: deque[int] = deque(maxlen=REMEMBERED)  # identifiers of the last submissions, in order
         self.alone = deferred  # true if nobody else submits to this queue, so that `_last` is the last submission
         self._wake = threading.Event()
@@ -82,8 +86,7 @@ class Queue:
         """
         if self._cuda:
             self.enter()
-        encoder = self._encoder
-        compute = self._pass
+        encoder, compute = self._encoder, self._pass
         if encoder is None:
             encoder = self._open()
         elif compute is None and not beside:
@@ -126,7 +129,7 @@ class Queue:
             self._check()
             if self._cuda:
                 self._enter()  # for the caller's next use of the device
-            self._submit()
+            self._move(NULL_STREAM)
             return self._last if self.alone else None
 
     def copy_out(self, to: spy.Buffer, source: spy.Buffer, offset: int, nbytes: int) -> int:
@@ -140,6 +143,7 @@ class Queue:
     def _open(self) -> Any:
         if self._cuda:
             self._enter()
+            self._move(NULL_STREAM)
         self._encoder = self._device.create_command_encoder()
         if self._asleep:
             self._asleep = False

@@ -7,6 +7,16 @@ from typing import Any, Protocol
 
 import slangpy as spy
 
+from fusepy.backend.cuda.driver import CudaKernel
+
+
+class Launcher(Protocol):
+    """Launches kernels at once."""
+
+    def launch(self, function: CudaKernel, groups: Sequence[int]) -> None:
+        """Launches a kernel whose parameters are in `function`, after all earlier work."""
+        ...
+
 
 class Sink(Protocol):
     """The destination of launches: a queue that runs them, or an encoder that is submitted later.
@@ -16,6 +26,11 @@ class Sink(Protocol):
     Attributes:
         keeps: true if work runs later, so that its memory must be passed to `keep`. A queue needs none: it runs work in order.
     """
+
+    @property
+    def direct(self) -> Launcher | None:
+        """The part that launches kernels at once; None if work is recorded only."""
+        return None
 
     keeps: bool
 

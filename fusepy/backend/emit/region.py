@@ -14,7 +14,7 @@ from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.options import Options
 from fusepy.backend.emit.rows import Rows
 from fusepy.backend.emit.space import ElementWork, IndexSpace
-from fusepy.backend.emit.squares import Squares
+from fusepy.backend.emit.squares import Blocks, Squares
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tiles import Tiles
 from fusepy.backend.emit.tuning import Shape, choose
@@ -26,15 +26,20 @@ EMITTER_VERSION = 43  # part of every cache key; raise it with any change to emi
 SPACES: dict[str, Callable[[Variant, Shape, str], IndexSpace]] = {  # by `Variant.space`; the last argument is the device kind
     "": Counted,
     "rows": lambda variant, shape, kind: Rows(variant) if kind == "software" else Squares(variant),
+    "blocks1": lambda variant, shape, kind: Blocks(variant, 1),
+    "blocks4": lambda variant, shape, kind: Blocks(variant, 4),
     "tiles": lambda variant, shape, kind: Tiles(variant),
 }
 
 
-def emit(region: Node, variant: Variant, given: Emission, element_bytes: int, moved_bytes: int = 0) -> KernelSource:
+def emit(
+    region: Node, variant: Variant, given: Emission, element_bytes: int, moved_bytes: int = 0, price: float = 0.0
+) -> KernelSource:
     """Returns the kernel of `region` in one indexing variant.
 
     Args:
         element_bytes: size of the largest element that a thread loads or stores, for the thread shape.
+        price: the price of user code for one element.
         moved_bytes: bytes that it loads and stores for one element of the grid; by default twice `element_bytes`.
 
     Raises:
@@ -42,7 +47,7 @@ def emit(region: Node, variant: Variant, given: Emission, element_bytes: int, mo
     """
     assert region.body is not None
     kind = given.target.kind
-    shape = given.options.shape(variant.tile) or choose(kind, element_bytes, variant.linear, moved_bytes)
+    shape = given.options.shape(variant.tile) or choose(kind, element_bytes, variant.linear, moved_bytes, price)
     if variant.tile:
         _check_tile(region.body.name, given.options, variant)
     operands = region_operands(region, given.cuda, given.plain)

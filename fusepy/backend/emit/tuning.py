@@ -1,9 +1,11 @@
 """The thread shapes of elementwise kernels, per device kind; every number is measured (decision 002).
 
 On an H100, one element per thread streams at full bandwidth if elements have 8 bytes or more; 4-byte elements need two loads in
-flight (2,740 -> 3,040 GB/s). Lavapipe runs a group as vectorised loops on one CPU thread. It is fastest with large groups and
-many elements per thread (7 -> 17 GB/s), until the stride exceeds the caches: 384 bytes of all operands and results per thread
-are good, and 576 can cost three times as much (two float3 to one, 16 elements against 8).
+flight (2,740 -> 3,040 GB/s). 16,384 loops over as many elements take 3,370 µs with two a thread in groups of 256, which are 32
+groups for 132 multiprocessors, 1,150 with one, and 1,070 in groups of 64. Lavapipe runs a group as vectorised loops on one CPU
+thread. It is fastest with large groups and many elements per thread (7 -> 17 GB/s), until the stride exceeds the caches: 384
+bytes of all operands and results per thread are good, and 576 can cost three times as much (two float3 to one, 16 elements
+against 8).
 """
 
 from __future__ import annotations
@@ -16,6 +18,10 @@ from fusepy.ir.ops.doubles import is_long
 LANES = 8  # the width of lavapipe's vectors
 GROUPS_PER_ROW = 32768  # lavapipe dispatches at most 65,535 groups along one axis; longer grids fold into rows
 
+LIGHT_PRICE = (
+    48.0  # of user code, in bytes of memory traffic that take as long (`backend.sources.prices`): it may run for several rows
+)
+HEAVY_PRICE = 64.0  # it takes longer than the loads: on GPUs each thread has one element, so that few elements fill the device
 LIGHT_NODES = 12  # a body of so many nodes is unrolled for up to 32 elements; for folds see `backend.emit.fold.tuning`
 
 
@@ -32,12 +38,13 @@ class Shape:
         return self.threads * self.per_thread
 
 
-def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0) -> Shape:
+def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0, price: float = 0.0) -> Shape:
     """Returns the shape for a device ``kind`` (``"software"``, ``"cuda"``, or anything else for a GPU).
 
     Args:
         element_bytes: the largest element that a thread loads or stores.
         linear: the arguments are indexed linearly; others compute an index by divisions and gain nothing from batches.
+        price: the price of user code for one element.
         moved_bytes: bytes that a thread loads and stores for one element; by default twice `element_bytes`.
     """
     if kind == "software":
@@ -47,6 +54,8 @@ def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0) ->
         if moved <= 16 and element_bytes <= 4:
             return Shape(512, 32, False)
         return Shape(1024, min(32, max(4, 1 << (max(384 // moved, 1)).bit_length() - 1)), False)
+    if price >= HEAVY_PRICE:
+        return Shape(64, 1, False)
     if not linear:
         return Shape(256, 1, False)
     if element_bytes <= 4:

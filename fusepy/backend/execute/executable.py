@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fusepy.backend.execute.plan import Plan
     from fusepy.backend.execute.recipe import Recipe
     from fusepy.backend.kernels.globals import Bindings
+    from fusepy.backend.marshals.base import Maker
 
 TAPES = 256
 
@@ -56,8 +57,7 @@ class Executable:
         separated: Callable[[], Executable] | None = None,
         unjoined: Callable[[int], Executable] | None = None,
     ):
-        self.device = device
-        self.count = count
+        self.device, self.count = device, count
         self.steps = tuple(steps)
         self.outputs = list(outputs)
         self._split = split
@@ -99,15 +99,15 @@ class Executable:
 
     # ---- running ------------------------------------------------------------------------------------------------
 
-    def run(self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None) -> list[Any]:
-        """Runs a call and returns the results of the program; results with a destination in `outs` are written there.
+    def run(
+        self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None, make: Maker | None = None
+    ) -> list[Any]:
+        """Runs a call and returns its results: written to their destinations in `outs`, or to memory that `make` makes, or new.
 
         Raises:
-            ShapeError: if the arguments do not fit together; nothing has run then.
-            RangeError: if a number does not fit its parameter.
+            ShapeError, RangeError: if the arguments do not fit together, and nothing has run then, or a number its parameter.
         """
-        tape = self.tapes.get(layout_key(args, outs)) or self.tape(args, outs)
-        return tape.run(args, outs, sink, bindings)
+        return (self.tapes.get(layout_key(args, outs)) or self.tape(args, outs)).run(args, outs, sink, bindings, make)
 
     def tape(self, args: Sequence[Any], outs: Sequence[Any] | None) -> Tape:
         """Returns the tape of a call.

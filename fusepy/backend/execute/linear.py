@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from fusepy.backend.device.sink import Sink
     from fusepy.backend.kernels.globals import Bindings
     from fusepy.backend.kernels.kernel import Kernel
+    from fusepy.backend.marshals.base import Maker
 
 
 class Runner(Protocol):
     """The `Executable`, which runs calls of all layouts."""
 
-    def run(self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None) -> list[Any]:
+    def run(
+        self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None, make: Maker | None = None
+    ) -> list[Any]:
         """Runs a call and returns its results."""
         ...
 
@@ -62,8 +65,10 @@ class LinearTape:
         """Drops the kernel."""
         self._kernel = None
 
-    def run(self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None) -> list[Any]:
-        """Runs the region and returns its results; a tensor in `outs` is written instead of a new one.
+    def run(
+        self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None, make: Maker | None = None
+    ) -> list[Any]:
+        """Runs the region and returns its results; a tensor in `outs` is written instead of a new one, which `make` makes.
 
         Raises:
             ShapeError, RangeError: if the arguments do not fit together or their parameters.
@@ -74,19 +79,19 @@ class LinearTape:
         for position, mapped, consumed, unaligned in plan.steps:
             tensor: Tensor = args[position]
             if not tensor.linear or tensor.address & unaligned:
-                return self._otherwise.run(args, outs, sink, bindings)
+                return self._otherwise.run(args, outs, sink, bindings, make)
             values.append(tensor.address)
             if mapped:
                 extents = tensor.shape
                 if consumed:
                     cut = len(extents) - len(consumed)
                     if extents[cut:] != consumed:
-                        return self._otherwise.run(args, outs, sink, bindings)  # which raises
+                        return self._otherwise.run(args, outs, sink, bindings, make)  # which raises
                     extents = extents[:cut]
                 if shape is None:
                     shape = extents
                 elif extents != shape:
-                    return self._otherwise.run(args, outs, sink, bindings)
+                    return self._otherwise.run(args, outs, sink, bindings, make)
         if plan.written:
             check_written(plan.written, plan.memory, plan.positions, args)
         if shape is None:
@@ -95,14 +100,17 @@ class LinearTape:
         results: list[Tensor] = []
         if outs is None:
             for element in plan.elements:
-                result = Tensor(device, element, shape)
+                result = Tensor(device, element, shape) if make is None else make(element, shape)
                 results.append(result)
                 values.append(result.address)
         else:
             for j, (element, given) in enumerate(zip(plan.elements, outs)):
-                result = Tensor(device, element, shape) if given is None else plan.given.checked(j, given, shape)
+                if given is not None:
+                    result = plan.given.checked(j, given, shape)
+                else:
+                    result = Tensor(device, element, shape) if make is None else make(element, shape)
                 if not result.linear:
-                    return self._otherwise.run(args, outs, sink, bindings)
+                    return self._otherwise.run(args, outs, sink, bindings, make)
                 results.append(result)
                 values.append(result.address)
             if self._whole or values != self._disjoint or shape != self._disjoint_shape:

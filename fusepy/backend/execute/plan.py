@@ -14,7 +14,7 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Operand, Variant, addressing
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.rows import SLACK, walk_for
-from fusepy.backend.emit.squares import squares_of
+from fusepy.backend.emit.squares import blocks_of, squares_of
 from fusepy.backend.emit.tiles import covered
 from fusepy.backend.execute.destinations import Given
 from fusepy.backend.execute.launch import Launch
@@ -38,10 +38,9 @@ class PlanContext:
     """The properties of a program that all its plans share.
 
     Attributes:
-        build: compiles the kernel of a region in one variant.
+        build: compiles the kernel of a region in one variant; `rows` returns the rows of a thread of its `Blocks`.
         strict: true if broadcasting stretches nothing.
-        tile: the extents of the groups that the user asks for; empty if fusepy chooses them.
-        shaped: true if the user asks for groups of some size, of tiles or not.
+        tile: the extents of the groups that the user asks for, if any; `shaped` is true for groups of any size.
     """
 
     device: Device
@@ -49,6 +48,7 @@ class PlanContext:
     strict: bool = False
     tile: tuple[int, ...] = ()
     shaped: bool = False
+    rows: Callable[[Node], int] = lambda region: 1
 
 
 class Plan:
@@ -80,8 +80,7 @@ class Plan:
         self.context = context
         self.device = device = context.device
         self.region = region
-        self.positions = tuple(positions)
-        self.elements = tuple(elements)
+        self.positions, self.elements = tuple(positions), tuple(elements)
         assert region.body is not None
         self.name = region.body.name
         self.operands = self._listed()
@@ -174,14 +173,14 @@ class Plan:
             results: the slots of the results.
             new: makes a slot for memory between two launches.
         """
-        variant, groups = self._way(recipe, slots, results)
-        return [Launch(self, variant, recipe, groups, reads=self.positions, results=tuple(results), idle=not recipe.count)]
+        way = self._way(recipe, slots, results)
+        return [Launch(self, way[0], recipe, way[1], reads=self.positions, results=tuple(results), idle=not recipe.count)]
 
     def _way(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int]) -> tuple[Variant, Sequence[int] | None]:
         """Returns the variant of a call, and its groups along each axis if kernels compute their coordinates from the groups."""
+        groups, wide = None, recipe.wide
         if self.linear and self.one_shape(slots) and all(slots[slot].linear for slot in results):
             return Variant(True, self.rank, recipe.count >= LINEAR_LIMIT), None
-        groups, wide = None, recipe.wide
         if self.context.tile or not self.rank:
             return Variant(False, self.rank, wide, self.context.tile), None
         if self.device.target.kind == "software":
@@ -189,6 +188,9 @@ class Plan:
             wide = wide or recipe.count + SLACK >= LINEAR_LIMIT
         elif self._textured:
             groups = squares_of(recipe.grid)
+        elif not self.context.shaped:
+            groups = blocks_of(tuple(recipe.grid), rows := self.context.rows(self.region))
+            return Variant(False, self.rank, wide, space="" if groups is None else f"blocks{rows}"), groups
         return Variant(False, self.rank, wide, space="" if groups is None else "rows"), groups
 
     def one_shape(self, slots: Sequence[Layout]) -> bool:

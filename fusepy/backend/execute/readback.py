@@ -67,7 +67,8 @@ class Readback:
         try:
             run(placed, (place,), sink, bindings)
             start = time.perf_counter()
-            data = self._device.transfer.read(place.block.buffer, place.byte_offset, self._element.nbytes, short=self._short)
+            buffer: Any = place.block.buffer
+            data = self._device.transfer.read(buffer, place.byte_offset, self._element.nbytes, short=self._short)
             self._short = time.perf_counter() - start < SHORT_S
         finally:
             spare.append(place)

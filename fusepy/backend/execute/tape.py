@@ -12,10 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from fusepy.backend.device.block import size_class
 from fusepy.backend.execute.number_range import bad_number
 from fusepy.backend.memory.contents import copy_elements
+from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
+from fusepy.ir.types import Type
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
@@ -24,6 +27,10 @@ if TYPE_CHECKING:
     from fusepy.backend.execute.layouts import Layout
     from fusepy.backend.execute.plan import Plan
     from fusepy.backend.kernels.globals import Bindings
+    from fusepy.backend.marshals.base import Maker
+
+
+_BYTES = Element.of(Type.parse("uint8_t"))
 
 
 class TapePiece(NamedTuple):
@@ -110,8 +117,14 @@ class Tape:
             peak = max(peak, sum(size[slot] for slot in live))
         return peak
 
-    def run(self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None) -> list[Any]:
+    def run(
+        self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None, make: Maker | None = None
+    ) -> list[Any]:
         """Runs all launches and returns the results of the program.
+
+        Args:
+            make: makes memory of another framework for results, and for what lies between launches: a graph that captures the
+                call may run again when the pool has given its memory to others. None takes memory of the pool.
 
         Raises:
             RangeError: if a number does not fit its parameter.
@@ -138,16 +151,23 @@ class Tape:
             for slot, shape in textures:
                 slots[slot] = owner.texture(slot, shape)
             for slot, _, element, shape in makes:
-                slots[slot] = Tensor(device, element, shape)
+                slots[slot] = Tensor(device, element, shape) if make is None or element is None else make(element, shape)
                 places[slot] = slots[slot].low
             numbers: list[Any] = []
             for slot, read in reads:
                 numbers.append(slots[slot] if read is None else read(slots[slot]))
+            # torch may give memory that is dropped to another thread before sgl's work is submitted
+            frees_late = make is not None and not all(row.kernel.direct for row in rows)
             unseen = outs is None or bindings is None  # a global may be the memory of a destination
             for kernel, values, count, groups, beside, more, frees, makes, addresses, numbered, late, bound, plan in rows:
-                for slot in frees:
+                for slot in () if frees_late else frees:
                     slots[slot] = None
                 for slot, nbytes, element, shape in makes:
+                    if make is not None:
+                        # a later slot of this size class may take it over
+                        slots[slot] = made = make(_BYTES, (size_class(nbytes),)) if element is None else make(element, shape)
+                        places[slot] = made.low
+                        continue
                     block = slots[slot] = allocate(nbytes)
                     places[slot] = block.address
                     if keep is not None:
@@ -176,6 +196,8 @@ class Tape:
                 assert outs is not None
                 slot, axes = owner.outputs[j]
                 copy_elements(shown(slots[slot], axes), outs[j], sink)
+            if frees_late:
+                device.queue.rejoin()
         return [shown(slots[slot], axes) if axes else slots[slot] for slot, axes in owner.outputs]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.cuda.driver import CudaDriver, CudaKernel
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import BLOCK, Field
@@ -35,6 +36,7 @@ class Kernel:
 
     Attributes:
         packer: packs one Python number per field, in the order of `fields`.
+        direct: the CUDA driver can launch it: its parameters are one block, and it reads no globals.
         optimised: Slang's optimiser of SPIR-V has run.
         per_group: elements of one thread group.
         resources: the bindings by name.
@@ -49,12 +51,14 @@ class Kernel:
         "_cursor",
         "_data",
         "_device",
+        "_function",
         "_groups",
         "_packed",
         "_program",
         "_reads",
         "_source",
         "_sources",
+        "direct",
         "fields",
         "globals",
         "objects",
@@ -92,8 +96,7 @@ class Kernel:
         self.packer = struct.Struct(_layout(source.fields, offsets, size))
         # set_data has no checks: a block of another size would overwrite the memory behind it, or leave it stale
         assert self.packer.size == size, (self.packer.format, size)
-        self._count = 0
-        self._groups = [0, 1, 1]
+        self._count, self._groups = 0, [0, 1, 1]
         self._packed = b""
         self._buffer = bytearray(size)
         self._data = np.frombuffer(self._buffer, np.uint8)
@@ -103,6 +106,8 @@ class Kernel:
         self.resources, self.objects = source.resources, source.objects
         self._bound = Resources(source.resources, source.name, source.labels) if source.resources else None
         self.globals: Bound | None = bound_globals(program.program, BLOCK, *(f.name for f in source.resources))
+        self.direct = device.target.entry_point_block and _is_direct(self)
+        self._function: CudaKernel | None = None
         self._renew(device)
 
     def twin(self, device: Device, source: KernelSource | None = None) -> Kernel:
@@ -117,7 +122,7 @@ class Kernel:
         twin._buffer = bytearray(len(self._buffer))
         twin._data = np.frombuffer(twin._buffer, np.uint8)
         twin._bound = Resources(twin.resources, twin._source.name, twin._source.labels) if twin.resources else None
-        twin.globals = None if self.globals is None else self.globals.empty()
+        twin.globals, twin._function = None if self.globals is None else self.globals.empty(), None
         twin._renew(device)
         return twin
 
@@ -125,6 +130,11 @@ class Kernel:
     def names(self) -> tuple[str, tuple[str, ...]]:
         """The names of the function and the operands in messages."""
         return self._source.name, self._source.labels
+
+    @property
+    def driver(self) -> CudaDriver | None:
+        """The CUDA driver of its device."""
+        return self._device.queue.driver
 
     def _renew(self, device: Device) -> None:
         """Creates an empty root shader object."""
@@ -178,18 +188,27 @@ class Kernel:
         Raises:
             struct.error: if a number does not fit its field.
         """
-        packed = self.packer.pack(*values)
         device, bound = self._device, self.globals
+        if count != self._count:
+            groups = -(-count // self.per_group)
+            self._groups = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
+            self._count = count
+        direct = sink.direct if self.direct else None
+        packed = self.packer.pack(*values) if direct is None else b""
         if bound is not None and bindings is not bound.current:
             if bindings is not None and bindings.names == bound.checked:
                 bound.write(bindings.values, device, self._source.name)
                 bound.current = bindings
             else:
                 self._bind(device, bound, bindings)
-        if count != self._count:
-            groups = -(-count // self.per_group)
-            self._groups = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
-            self._count = count
+        if direct is not None:
+            function = self._function
+            if function is None:
+                function = self._function = _loaded(device, self.pipeline, str(self._source.entry_point), len(self._buffer))
+            self.packer.pack_into(function.block, 0, *values)
+            direct.launch(function, by_axis or self._groups)
+            device.counters.dispatches += 1
+            return
         if packed != self._packed:  # an unchanged block is not written again: 0.8 µs less on CUDA
             self._buffer[:] = packed
             self._cursor.set_data(self._data)
@@ -214,6 +233,22 @@ class Kernel:
             bound.checked = names
         bound.write(values, device, self._source.name)
         bound.current = bindings
+
+
+def _is_direct(kernel: Kernel) -> bool:
+    """True if the CUDA driver can launch a kernel. For CUDA, Slang drops globals of a module that the kernel does not use."""
+    driver = kernel.driver
+    if driver is None or kernel.resources or kernel.objects or not isinstance(kernel.pipeline, spy.ComputePipeline):
+        return False
+    return kernel.globals is None or not driver.has_global(kernel.pipeline.native_handle.value, "SLANG_globalParams")
+
+
+def _loaded(device: Device, pipeline: spy.ComputePipeline, name: str, nbytes: int) -> CudaKernel:
+    """Returns a kernel as the CUDA driver launches it."""
+    driver, threads = device.queue.driver, pipeline.thread_group_size
+    assert driver is not None
+    shape = threads.x, threads.y, threads.z
+    return CudaKernel(driver, pipeline.native_handle.value, name, shape, nbytes, pipeline, device.retired)
 
 
 def _layout(fields: Sequence[Field], offsets: Sequence[int], size: int) -> str:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from fusepy.backend.memory.texture import TextureKind
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Maker = Callable[["Element", tuple[int, ...]], "Tensor"]  # makes memory for a result
+CurrentStream = Callable[[], int]  # the handle of a framework's current CUDA stream
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,8 @@ class ResultKind:
         hand_out: converts a result from a tensor to a value of the kind.
         make: creates a result's value before the call, from device, shape, element and arguments; the kernel writes into it.
             If it returns ``None``, `hand_out` creates the value.
+        maker: returns for a device and arguments like these what makes the memory of results, on a CUDA stream of the kind's
+            framework; `hand_out` gets these tensors. ``None`` if results are in fusepy's own memory.
         named: users can name it by its word, or by a class of the kind.
         number: a single number is returned as a Python number.
         put_off: `lazy` may return tensors instead.
@@ -111,6 +115,7 @@ class ResultKind:
     precedence: int
     hand_out: Callable[[Tensor], Any]
     make: Callable[[Device, tuple[int, ...], Element, Sequence[Any]], Any] | None = None
+    maker: Callable[[Device, Sequence[Any]], Maker | None] | None = None
     named: bool = True
     number: bool = False
     put_off: bool = False
@@ -131,9 +136,12 @@ class ValueKind:
         texture: for textures, which can receive results too: the part of one that decides about code.
         stream: for values of another framework: its stream of GPU work. A call waits for it, and later work of the stream sees
             the results of the call.
+        follows: for values of a framework with CUDA streams: what returns its current stream; ``None`` for a value elsewhere. The
+            call runs on that stream and waits for nothing.
         tracked: for values of a framework with autograd: true if it records operations on the value.
         gradients: for values that carry gradients: the one that calls read, and the one that they add to; ``None`` without any.
         direct: kernels take the value itself, so that `place` need not run on every call.
+        placer: returns a function that places values of the same key once `place` took one; None leaves it to `place`.
     """
 
     marshal: Marshal
@@ -148,13 +156,15 @@ class ValueKind:
     device: Callable[[Any], Device] | None = None
     texture: Callable[[Any], TextureKind] | None = None
     stream: Callable[[Any], Stream | None] | None = None
+    follows: Callable[[Any], CurrentStream | None] | None = None
     tracked: Callable[[Any], bool] | None = None
     gradients: Callable[[Any], tuple[Any, Any] | None] | None = None
     direct: Callable[[Any, Type], bool] = _not_direct
+    placer: Callable[[Any, Device], Callable[[Any], Any] | None] | None = None
 
 
-_OF_RESULTS = ("precedence", "make", "named", "number", "put_off")
-_OF_VALUES = ("extents", "memory", "array", "device", "texture", "stream", "tracked", "gradients", "direct")
+_OF_RESULTS = ("precedence", "make", "maker", "named", "number", "put_off")
+_OF_VALUES = ("extents", "memory", "array", "device", "texture", "stream", "follows", "tracked", "gradients", "direct", "placer")
 
 
 def kind_of_marshal(marshal: Marshal, results: dict[str, ResultKind], taken: Container[str] = ()) -> ValueKind:

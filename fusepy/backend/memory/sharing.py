@@ -87,7 +87,7 @@ def dlpack_device(tensor: Storage) -> tuple[int, int]:
     """
     if tensor.device.transfer.host_addressable:
         return CPU, 0
-    if tensor.device.target.kind == "cuda" and tensor.device.shares_cuda:
+    if tensor.device.cuda is not None:
         return CUDA, 0
     raise ExportError(
         f"memory of {tensor.device.name} cannot be shared", expected="a CUDA or software device", hint="copy it with .to_numpy()"
@@ -137,7 +137,7 @@ def cuda_array_interface(tensor: Storage) -> dict[str, Any]:
     Raises:
         AttributeError: on other devices, as the protocol requires.
     """
-    if not tensor.device.shares_cuda:
+    if tensor.device.cuda is None:
         raise AttributeError("__cuda_array_interface__: the tensor is not in CUDA memory")
     interface = _interface(tensor)
     _publish(tensor)

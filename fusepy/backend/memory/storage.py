@@ -14,7 +14,6 @@ from fusepy.ir.strides import TensorShape, contiguous_strides, is_contiguous, sp
 from fusepy.ir.types import Type
 
 if TYPE_CHECKING:
-    from fusepy.backend.device.block import Block
     from fusepy.backend.device.device import Device
 
 Self = TypeVar("Self", bound="Storage")
@@ -47,7 +46,7 @@ class Storage:
         extents: Any = None,
         /,
         *rows: Any,
-        block: Block | Foreign | None = None,
+        block: Any = None,
         offset: int = 0,
         strides: tuple[int, ...] | None = None,
         shape: int | Sequence[int] | None = None,

@@ -1,0 +1,4 @@
+"""The CUDA driver: contexts, launches of compiled kernels, and the order of streams.
+
+Imports `errors`.
+"""

@@ -1,0 +1,203 @@
+"""The CUDA driver, called through ctypes.
+
+sgl submits to the null stream; to another stream it creates an event for each submission, and it has no order between streams.
+The driver launches a kernel that sgl has compiled on any stream, at once, and no other object is made.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from ctypes import c_char_p, c_int, c_size_t, c_uint, c_void_p
+from functools import cache
+from typing import Any
+
+from fusepy.errors import DeviceError, ExportError, FusepyError, OutOfDeviceMemory
+
+_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "cuInit": (c_uint,),
+    "cuGetErrorName": (c_int, c_void_p),
+    "cuDeviceGet": (c_void_p, c_int),
+    "cuDeviceGetAttribute": (c_void_p, c_int, c_int),
+    "cuDevicePrimaryCtxRetain": (c_void_p, c_int),
+    "cuCtxSetCurrent": (c_void_p,),
+    "cuModuleGetFunction": (c_void_p, c_void_p, c_char_p),
+    "cuModuleGetGlobal_v2": (c_void_p, c_void_p, c_void_p, c_char_p),
+    "cuEventCreate": (c_void_p, c_uint),
+    "cuEventRecord": (c_void_p, c_void_p),
+    "cuStreamWaitEvent": (c_void_p, c_void_p, c_uint),
+    "cuStreamIsCapturing": (c_void_p, c_void_p),
+    "cuStreamSynchronize": (c_void_p,),
+}
+_OUT_OF_MEMORY = 2
+_CAPTURE = range(900, 909)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and its neighbours
+_WITHOUT_TIMES = 2  # CU_EVENT_DISABLE_TIMING
+_MULTIPROCESSORS = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+_BUFFER, _SIZE, _END = 1, 2, 0  # CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END
+NULL_STREAM = 0
+
+
+class CudaDriver:
+    """The functions of the driver that fusepy uses. A context must be current on the calling thread.
+
+    Args:
+        library: the loaded driver, or an object with functions of the same names.
+    """
+
+    def __init__(self, library: Any):
+        for name, arguments in _SIGNATURES.items():
+            function = getattr(library, name)
+            function.argtypes, function.restype = arguments, c_int
+        self._library = library
+        self._launch = library.cuLaunchKernel
+        self._event: int | None = None
+        self._call("cuInit", 0)
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        code = getattr(self._library, name)(*arguments)
+        if code:
+            raise self.error(code, name)
+
+    def _answer(self, kind: Any, name: str, *arguments: Any) -> int:
+        """Returns what the driver writes to the first argument of a function."""
+        found = kind()
+        self._call(name, ctypes.byref(found), *arguments)
+        return found.value or 0
+
+    def error(self, code: int, name: str) -> FusepyError:
+        """Returns the error for a code that a function of the driver has returned."""
+        text = c_char_p()
+        self._library.cuGetErrorName(code, ctypes.byref(text))
+        saw = f"{(text.value or b'?').decode()} ({code}) from {name}"
+        if code == _OUT_OF_MEMORY:
+            return OutOfDeviceMemory("the CUDA driver has no memory left", saw=saw, hint="drop tensors that are no longer needed")
+        if code in _CAPTURE:
+            return captured(saw)
+        return DeviceError("the CUDA driver refused", saw=saw, hint="an earlier kernel may have failed: open a new process")
+
+    def primary_context(self, index: int) -> int:
+        """Makes the primary context of a device current, in which torch, JAX and CuPy allocate, and returns its handle.
+
+        It stays until the process ends.
+        """
+        context = self._answer(c_void_p, "cuDevicePrimaryCtxRetain", self._answer(c_int, "cuDeviceGet", index))
+        self._call("cuCtxSetCurrent", context)
+        return context
+
+    def multiprocessors(self, index: int) -> int:
+        """Returns the number of multiprocessors of a device."""
+        return self._answer(c_int, "cuDeviceGetAttribute", _MULTIPROCESSORS, index)
+
+    def function(self, module: int, name: str) -> int:
+        """Returns the handle of a kernel of a loaded module."""
+        return self._answer(c_void_p, "cuModuleGetFunction", module, name.encode())
+
+    def has_global(self, module: int, name: str) -> bool:
+        """True if a loaded module has a variable of this name."""
+        address, size = c_void_p(), c_size_t()
+        found = ctypes.byref(address), ctypes.byref(size)
+        return not self._library.cuModuleGetGlobal_v2(*found, module, name.encode())
+
+    def launcher(self) -> Any:
+        """Returns ``cuLaunchKernel``, which takes objects of ctypes and returns an error code."""
+        return self._launch
+
+    def captures(self, stream: int) -> bool:
+        """True while the work of a stream is captured into a graph instead of run."""
+        status = c_int()
+        self._call("cuStreamIsCapturing", stream, ctypes.byref(status))
+        return bool(status.value)
+
+    def order(self, first: int, then: int) -> None:
+        """Makes later work of stream `then` wait, on the device, for the earlier work of stream `first`.
+
+        A capture begins after the work before it, so that nothing orders a stream that has begun to capture.
+
+        Raises:
+            ExportError: if `first` captures and `then` does not: what is captured has not run.
+        """
+        begun, begins = self.captures(first), self.captures(then)
+        if begun and not begins:
+            raise captured(f"work on stream {first:#x}, then on {then:#x}")
+        if begins and not begun:
+            return
+        if self._event is None:
+            self._event = self._answer(c_void_p, "cuEventCreate", _WITHOUT_TIMES)
+        self._call("cuEventRecord", self._event, first)
+        self._call("cuStreamWaitEvent", then, self._event, 0)  # it takes the state of the event, which can be recorded again
+
+    def wait(self, stream: int) -> None:
+        """Waits until the work of a stream is done; other threads of Python run meanwhile."""
+        self._call("cuStreamSynchronize", stream)
+
+
+class CudaKernel:
+    """A compiled kernel with memory for its parameters.
+
+    Args:
+        module: the handle of a loaded module.
+        threads: the threads of a group along x, y and z.
+        nbytes: the size of the parameters.
+        keep: the owner of the module; it goes to `retired` when this object is dropped, since a kernel may still run.
+
+    Attributes:
+        block: the parameters of the next launch; the driver copies them.
+    """
+
+    __slots__ = ("_after", "_before", "_boxed", "_driver", "_keep", "_launch", "_memory", "_retired", "_shape", "block")
+
+    def __init__(
+        self, driver: CudaDriver, module: int, name: str, threads: Sequence[int], nbytes: int, keep: Any, retired: list[Any]
+    ):
+        self._driver = driver
+        self._launch = driver.launcher()
+        self._keep, self._retired = keep, retired
+        self.block = ctypes.create_string_buffer(nbytes)
+        size = c_size_t(nbytes)
+        extra = (c_void_p * 5)(_BUFFER, ctypes.addressof(self.block), _SIZE, ctypes.addressof(size), _END)
+        self._memory = size, extra
+        # objects of ctypes, which it passes as they are: 0.6 µs a launch, and 1.2 with numbers
+        self._before = c_void_p(driver.function(module, name))
+        self._after = (*map(c_uint, threads), c_uint(0))
+        self._shape: Sequence[int] = ()
+        self._boxed: dict[int, tuple[Any, ...]] = {}  # all arguments by stream, for groups of the last shape
+
+    def launch(self, groups: Sequence[int], stream: int) -> None:
+        """Launches groups along x, y and z on a stream, with the parameters in `block`."""
+        if groups != self._shape:
+            self._boxed.clear()
+            self._shape = tuple(groups)
+        boxed = self._boxed.get(stream)
+        if boxed is None:
+            last = c_void_p(stream), c_void_p(None), c_void_p(ctypes.addressof(self._memory[1]))
+            boxed = self._boxed[stream] = (self._before, *map(c_uint, groups), *self._after, *last)
+        code = self._launch(*boxed)
+        if code:
+            raise self._driver.error(code, "cuLaunchKernel")
+
+    def __del__(self) -> None:
+        self._retired.append(self._keep)
+
+
+def captured(saw: str) -> ExportError:
+    """Returns the error for work that a captured graph cannot contain."""
+    return ExportError(
+        "this cannot be captured into a CUDA graph: the host would read, or compile, while nothing runs",
+        saw=saw,
+        expected="calls that ran once before, with arguments and results in CUDA memory",
+        hint="call the function once before the capture, and read its results after it",
+    )
+
+
+@cache
+def cuda_driver() -> CudaDriver | None:
+    """Returns the driver; ``None`` if there is none on this machine, or an incomplete one."""
+    try:
+        library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return None
+    try:
+        return CudaDriver(library)
+    except (AttributeError, DeviceError):  # a function is missing; there is no device
+        return None

@@ -1,0 +1,117 @@
+"""The CUDA driver: what is passed to it, the order of streams, and its errors. A fake stands for the library."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import pytest
+
+from fusepy.backend.cuda.driver import CudaDriver, CudaKernel
+from fusepy.errors import DeviceError, ExportError, OutOfDeviceMemory
+
+MODULE, KERNEL, EVENT = 0x70, 0x71, 0x72
+
+
+class FakeFunction:
+    """A function of the library: `run` gets the arguments and returns the code."""
+
+    def __init__(self, run: Any):
+        self.run = run
+
+    def __call__(self, *arguments: Any) -> int:
+        return self.run(*arguments) or 0
+
+
+class FakeLibrary:
+    """Records calls; streams in `capturing` capture; the functions in `codes` fail."""
+
+    def __init__(self) -> None:
+        self.log: list[tuple[Any, ...]] = []
+        self.capturing: set[int] = set()
+        self.codes: dict[str, int] = {}
+
+    def __getattr__(self, name: str) -> FakeFunction:
+        special = getattr(type(self), f"_{name[2:].lower()}", None)
+
+        def run(*arguments: Any) -> int:
+            if name in self.codes:
+                return self.codes[name]
+            if special is not None:
+                special(self, *arguments)
+            else:
+                self.log.append((name, *arguments))
+            return 0
+
+        found = self.__dict__[name] = FakeFunction(run)
+        return found
+
+    def _geterrorname(self, code: int, out: Any) -> None:
+        out._obj.value = b"CUDA_ERROR"
+
+    def _modulegetfunction(self, out: Any, module: int, name: bytes) -> None:
+        assert (module, name) == (MODULE, b"twice_kernel")
+        out._obj.value = KERNEL
+
+    def _eventcreate(self, out: Any, flags: int) -> None:
+        out._obj.value = EVENT
+
+    def _streamiscapturing(self, stream: int, out: Any) -> None:
+        out._obj.value = int(stream in self.capturing)
+
+    def _launchkernel(self, *boxed: Any) -> None:
+        function, *shape, stream, _, extra = (b.value for b in boxed)
+        address, size = (ctypes.c_void_p * 5).from_address(extra)[1:4:2]
+        assert None not in (address, size)
+        block = ctypes.string_at(address, ctypes.c_size_t.from_address(size).value)
+        self.log.append(("launch", function, tuple(shape), stream or 0, block))
+
+
+@pytest.fixture
+def library() -> FakeLibrary:
+    return FakeLibrary()
+
+
+def test_a_launch_passes_groups_threads_stream_and_the_block(library: FakeLibrary) -> None:
+    retired: list[Any] = []
+    function = CudaKernel(CudaDriver(library), MODULE, "twice_kernel", (256, 2, 1), 12, "pipeline", retired)
+    library.log.clear()
+    function.block[:] = b"abcdefghijkl"
+    groups = [5, 1, 1]
+    function.launch(groups, 0)
+    function.block[:2] = b"AB"
+    function.launch(groups, 9)
+    groups[0] = 7  # a kernel changes its list in place
+    function.launch(groups, 9)
+    assert library.log == [
+        ("launch", KERNEL, (5, 1, 1, 256, 2, 1, 0), 0, b"abcdefghijkl"),
+        ("launch", KERNEL, (5, 1, 1, 256, 2, 1, 0), 9, b"ABcdefghijkl"),
+        ("launch", KERNEL, (7, 1, 1, 256, 2, 1, 0), 9, b"ABcdefghijkl"),
+    ]
+    assert not retired
+    del function
+    assert retired == ["pipeline"]  # its module may not be unloaded while a kernel runs
+
+
+def test_a_stream_waits_for_another_and_a_capture_for_none(library: FakeLibrary) -> None:
+    driver = CudaDriver(library)
+    library.log.clear()
+    driver.order(0, 8)
+    assert library.log == [("cuEventRecord", EVENT, 0), ("cuStreamWaitEvent", 8, EVENT, 0)]
+    library.log.clear()
+    library.capturing = {8}
+    driver.order(0, 8)  # torch waits for the device before a capture
+    assert library.log == []
+    with pytest.raises(ExportError, match="captured"):
+        driver.order(8, 0)
+    library.capturing = {8, 9}
+    driver.order(8, 9)
+    assert len(library.log) == 2
+
+
+@pytest.mark.parametrize(("code", "kind"), [(2, OutOfDeviceMemory), (700, DeviceError), (901, ExportError)])
+def test_codes_become_errors(library: FakeLibrary, code: int, kind: type[Exception]) -> None:
+    function = CudaKernel(CudaDriver(library), MODULE, "twice_kernel", (1, 1, 1), 4, None, [])
+    library.codes["cuLaunchKernel"] = code
+    with pytest.raises(kind, match=rf"CUDA_ERROR \({code}\) from cuLaunchKernel"):
+        function.launch([1, 1, 1], 0)

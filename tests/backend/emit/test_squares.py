@@ -1,0 +1,101 @@
+"""Blocks of the grid: kernels for GPUs run on lavapipe, and agree with those for the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.backend.device.target import Target
+from fusepy.backend.emit.squares import TALL, WIDE, blocks_of, rows_for
+from fusepy.backend.emit.tuning import HEAVY_PRICE, LIGHT_PRICE, choose
+from tests.support.slang_functions import F32
+
+SOURCE = """
+import "slangpy";
+float add(float a, float b) { return a + b; }
+float3 tint(float3 c, float3 k) { return c * k; }
+float2x2 turn(float2x2 m, float k) { return transpose(m) * k; }
+float edge(int2 at, Tensor<float,2> t, int2 size)
+{
+    float c = t[at.y, at.x];
+    return (at.y > 0 ? t[at.y - 1, at.x] : c) + 2 * (at.x + 1 < size.x ? t[at.y, at.x + 1] : c) - 3 * c;
+}
+float energy(float3 p, Tensor<float3,1> all)
+{
+    float sum = 0;
+    for (int i = 0; i < all.shape[0]; ++i) { float3 d = all[i] - p; sum += 1 / (dot(d, d) + 1); }
+    return sum;
+}
+"""
+SHAPES = [(33, 65), (100, 31), (64, 64), (31, 200), (7, 40), (250, 1)]
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[tuple[Any, Any]]:
+    """A module on lavapipe, and the same one with the kernels of a GPU."""
+    devices = fp.init_device("vulkan"), fp.init_device("vulkan")
+    devices[1].target = Target("vulkan", True)
+    yield tuple(fp.Module.load_from_source(d, "blocks", SOURCE) for d in devices)  # type: ignore[misc]
+    for device in devices:
+        device.close()
+
+
+def groups(module: Any, name: str) -> set[tuple[int, ...]]:
+    """The thread groups of the kernels of a function."""
+    kernels = [k for k in module.device.kernels.values() if k.names[0] == name]
+    return {(s.x, s.y, s.z) for s in (k.pipeline.thread_group_size for k in kernels)}
+
+
+@pytest.mark.req("V11")
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_kernels_in_blocks_compute_what_others_do(both: tuple[Any, Any], shape: tuple[int, int]) -> None:
+    h, w = shape
+    rng = np.random.default_rng(h)
+    a, row, column = (rng.random(s).astype(F32) for s in ((h, w), (w,), (h, 1)))
+    colours, gain, matrices = (rng.random(s).astype(F32) for s in ((3, h, w, 3), (w, 3), (h, w, 2, 2)))
+
+    def results(m: Any) -> list[Any]:
+        def on(x: Any, dtype: Any = None) -> Any:
+            return fp.Tensor.from_numpy(m.device, x, dtype)
+
+        out = fp.Tensor.empty(m.device, (w, h))
+        m.add(on(a), on(row), _result=out.T)
+        calls: list[Callable[[], Any]] = [
+            lambda: m.add(on(a), on(row)),
+            lambda: m.add(on(a), on(column)),
+            lambda: m.add(on(a), on(a.T.copy()).T),
+            lambda: m.tint(on(colours, "float3"), on(gain, "float3")),
+            lambda: m.turn(on(matrices, "float2x2"), on(row)),
+            lambda: m.edge(fp.grid((h, w)), on(a), [w, h]),
+        ]
+        return [out.to_numpy(), *(call().to_numpy() for call in calls)]
+
+    for cpu, gpu in zip(*map(results, both)):
+        np.testing.assert_array_equal(cpu, gpu)
+
+
+def test_groups_follow_the_work(both: tuple[Any, Any]) -> None:
+    """A loop over all elements has one element a thread, in small groups: few elements fill a device."""
+    x = np.random.default_rng(0).random((100, 3)).astype(F32)
+    cpu, gpu = (m.energy(t, t).to_numpy() for m in both for t in [fp.Tensor.from_numpy(m.device, x, "float3")])
+    np.testing.assert_allclose(cpu, gpu, rtol=1e-5)
+    assert groups(both[1], "energy") == {(64, 1, 1)}
+    tall = fp.Tensor.from_numpy(both[1].device, np.ones((64, 64), F32))
+    both[1].add(tall, tall[0])
+    both[1].add(tall, tall)
+    assert groups(both[1], "add") >= {(WIDE, TALL, 1), (256, 1, 1)}
+    assert choose("cuda", 4, True, 8, HEAVY_PRICE).per_group == 64
+    assert choose("cuda", 4, True, 8, HEAVY_PRICE / 2).per_group == 512
+    assert choose("software", 4, True, 8, HEAVY_PRICE) == choose("software", 4, True, 8)
+
+
+def test_grids_in_blocks() -> None:
+    assert blocks_of((4096, 4096), 4) == (128, 128, 1)
+    assert blocks_of((2, 5, 64, 64), 1) == (2, 8, 10)
+    for grid in ((4096,), (4096, 3), (3, 4096), (70_000, 64, 64)):
+        assert blocks_of(grid, 4) is None
+    assert [rows_for(LIGHT_PRICE, 32), rows_for(LIGHT_PRICE, 33), rows_for(LIGHT_PRICE + 1, 8)] == [4, 1, 1]

@@ -1,0 +1,138 @@
+"""torch tensors in memory of the device: calls on torch's stream, without a copy and without a wait.
+
+There is no CUDA here. On lavapipe a device address is a host pointer, so a tensor of torch's CPU memory stands for one of CUDA:
+its class says so, torch's current stream is a number, and a queue that moves to it has run its work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.backend.device.pool import Pool
+from fusepy.backend.device.queue import Queue
+from fusepy.backend.marshals import torch as marshal
+
+torch: Any = pytest.importorskip("torch")
+
+SOURCE = """
+float twice(float x) { return x * 2 + 1; }
+float add(float a, float b) { return a + b; }
+float3 tint(float3 c, float k) { return c * k; }
+bool flip(bool x) { return !x; }
+void split(float x, out float whole, out float rest) { whole = floor(x); rest = x - whole; }
+struct Pair { float a; int b; };
+Pair pair(float x) { Pair p; p.a = x; p.b = 1; return p; }
+"""
+
+
+class OnDevice(torch.Tensor):
+    is_cuda, is_cpu = True, False
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+
+class Device:
+    """A device that takes torch's memory, with the streams that its queue followed."""
+
+    def __init__(self) -> None:
+        self.device = fp.init_device("vulkan")
+        self.device.cuda = -1  # `get_device` of a tensor on the CPU
+        self.module = fp.Module.load_from_source(self.device, "on_device", SOURCE)
+        self.stream = 5
+        self.followed: list[tuple[int, int]] = []  # with the dispatches recorded so far
+
+    def tensor(self, value: Any) -> Any:
+        return torch.as_tensor(value).as_subclass(OnDevice)
+
+    def same(self, result: Any, expected: Any) -> bool:
+        self.device.wait()
+        plain = result.as_subclass(torch.Tensor)
+        return plain.dtype == expected.dtype and plain.shape == expected.shape and bool(torch.equal(plain, expected))
+
+
+@pytest.fixture
+def d(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
+    made = Device()
+
+    def move(queue: Queue, stream: int) -> None:
+        made.followed.append((stream, made.device.counters.dispatches))
+        queue._submit()  # pyright: ignore[reportPrivateUsage]
+        made.device.raw.wait()
+
+    monkeypatch.setattr(marshal, "stream_reader", lambda index: lambda: made.stream)
+    monkeypatch.setattr(Queue, "_move", move)
+    yield made
+    made.device.close()
+
+
+@pytest.mark.req("P3")
+def test_a_call_runs_on_torchs_stream_and_waits_for_nothing(d: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = d.tensor(torch.arange(1000.0))
+    assert d.same(d.module.twice(x), torch.arange(1000.0) * 2 + 1)
+    d.followed.clear()
+    first = d.device.counters.dispatches
+    with monkeypatch.context() as patch:
+        patch.setattr(fp.Device, "wait", None)
+        patch.setattr(type(d.device.transfer), "settle", None)
+        d.stream = 7
+        y = d.module.twice(x)
+        z = d.module.add(y.as_subclass(OnDevice), x, _result=torch.empty(1000).as_subclass(OnDevice))
+    assert d.followed == [(7, first), (7, first + 1), (7, first + 1), (7, first + 2)]
+    assert d.same(z, torch.arange(1000.0) * 3 + 1)
+    assert not d.device.retired  # torch frees its memory in the order of the stream
+
+
+@pytest.mark.req("P3", "C13")
+def test_layouts_types_and_several_kernels(d: Device) -> None:
+    m, v = d.module, torch.rand(40, 3)
+    on = d.tensor(v)
+    assert d.same(m.tint(on, 2.0), v * 2)
+    assert d.same(m.twice(on.T), v.T * 2 + 1)
+    assert d.same(m.twice(on[1::2, 1:]), v[1::2, 1:] * 2 + 1)
+    assert d.same(m.twice(d.tensor(torch.tensor(3.0))), torch.tensor(7.0))
+    assert d.same(m.flip(d.tensor(v > 0.5)), v <= 0.5)  # a bool has four bytes in fusepy
+    whole, rest = m.split(on)
+    assert d.same(whole, v.floor())
+    assert d.same(rest, v - v.floor())
+    f = fp.fuse(lambda a: m.twice(a - fp.min(a, axis=1, keepdims=True)) * fp.max(a))
+    assert torch.allclose(f(on), ((v - v.amin(1, keepdim=True)) * 2 + 1) * v.max())
+    assert m.add(on, np.ones(3, np.float32)).shape == (40, 3)
+    out = torch.zeros(3, 40)
+    m.twice(on, _result=d.tensor(out).T)
+    assert d.same(out, (v * 2 + 1).T.contiguous())
+
+
+def test_results_are_made_by_torch(d: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that torch's allocator knows their stream."""
+    x = d.tensor(torch.rand(300_000))
+    d.module.twice(x)
+    monkeypatch.setattr(Pool, "allocate", None)
+    y = d.module.twice(x)
+    assert d.same(y, x.as_subclass(torch.Tensor) * 2 + 1)
+
+
+def test_what_cannot_be_passed(d: Device) -> None:
+    m, x = d.module, d.tensor(torch.rand(8))
+    d.device.cuda = 0
+    with pytest.raises(fp.ShapeError, match="lies on another device") as other:
+        m.twice(x)
+    assert ".cpu()" in other.value.hint
+    d.device.cuda = -1
+    for bad in (torch.rand(4, dtype=torch.complex64).conj(), torch.zeros(4, dtype=torch.bfloat16)):
+        with pytest.raises(fp.UnsupportedArgumentError):
+            m.twice(bad.as_subclass(OnDevice))
+    negated = d.tensor(torch.view_as_complex(torch.rand(4, 2)).conj().imag.resolve_conj())
+    assert negated.is_neg()
+    assert d.same(m.twice(negated), negated.as_subclass(torch.Tensor).resolve_neg() * 2 + 1)
+    with pytest.raises(fp.UnsupportedArgumentError, match="resolve_neg"):
+        m.twice(x[:4], _result=negated)
+    with pytest.raises(fp.UnsupportedArgumentError, match="bool in CUDA memory"):
+        m.flip(d.tensor(torch.ones(4, dtype=torch.bool)), _result=d.tensor(torch.ones(4, dtype=torch.bool)))
+    with pytest.raises(fp.ShapeError, match="does not fit"):
+        m.twice(x, _result=d.tensor(torch.zeros(9)))
+    with pytest.raises(fp.UnsupportedArgumentError, match="no dtype for Pair"):
+        m.pair(x)
