@@ -9,7 +9,7 @@ from unittest import mock
 from fusepy.backend.device import pool
 from fusepy.backend.emit.fold import accumulators as folds
 from fusepy.backend.emit.linear import Counted
-from fusepy.backend.execute import executable
+from fusepy.backend.execute import launch
 from fusepy.backend.marshals.registry import RESULTS
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.graphs.graph import Graph
@@ -138,7 +138,7 @@ FAULTS: list[Fault] = [
     Fault("replay keeps old numbers", stale(numbers=()), ["kernels"]),
     Fault("replay keeps old addresses", stale(addresses=()), ["kernels"]),
     Fault("memory is used again while it is held", wrap(pool.Pool, "allocate", planting.early), ["kernels", "two"]),
-    Fault("no barriers between kernels", wrap(executable, "place_barriers", planting.no_barriers), ["kernels"], watch=True),
+    Fault("no barriers between kernels", wrap(launch, "place_barriers", planting.no_barriers), ["kernels"], watch=True),
     Fault("keys without the dtype", key(lambda a: ("array", a.ndim)), ["int array", "float array"], ("eager",)),
     Fault("keys without the rank", key(lambda a: ("array", a.dtype)), ["float array", "row array"], ("eager",)),
     Fault("results of a graph in the wrong order", wrap(Graph, "set_outputs", planting.turned_outputs), ["two"], ("graph",)),
