@@ -88,8 +88,7 @@ class Plan:
         self.out_dims = [result.dims for result in spec.results]
         dims = [m.dims or () for m in region.maps] + self.out_dims
         self.rank = max((max(d) + 1 for d in dims if d), default=0)
-        self._feeds = self._fed()
-        self.sinks = spec.textures
+        self._feeds, self.sinks = self._fed(), spec.textures
         self.given = Given(
             self.name, device, self.elements, targets, self.operands, self.positions, self.out_dims, tuple(self.sinks)
         )
@@ -178,7 +177,7 @@ class Plan:
 
     def _way(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int]) -> tuple[Variant, Sequence[int] | None]:
         """Returns the variant of a call, and its groups along each axis if kernels compute their coordinates from the groups."""
-        groups, wide = None, recipe.wide
+        groups, wide, space = None, recipe.wide, "rows"
         if self.linear and self.one_shape(slots) and all(slots[slot].linear for slot in results):
             return Variant(True, self.rank, recipe.count >= LINEAR_LIMIT), None
         if self.context.tile or not self.rank:
@@ -189,9 +188,8 @@ class Plan:
         elif self._textured:
             groups = squares_of(recipe.grid)
         elif not self.context.shaped:
-            groups = blocks_of(tuple(recipe.grid), rows := self.context.rows(self.region))
-            return Variant(False, self.rank, wide, space="" if groups is None else f"blocks{rows}"), groups
-        return Variant(False, self.rank, wide, space="" if groups is None else "rows"), groups
+            groups, space = blocks_of(tuple(recipe.grid), rows := self.context.rows(self.region)), f"blocks{rows}"
+        return Variant(False, self.rank, wide, space="" if groups is None else space), groups
 
     def one_shape(self, slots: Sequence[Layout]) -> bool:
         """True if arguments are contiguous and of one batch shape, so that they can be indexed linearly."""
