@@ -171,7 +171,7 @@ class Lowering:
                 return emit_fold(region, variant, given)
             if isinstance(variant, RowVariant):
                 return emit_rows(region, variant, given)
-            return emit(region, variant, given, *self._bytes(region), self._price(region))
+            return emit(region, variant, given, *self._bytes(region), 0.0 if given.target.lanes else self._price(region))
         except ResolveError as error:  # of a generator that fits no grid of this rank
             error.what = f"{self.graph.name}: {error.what}"
             raise
@@ -193,7 +193,7 @@ class Lowering:
         return {name for alias, _ in self.graph.modules for name in oracle.symbols(alias)["functions"]}
 
     def _price(self, region: Node) -> float:
-        """Returns the price of the body of a region for one element."""
+        """Returns the price of the body of a region for one element, which decides about shapes on GPUs only."""
         assert region.body is not None
         return sum(compute_bytes(n, self.oracle) for n in region.body.nodes)
 

@@ -15,7 +15,7 @@ from fusepy.backend.execute.tape import Tape
 from fusepy.backend.execute.texture_results import Into, Target
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.marshals.registry import RESULTS, waits
-from fusepy.backend.marshals.result_kinds import leading, maker_of, stream_of
+from fusepy.backend.marshals.result_kinds import leading, stream_of
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.backend.memory.tensor import Tensor
@@ -85,8 +85,8 @@ class Program(Delivery):
         self.targets |= texture_targets(self.graph, recording, outs, returns, self.returns == "texture")
         if self.targets:
             self._lower()
-        given = list(map(unmapped, values))
-        self.waits, self.follows, self.maker = waits(given), stream_of(given), maker_of(self.result_kind, device, given)
+        given, maker = list(map(unmapped, values)), RESULTS[self.returns].maker
+        self.waits, self.follows, self.maker = waits(given), stream_of(given), maker and maker(device, given)
         self.readback = self._readback()
         # the short way, for one result that is returned by itself and not in a tuple or dict of one
         self.simple = (

@@ -21,7 +21,6 @@ class ElementWork:
         light: the body is a few operations, so that it may be unrolled for several elements.
         placed: an element needs its coordinates in a linear variant as well.
         loads: declaration, name and value of each local that is loaded; `outputs` are the declarations of computed locals.
-        number: the statement that computes an element's linear index from its coordinates, if one is needed.
         arrays: some local is an array already, so that an array of such locals cannot be declared in C style; or user code
             asks for the place of its thread, which changes from element to element.
     """
@@ -35,11 +34,15 @@ class ElementWork:
         types = (*(o.want for o in text.operands), *(v.type for v in text.body.outputs))
         self.arrays = any(t.kind is Kind.ARRAY for t in types) or text.place is not None
         self.before, self.call = text.before, text.call
-        self.number = [linear_index(text.variant)] * text.any_addressed("index")
+
+    @property
+    def number(self) -> list[str]:
+        """The statement that computes an element's linear index from its coordinates, if one is needed."""
+        return [linear_index(self._text.variant)] * self._text.any_addressed("index")
 
     def element(self, numbered: bool = False) -> list[str]:
         """Returns lines that load, compute and store one element; with `numbered`, they compute its linear index if needed."""
-        return [*self.number * numbered, *self._text.element(range(len(self._text.stores)))]
+        return [*(self.number if numbered else ()), *self._text.element(range(len(self._text.stores)))]
 
     def store(self, spell: Callable[[str], str]) -> list[str]:
         """Returns the statements that store all results; `spell` maps the names of locals."""

@@ -106,7 +106,7 @@ class Kernel:
         self.resources, self.objects = source.resources, source.objects
         self._bound = Resources(source.resources, source.name, source.labels) if source.resources else None
         self.globals: Bound | None = bound_globals(program.program, BLOCK, *(f.name for f in source.resources))
-        self.direct = device.target.entry_point_block and _is_direct(self)
+        self.direct = device.queue.driver is not None and _is_direct(self)
         self._function: CudaKernel | None = None
         self._renew(device)
 

@@ -6,13 +6,13 @@ arguments with the lowest precedence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.marshals.base import CurrentStream, Maker, ResultKind
+from fusepy.backend.marshals.base import CurrentStream, ResultKind
 from fusepy.backend.marshals.registry import RESULTS, kind_of_class, kind_of_value
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
@@ -142,11 +142,9 @@ def check_type(said: ArgMap, result: Type, name: str) -> None:
 
 def stream_of(values: Iterable[Any]) -> CurrentStream | None:
     """Returns what tells the CUDA stream that a call with these arguments runs on; ``None`` if it is fusepy's own."""
-    kinds = ((kind_of_class(v.__class__), v) for v in values)
-    found = (kind.follows(v) for kind, v in kinds if kind is not None and kind.follows is not None)
-    return next((current for current in found if current is not None), None)
-
-
-def maker_of(kind: ResultKind, device: Device, values: Sequence[Any]) -> Maker | None:
-    """Returns what makes the memory of results of a kind, for arguments like these; ``None`` if the pool has it."""
-    return None if kind.maker is None else kind.maker(device, values)
+    for value in values:
+        kind = kind_of_class(value.__class__)
+        current = None if kind is None or kind.follows is None else kind.follows(value)
+        if current is not None:
+            return current
+    return None
