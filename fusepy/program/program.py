@@ -86,7 +86,8 @@ class Program(Delivery):
         if self.targets:
             self._lower()
         given, maker = list(map(unmapped, values)), RESULTS[self.returns].maker
-        self.waits, self.follows, self.maker = waits(given), stream_of(given), maker and maker(device, given)
+        self.waits, self.maker = waits(given), maker and maker(device, given)
+        self.follows = None if device.cuda is None else stream_of(given)  # tells the CUDA stream of another framework
         self.readback = self._readback()
         # the short way, for one result that is returned by itself and not in a tuple or dict of one
         self.simple = (
