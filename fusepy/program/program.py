@@ -189,8 +189,7 @@ class Program(Delivery):
     def _record(self, args: Sequence[Any], result: Any, sink: Sink, bindings: Bindings | None) -> Any:
         """Runs the program into a sink that the user submits later, and that keeps alive the memory that the work uses."""
         check_recordable(self.graph.name, [unmapped(args[o]) for o in self.recording.outs if o is not None], result)
-        placed = placed_for_encoder(self, args)
-        self._check_numbers(placed)
+        self._check_numbers(placed := placed_for_encoder(self, args))
         handed = self.deliver(args, placed, result, sink, bindings)
         sink.keep(Written(placed) if self.acts else placed, handed, result)
         return handed
