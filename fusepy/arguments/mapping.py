@@ -45,7 +45,7 @@ def vmap(value: Any, dims: int | Sequence[int] = (), **of_jax: Any) -> Any:
         >>> vmap([1.0, 2.0], (0,))
         [1.0, 2.0] vmap(d0)
     """
-    if of_jax or isinstance(value, FunctionType) or hasattr(type(value), "append_to"):
+    if of_jax or isinstance(value, FunctionType) or hasattr(cast("object", value).__class__, "append_to"):
         raise ArgumentError(
             "fusepy.vmap maps the axes of an argument; it takes no function, as JAX's and torch's do",
             saw=", ".join([getattr(value, "__name__", type(value).__name__), *(f"{k}=" for k in of_jax)]),

@@ -60,7 +60,7 @@ SLANG = (
 )
 OTHERS = """
     e.g slang.call IntEnum NumPy CUDA CPU GPU RayQuery SV_Position JSON NUL NVRTC UTF macOS libX11 png jpg webp tif md py venv so
-    = -t libnvrtc.so resolve_maps Tensor<float>[?,3]
+    = -t libnvrtc.so resolve_maps max_payload_size fusepy_rays Tensor<float>[?,3]
 """
 PUBLIC = [getattr(package, name) for package in (fp, fp.nn) for name in package.__all__]
 CLASSES = [c for c in [*PUBLIC, *TENSORS, *vars(spy).values(), np.ndarray, np.ma.MaskedArray] if inspect.isclass(c)]
