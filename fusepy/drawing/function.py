@@ -166,7 +166,7 @@ def raster(module: Any = None, *, vertex: Any, fragment: Any, device: Any = None
         ...     return {"position": fp.float4(at.x * turn, at.y, 0, 1), "shade": at.x}
         >>> def fs(shade):
         ...     return fp.float4(shade, shade, shade, 1)
-        >>> fp.raster(vertex=vs, fragment=fs)({"at": [[-1, -1], [3, -1], [-1, 3]]}, targets=(2, 2), turn=1.0)[0, 1]
+        >>> fp.raster(vertex=vs, fragment=fs)({"at": [[-1.0, -1], [3, -1], [-1, 3]]}, targets=(2, 2), turn=1.0)[0, 1]
         array([0.5, 0.5, 0.5, 1. ], dtype=float32)
     """
     opened: Device = module.device if module is not None else default_device() if device is None else device

@@ -126,7 +126,7 @@ class Function(DeviceFunction):
             >>> import fusepy as fp
             >>> source = "interface IBy { static float by(); }; extern struct K : IBy; float f(float x) { return x * K::by(); }"
             >>> m = fp.Module.load_from_source(fp.default_device(), "doc_prelude", source)
-            >>> twice = "struct Twice : IBy { static float by() { return 2; } } export struct K : IBy = Twice;"
+            >>> twice = "struct Twice : IBy { static float by() { return 2; } }; export struct K : IBy = Twice;"
             >>> m.f.prelude(twice)(3.0)
             6.0
         """

@@ -47,7 +47,7 @@ def inspect_pixel(function: Callable[..., Any], args: Any, /, *, at: int | Seque
     Example:
         >>> import fusepy as fp
         >>> print(fp.inspect_pixel(lambda x: fp.sqrt(x - 1), [4.0, 0.5], at=1).first_bad.text)
-        sqrt(%0)
+        sqrt(%1)
     """
     if current_trace() is not None:
         raise TraceError(
