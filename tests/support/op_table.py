@@ -202,4 +202,5 @@ APART = {
 }
 # no operations of programs: what fusion makes of them, and a note of which extents a generator follows
 GRADIENTS = ("vjp", "jvp", "loop_vjp", "add_gradients", "field_gradient", "zero_gradient", "gradient_array", "round_sums")
-EXEMPT = ("region", "along", "stop_gradient", "draw", *GRADIENTS)  # see tests/derivatives and tests/drawing
+# tested with what they are for: tests/derivatives, tests/drawing, tests/backend/emit/row
+EXEMPT = ("region", "along", "stop_gradient", "draw", "row_fold", *GRADIENTS)

@@ -74,7 +74,7 @@ class CudaDriver:
             return OutOfDeviceMemory("the CUDA driver has no memory left", saw=saw, hint="drop tensors that are no longer needed")
         if code in _CAPTURE:
             return captured(saw)
-        return DeviceError("the CUDA driver refused", saw=saw, hint="an earlier kernel may have failed: open a new process")
+        return DeviceError("the CUDA driver refused, perhaps since an earlier kernel has failed", saw=saw)
 
     def primary_context(self, index: int) -> int:
         """Makes the primary context of a device current, in which torch, JAX and CuPy allocate, and returns its handle.

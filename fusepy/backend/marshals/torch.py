@@ -113,7 +113,9 @@ class TorchMarshal:
             return self._array(value)
         if element.stored != element.dtype:
             raise UnsupportedArgumentError(
-                "a torch tensor of bool in CUDA memory cannot be written", saw=value.dtype, hint="use the result that is returned"
+                "a torch tensor of bool in CUDA memory cannot be written",
+                saw=value.dtype,
+                expected="no destination: a result is returned",
             )
         return self._shared(value, device)
 
