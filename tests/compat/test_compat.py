@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import fusepy
 from tests.compat.__main__ import ROOT, outcomes, rate, report
 from tests.compat.imports import changed
@@ -45,6 +47,7 @@ def test_imports_are_changed_and_nothing_else() -> None:
     ]
 
 
+@pytest.mark.long  # `.ci/run` runs all of them
 def test_some_of_slangpys_tests_pass(tmp_path: Path) -> None:
     names = ("test_nd_function_call.py", "test_type_conformances.py", "test_buffer_sizes.py")
     command = [sys.executable, "-m", "tests.compat", "--folder", str(tmp_path), "--jobs", "0", *names]

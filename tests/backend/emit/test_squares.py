@@ -15,7 +15,7 @@ from fusepy.backend.emit.tuning import HEAVY_PRICE, LIGHT_PRICE, choose
 from tests.support.slang_functions import F32
 
 SOURCE = """
-import "slangpy";
+import fusepy;
 float add(float a, float b) { return a + b; }
 float3 tint(float3 c, float3 k) { return c * k; }
 float2x2 turn(float2x2 m, float k) { return transpose(m) * k; }
