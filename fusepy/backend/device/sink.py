@@ -68,3 +68,22 @@ class Sink(Protocol):
     def flush(self) -> Any:
         """Submits the recorded work, unless the user does that."""
         ...
+
+
+class StageSink(Sink):
+    """A sink in which a dispatch is a pass of another stage: rays, a draw.
+
+    Args:
+        sink: where everything else goes.
+        begin: records the pass there; gets the pipeline, the root and what `dispatch` gets as groups.
+    """
+
+    def __init__(self, sink: Sink, begin: Callable[[Any, spy.ShaderObject, Sequence[int]], None]):
+        self._begin, self.keeps = begin, sink.keeps
+        self.copy, self.keep, self.flush, self.record = sink.copy, sink.keep, sink.flush, sink.record
+
+    def dispatch(
+        self, pipeline: Any, root: spy.ShaderObject, groups: Sequence[int], beside: bool = False, more: bool = False
+    ) -> None:
+        """Records the pass, after all earlier work and before all later work."""
+        self._begin(pipeline, root, groups)

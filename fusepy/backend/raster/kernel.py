@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
-from fusepy.backend.device.sink import Sink
+from fusepy.backend.device.sink import Sink, StageSink
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.contents import copy_elements
@@ -45,9 +46,9 @@ class DrawKernel(Kernel):
         """Binds the resources of the functions and draws; behind them, `resources` are the results and the indices."""
         assert by_axis is not None
         own = len(self.resources)
-        drawing = _Drawing(sink, self, resources[own:], by_axis)
+        drawing = StageSink(sink, partial(self.draw, sink, resources[own:]))
         super().launch_bound(drawing, bindings, values, count, resources[:own], by_axis, beside, more)
-        if drawing.shared:
+        if any(isinstance(one, Bound) for one in resources[own:]):  # the owner of a texture may read it at any time
             sink.flush()
 
     def images(self, width: int, height: int) -> Images:
@@ -56,7 +57,7 @@ class DrawKernel(Kernel):
             self._images = Images(self._device.raw, self._stage.formats, self._stage.state, width, height)
         return self._images
 
-    def draw(self, sink: Sink, objects: Sequence[Any], drawn: Sequence[int], pipeline: Any, root: spy.ShaderObject) -> None:
+    def draw(self, sink: Sink, objects: Sequence[Any], pipeline: Any, root: spy.ShaderObject, drawn: Sequence[int]) -> None:
         """Records the pass, and the copies of its images into the tensors among the results. The device's lock is held."""
         width, height, count, instances = drawn
         images = self.images(width, height)
@@ -101,22 +102,6 @@ class DrawKernel(Kernel):
         own = Tensor(self._device, given.element, given.shape)
         copy_elements(given, own, sink)
         return own
-
-
-class _Drawing(Sink):
-    """A sink in which a dispatch is a draw."""
-
-    def __init__(self, sink: Sink, kernel: DrawKernel, objects: Sequence[Any], drawn: Sequence[int]):
-        self._sink, self._kernel, self._objects, self._drawn = sink, kernel, objects, drawn
-        self.keeps = sink.keeps
-        self.shared = any(isinstance(one, Bound) for one in objects)  # the owner of a texture may read it at any time
-        self.copy, self.keep, self.flush, self.record = sink.copy, sink.keep, sink.flush, sink.record
-
-    def dispatch(
-        self, pipeline: Any, root: spy.ShaderObject, groups: Sequence[int], beside: bool = False, more: bool = False
-    ) -> None:
-        """Records the draw, after all earlier work and before all later work."""
-        self._kernel.draw(self._sink, self._objects, self._drawn, pipeline, root)
 
 
 def view_of(texture: spy.Texture | spy.TextureView) -> spy.TextureView:

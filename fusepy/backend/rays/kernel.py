@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import slangpy as spy
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.device.sink import Sink
+from fusepy.backend.device.sink import Sink, StageSink
 from fusepy.backend.kernels.globals import Bindings, reads_of_calls
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.rays.stage import RayGeneration, TracedPipeline
 from fusepy.backend.scenes.levels import TopLevel
 from fusepy.errors import ArgumentError
-
-
-class _Rays:
-    """A sink of dispatches that are rays: each is recorded into `sink` as a pass of its own."""
-
-    def __init__(self, sink: Sink):
-        self._sink = sink
-        self.keeps, self.copy, self.keep, self.flush = sink.keeps, sink.copy, sink.keep, sink.flush
-
-    def dispatch(
-        self, pipeline: TracedPipeline, root: spy.ShaderObject, groups: Sequence[int], beside: bool = False, more: bool = False
-    ) -> None:
-        """Records one dispatch; `groups` are the rays along x, y and z."""
-
-        def trace(encoder: spy.CommandEncoder) -> None:
-            rays = encoder.begin_ray_tracing_pass()
-            rays.bind_pipeline(pipeline.native, pipeline.table, root)
-            rays.dispatch_rays(0, groups)
-            rays.end()
-
-        self._sink.record(trace, *pipeline, root)
 
 
 class RayKernel(Kernel):
@@ -95,5 +75,16 @@ class RayKernel(Kernel):
         if bindings is not None and bindings is not self._checked:
             self._check(self._scenes(bindings))
             self._checked = bindings
-        rays: Any = _Rays(sink)
-        super().launch(rays, bindings, values, count, by_axis, beside, more)
+        super().launch(StageSink(sink, partial(_trace, sink)), bindings, values, count, by_axis, beside, more)
+
+
+def _trace(sink: Sink, pipeline: TracedPipeline, root: spy.ShaderObject, rays: Sequence[int]) -> None:
+    """Records a pass of `rays` along x, y and z."""
+
+    def work(encoder: spy.CommandEncoder) -> None:
+        tracing = encoder.begin_ray_tracing_pass()
+        tracing.bind_pipeline(pipeline.native, pipeline.table, root)
+        tracing.dispatch_rays(0, rays)
+        tracing.end()
+
+    sink.record(work, *pipeline, root)
