@@ -115,6 +115,12 @@ def test_functions_of_one_name_in_two_modules(lib: Any, device: Any) -> None:
     namesake = fp.Module.load_from_source(device, "lib", OTHER.replace("1000", "2000"))
     both = fp.fuse(lambda x: other.add(lib.add(x, 1), other.half_of(x)) + namesake.add(x, 0))
     same(both(ramp(10)), (ramp(10) + 1) + ramp(10) / 2 + 1000 + (ramp(10) + 2000))
+    folded = fp.fuse(lambda x: (fp.reduce(lib.add, 0, other.add(x, 1)), fp.scan(lib.add, 0, other.half_of(x))))
+    total, sums = folded(ramp(10))
+    assert total == (ramp(10) + 1001).sum()
+    same(sums, np.cumsum(ramp(10) / 2))
+    rows = fp.fuse(lambda x: other.add(x, 1) - fp.reduce(lib.add, 0, other.add(x, 1), axis=1, keepdims=True))
+    same(rows(ramp(4, 5)), ramp(4, 5) - (ramp(4, 5) + 1001).sum(1, keepdims=True) + 1001)
 
 
 # ---- results --------------------------------------------------------------------------------------------------------

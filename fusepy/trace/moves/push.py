@@ -6,39 +6,25 @@ read at computed indices; so are arguments where no strides express the plan.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from fusepy.derivatives.folds import transposed
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import TraceError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.narrowing import is_default
-from fusepy.ir.types import AS_ONE, Type
+from fusepy.ir.types import AS_ONE
 from fusepy.ir.value import is_spread
 from fusepy.location import user_line
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import spread_values
 from fusepy.passes.resolve_maps import settle
 from fusepy.trace.moves.inputs import owner_of, view_of, viewable
+from fusepy.trace.moves.parts import Below, MovedPart, is_whole, store_what_reads_structs
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.shapes import KnownShapes, known_shapes
 from fusepy.trace.moves.steps import ALL, Indexed, Permuted, Run, ViewStep, shape_after, sliced
 from fusepy.trace.moves.take import counts, take
 from fusepy.trace.open_trace import OpenTrace
-
-
-class MovedPart(NamedTuple):
-    """A value that the moved one is computed from.
-
-    Attributes:
-        dims: the axis of the moved value along which each of its axes runs; further axes are components.
-        type: the type as which it is loaded, if that is not its own.
-    """
-
-    value: Value
-    dims: tuple[int, ...]
-    type: Type | None
 
 
 def terms_of(trace: OpenTrace, known: KnownShapes) -> Terms:
@@ -64,13 +50,20 @@ class Pushing:
     def of(self, value: Value) -> Value:
         """Returns the moved elements of a value with all axes of the plan."""
         root = MovedPart(value, tuple(range(value.rank)), None)
-        inner: dict[MovedPart, tuple[Node, list[MovedPart | None]]] = {}
+        found: dict[MovedPart, Below | None] = {}
         stack = [root]
         while stack:
             part = stack.pop()
+            if part not in found:
+                found[part] = self.below(part)
+                stack += [p for p in (found[part] or (None, []))[1] if p is not None]
+        store_what_reads_structs(found, self.strided, lambda p: self.producer[p.value][0])
+        stack, inner = [root], dict[MovedPart, Below]()
+        while stack:
+            part = stack.pop()
+            below = found[part]
             if part in self.made or part in inner:
                 continue
-            below = self.below(part)
             if below is None:
                 self.made[part] = self.leaf(part)
             else:
@@ -80,7 +73,7 @@ class Pushing:
             self.made[part] = self.again(part, *inner[part])
         return self.complete(self.made[root])
 
-    def below(self, part: MovedPart) -> tuple[Node, list[MovedPart | None]] | None:
+    def below(self, part: MovedPart) -> Below | None:
         """Returns the node of a value that is computed element by element, with its operands; else ``None``.
 
         Operands that the node reads whole, and numbers, are ``None``.
@@ -152,8 +145,7 @@ class Pushing:
                 saw=value.type,
                 hint="generators compute each element of a grid: make another one, such as fp.grid(shape, offset=…)",
             )
-        whole = all(self.plan.indices[d] == Strided(d) for d in part.dims)
-        if whole and all(self.plan.extents[d] == self.plan.shape[d] for d in part.dims) and part.dims == tuple(sorted(part.dims)):
+        if is_whole(self.plan, part):
             return Term(self.terms, value, part.dims, part.type)
         return self.taken(part)
 
@@ -161,8 +153,8 @@ class Pushing:
         """Returns the moved elements of an array as a view of it; ``None`` if strides do not express it."""
         plan, rank = self.plan, len(part.dims)
         said = None if part.type is None or is_default(part.value) else part.type
-        step = plan.step if plan.step is not None and viewable(owner, part.value, plan.step) else None
-        if step is not None and part.dims == tuple(range(step.rank)) and self.own_shape(part) == plan.shape:
+        step = self.step_of(owner, part)
+        if step is not None:
             return Term(self.terms, self.joined(owner, part.value, [step]), tuple(range(len(plan.extents))), said)
         indices = [plan.indices[d] for d in part.dims]
         if not all(isinstance(index, Strided) for index in indices):
@@ -177,6 +169,19 @@ class Pushing:
             steps.append(Permuted(len(dims), tuple(order)))
         view = self.joined(owner, part.value, steps) if steps else part.value
         return Term(self.terms, view, tuple(sorted(dims)), said)
+
+    def step_of(self, owner: OpenTrace, part: MovedPart) -> ViewStep | None:
+        """Returns the step that the plan is of, if the argument can be viewed by it as it is."""
+        step, same = self.plan.step, self.known.of(part.value)[: len(part.dims)] == self.plan.shape
+        fits = step is not None and same and part.dims == tuple(range(step.rank)) and viewable(owner, part.value, step)
+        return step if fits else None
+
+    def strided(self, part: MovedPart) -> bool:
+        """True if the moved elements of a leaf are a view of it, or the leaf itself."""
+        owner = owner_of(self.trace, part.value)
+        if owner is None:
+            return is_whole(self.plan, part)
+        return self.step_of(owner, part) is not None or all(isinstance(self.plan.indices[d], Strided) for d in part.dims)
 
     def joined(self, owner: OpenTrace, value: Value, steps: list[ViewStep]) -> Value:
         """Returns a view of an array; of slices of slices one slice, so that equal views are one input."""
@@ -196,9 +201,6 @@ class Pushing:
             return ALL if count else Run(0, 0, 1)
         stop = index.start + count * index.step
         return Run(index.start, None if stop < 0 else stop, index.step)
-
-    def own_shape(self, part: MovedPart) -> tuple[int, ...]:
-        return self.known.of(part.value)[: len(part.dims)]
 
     def taken(self, part: MovedPart) -> Term:
         """Returns the moved elements of an array in memory, or of a value that is stored, by their indices."""

@@ -63,3 +63,25 @@ def test_no_elements_and_extents_of_one() -> None:
     one = F32([[3]])
     np.testing.assert_allclose(np.asarray(both(np.repeat(one, 4, 0), W)), (np.repeat(one, 4, 0) + W)[1:, :3])
     assert np.asarray(both(one, W)).shape == (0, 3)
+
+
+def test_what_is_computed_of_structs_is_stored_where_no_strides_say_the_elements(device: Any) -> None:
+    m = fp.Module.load_from_source(
+        device, "pushed_structs", "struct Ray { float3 at; float t; }; float reach(Ray r, float s) { return r.at.y * r.t + s; }"
+        "Ray moved(Ray r) { r.t += 1; return r; } struct Tale { float t; }; Tale tale(Ray r) { return { r.t }; }",
+    )  # fmt: skip
+    rays = np.zeros((2, 3), m.Ray.dtype)
+    rays["at"], rays["t"] = ramp(2, 3, 3), ramp(2, 3, start=2)
+    reach = rays["at"][..., 1] * (rays["t"] + 1) + 2
+    words: list[Any] = [
+        lambda x: fp.pad(x, ((1, 2), (0, 1)), "edge"),
+        lambda x: fp.concatenate([x, x], axis=0),
+    ]
+    look = fp.fuse(lambda r: [word(v) for word in words for v in (m.reach(m.moved(r), 2), m.reach(r, 2) + m.tale(r).t * 0)])
+    wanted = [word(v) for word in words for v in (reach, reach - rays["at"][..., 1])]
+    view = fp.fuse(lambda r: m.reach(m.moved(r), 2)[:, ::-1])
+    for given in (rays, fp.Tensor.from_numpy(device, rays, m.Ray)):
+        for got, want in zip(look(given), wanted, strict=True):
+            np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-6)
+        np.testing.assert_allclose(np.asarray(view(given)), reach[:, ::-1], rtol=1e-6)
+        assert view.explain(given).kernels == 1

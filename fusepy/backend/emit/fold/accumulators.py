@@ -11,9 +11,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 
 from fusepy.backend.emit.fold.order import order_functions, order_identity, order_type, truth_function
 from fusepy.backend.emit.operand import BLOCK
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import convert, shaped
 from fusepy.ir.ops.folds import Fold, neutral
 from fusepy.ir.ops.literal import literal
@@ -61,6 +65,14 @@ class Accumulator:
         for k, (at, type) in enumerate(_pieces(fold, have, number, self.compensated or by_bits)):
             held = order_type(type) if self.ordered else type.with_scalar(scalar)
             self.pieces.append(Piece(f"f{j}_{k}", held, at, type if by_bits else None))
+
+    @cached_property
+    def joined(self) -> Graph:
+        """The call that combines two elements, for a fold of kind ``call``: one node, which may have a wrapper (`Shims`)."""
+        x, y, result = Value(self.have, name="a"), Value(self.have, name="b"), Value(self.have)
+        attrs = {"module": self.fold.module, "function": self.fold.function}
+        node = Node(OPS["slang.call"], [x, y], [ArgMap(())] * 2, [result], attrs)
+        return Graph(f"join_{self.j}", [x, y], [node], [result])
 
     def members(self, run: bool = False) -> list[Member]:
         """Returns the members of an ``FzAcc``, or with `run` of an ``FzRun``, for this fold."""

@@ -10,7 +10,6 @@ from types import MappingProxyType
 
 from fusepy.backend.emit.fold.accumulators import NOWHERE, Accumulator
 from fusepy.backend.emit.fold.chunks import FoldChunks
-from fusepy.backend.emit.fold.operands import join_graph
 from fusepy.backend.emit.fold.partials import Partials, SharedMemory
 from fusepy.backend.emit.fold.structs import accumulator_text
 from fusepy.backend.emit.fold.variant import FoldVariant
@@ -70,7 +69,7 @@ class FoldElements:
         text, lines = self.text, list[str]()
         for a in self.accumulators:
             if a.fold.kind == "call":
-                lines += [*text.program(f"fz_join_{a.j}", join_graph(a), [f"a{a.j}", f"b{a.j}"]), ""]
+                lines += [*text.program(f"fz_join_{a.j}", a.joined, [f"a{a.j}", f"b{a.j}"]), ""]
         lines += self._around
         if self.variant.shape.group:
             lines += [*self.shared.declared(self.variant.shape.threads), ""]

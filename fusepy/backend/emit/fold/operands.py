@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from fusepy.backend.emit.fold.accumulators import Accumulator, Member
 from fusepy.backend.emit.operand import Operand
 from fusepy.backend.emit.operands import identifiers
-from fusepy.ir.argmap import ArgMap
 from fusepy.ir.arrivals import TENSOR
-from fusepy.ir.graph import Graph, Node, Value
-from fusepy.ir.ops import OPS
+from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.region import spec_of
 
 
@@ -45,16 +43,7 @@ def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool = False
     return operands
 
 
-def join_graph(a: Accumulator) -> Graph:
-    """Returns a graph of the call that combines two elements."""
-    x, y = Value(a.have, name="a"), Value(a.have, name="b")
-    result = Value(a.have)
-    attrs = {"module": a.fold.module, "function": a.fold.function}
-    node = Node(OPS["slang.call"], [x, y], [ArgMap(())] * 2, [result], attrs)
-    return Graph(f"join_{a.j}", [x, y], [node], [result])
-
-
 def calls_of(region: Node, accumulators: Sequence[Accumulator]) -> Graph:
     """Returns a graph of all nodes in the kernels of a region."""
-    graphs = [*region.bodies, *(join_graph(a) for a in accumulators if a.fold.kind == "call")]
+    graphs = [*region.bodies, *(a.joined for a in accumulators if a.fold.kind == "call")]
     return Graph("all", [v for g in graphs for v in g.inputs], [n for g in graphs for n in g.nodes], ())

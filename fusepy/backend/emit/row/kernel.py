@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fusepy.backend.emit.fold.accumulators import Accumulator
-from fusepy.backend.emit.fold.operands import join_graph
 from fusepy.backend.emit.fold.structs import fold_functions
 from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field, Operand
@@ -31,7 +30,7 @@ def emit_rows(region: Node, variant: RowVariant, given: Emission) -> KernelSourc
     assert region.body is not None
     folds = [n for n in region.body.nodes if n.op.name == "row_fold"]
     accumulators = [Accumulator(j, Fold.of_node(n), n.operands[0].type) for j, n in enumerate(folds)]
-    joins = {a.j: join_graph(a) for a in accumulators if a.fold.kind == "call"}
+    joins = {a.j: a.joined for a in accumulators if a.fold.kind == "call"}
     calls = [n for n in region.body.nodes if n not in folds] + [n for join in joins.values() for n in join.nodes]
     together = Graph("all", region.body.inputs, calls, ())
     text = KernelText(region, variant, given, region_operands(region, given.cuda, given.plain), [], together)
