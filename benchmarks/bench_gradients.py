@@ -26,17 +26,6 @@ SOURCE = "[Differentiable] float scaled(float a, float x) { return a * x * x; }"
 
 
 @pytest.fixture(scope="module")
-def device(kind: str) -> Any:
-    return p.fusepy_device(kind)
-
-
-@pytest.fixture(scope="module")
-def calls(device: Any) -> int:
-    """How many calls are made before they are waited for."""
-    return 20 if p.is_hardware(device.sgl) else 1
-
-
-@pytest.fixture(scope="module")
 def numbers(quick: bool, calls: int) -> Any:
     return np.random.default_rng(1).random(1 << (16 if quick else 24 if calls == 1 else 26), np.float32)
 

@@ -97,11 +97,6 @@ def data(quick: bool) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def device(kind: str) -> Any:
-    return p.fusepy_device(kind)
-
-
-@pytest.fixture(scope="module")
 def runners(device: Any, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     t = {name: fp.Tensor.from_numpy(device, value) for name, value in data.items()}
     parameters = fp.nn.parameters({name: t[name] for name in data if name[0] in "wb"})

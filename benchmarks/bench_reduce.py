@@ -24,17 +24,6 @@ CALLS_ON_GPU = 100
 
 
 @pytest.fixture(scope="module")
-def device(kind: str) -> Any:
-    return p.fusepy_device(kind)
-
-
-@pytest.fixture(scope="module")
-def calls(device: Any) -> int:
-    """How many calls are made before they are waited for."""
-    return CALLS_ON_GPU if p.is_hardware(device.sgl) else 1
-
-
-@pytest.fixture(scope="module")
 def data(quick: bool, calls: int) -> Any:
     side = 512 if quick else 4096 if calls == 1 else 8192
     return np.random.default_rng(1).random((side, side), np.float32)

@@ -69,17 +69,6 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def device(kind: str) -> Any:
-    return p.fusepy_device(kind)
-
-
-@pytest.fixture(scope="module")
-def calls(device: Any) -> int:
-    """How many calls are made before they are waited for."""
-    return 20 if p.is_hardware(device.sgl) else 1
-
-
 class Jobs:
     """The jobs of all functions, made when they are asked for."""
 

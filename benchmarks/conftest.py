@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks import peers as p
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device-kind", default="vulkan", help="device type: vulkan or cuda")
@@ -33,6 +35,17 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def quick(request: pytest.FixtureRequest) -> bool:
     return request.config.getoption("--quick")
+
+
+@pytest.fixture(scope="module")
+def device(kind: str) -> Any:
+    return p.fusepy_device(kind)
+
+
+@pytest.fixture(scope="module")
+def calls(device: Any, request: pytest.FixtureRequest) -> int:
+    """How many calls are made before they are waited for: on a GPU several, or the host would be measured."""
+    return getattr(request.module, "CALLS_ON_GPU", 20) if p.is_hardware(device.sgl) else 1
 
 
 class Measure:

@@ -24,7 +24,7 @@ from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.ir.value import is_spread
 from fusepy.location import user_line
 from fusepy.trace.buffers import member_elements
-from fusepy.trace.components.operands import regrouped
+from fusepy.trace.components.operands import Regrouping
 from fusepy.trace.inputs import add_input
 from fusepy.trace.maps import check_axes
 from fusepy.trace.open_trace import OpenTrace
@@ -143,7 +143,7 @@ def composed(trace: OpenTrace, tree: Tree, type: Type, path: str) -> tuple[Value
         return resolve_members(trace.oracle, type, names, offered, maps, path, loc, trace.strict).maps
 
     fixed = any(m.type is not None and m.type.kind is Kind.ARRAY for m in members.values())
-    operands, maps = regrouped(trace, operands, maps, written, resolve, fixed, loc)
+    operands, maps = Regrouping(trace, written, resolve, fixed, loc).of(operands, maps)
     maps, outer, loose = placed(trace, [members[n] for n in tree.fields], operands, maps, path, loc)
     attrs: dict[str, Attr] = {"type": type.name, "fields": tuple(tree.fields), "path": path}
     if trace.strict:

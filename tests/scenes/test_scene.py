@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from tests.support.rays import FAR, moved, nearest, need_rays
+from tests.support.rays import BOXES, FAR, moved, nearest, need_rays
 
 SOURCE = """
 import fusepy_rays;
@@ -19,15 +19,6 @@ float depth_of_world(float3 from) { return closest_hit(world, ray_from(from, flo
 Hit meet(RaytracingAccelerationStructure scene, float3 from, uint mask)
 { return closest_hit(scene, ray_from(from, float3(0, 0, -1)), 0, mask); }
 bool shadowed(RaytracingAccelerationStructure scene, float3 from) { return is_occluded(scene, ray_from(from, float3(0, 0, -1))); }
-int boxes(RaytracingAccelerationStructure scene, float3 from)
-{
-    RayQuery<RAY_FLAG_NONE> query;
-    query.TraceRayInline(scene, RAY_FLAG_NONE, 255, ray_from(from, float3(0, 0, -1)));
-    int found = 0;
-    while (query.Proceed())
-        found |= query.CandidateType() == CANDIDATE_PROCEDURAL_PRIMITIVE ? 1 << query.CandidatePrimitiveIndex() : 0;
-    return found;
-}
 """
 DOWN = np.array([0.0, 0.0, -1.0])
 
@@ -35,7 +26,7 @@ DOWN = np.array([0.0, 0.0, -1.0])
 @pytest.fixture(scope="module")
 def m(device: Any) -> Any:
     need_rays(device)
-    return fp.Module.load_from_source(device, "scenes", SOURCE)
+    return fp.Module.load_from_source(device, "scenes", SOURCE + BOXES)
 
 
 def soup(rng: Any, count: int) -> Any:

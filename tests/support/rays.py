@@ -9,6 +9,17 @@ import pytest
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FAR = np.float32(1e30)
+BOXES = """
+int boxes(RaytracingAccelerationStructure scene, float3 from)
+{
+    RayQuery<RAY_FLAG_NONE> query;
+    query.TraceRayInline(scene, RAY_FLAG_NONE, 255, ray_from(from, float3(0, 0, -1)));
+    int found = 0;
+    while (query.Proceed())
+        found |= query.CandidateType() == CANDIDATE_PROCEDURAL_PRIMITIVE ? 1 << query.CandidatePrimitiveIndex() : 0;
+    return found;
+}
+"""  # a bit for each box that a ray meets
 
 
 def need_rays(device: Any) -> None:

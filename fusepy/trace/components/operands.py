@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from fusepy.errors import FusepyError, NoMatchError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
@@ -15,6 +16,7 @@ from fusepy.location import user_line
 from fusepy.trace.open_trace import OpenTrace
 
 Resolve = Callable[[Sequence[Value], Sequence[ArgMap]], Sequence[ArgMap]]  # the resolved maps of a call
+Taken = tuple[list[Value], list[ArgMap]]
 
 
 def of_call(
@@ -25,8 +27,12 @@ def of_call(
     maps: Sequence[ArgMap],
     said: Sequence[ArgMap],
     dirs: tuple[str, ...] | None,
-) -> tuple[list[Value], list[ArgMap]]:
-    """Returns `regrouped` for a call of a Slang function; `dirs` are the directions of its parameters, if outputs are passed."""
+) -> Taken:
+    """Returns the operands of a call of a Slang function as it takes them, and their maps.
+
+    Args:
+        dirs: the directions of the parameters, if outputs are passed.
+    """
     if trace.body or not any(v.name is None and (v.rank or v.type.shape) for v in operands):
         return list(operands), list(maps)
     loc = user_line()
@@ -36,77 +42,81 @@ def of_call(
 
     kinds = {p.type.kind for s in trace.oracle.declared(alias, function) for p in s.params if p.type is not None}
     try:
-        return regrouped(trace, operands, maps, said, resolve, Kind.ARRAY in kinds, loc)
+        return Regrouping(trace, said, resolve, Kind.ARRAY in kinds, loc).of(operands, maps)
     except NoMatchError:
         if Kind.RESOURCE not in kinds:
             raise
         return list(operands), list(maps)  # a texture takes a computed array as it is
 
 
-def regrouped(
-    trace: OpenTrace,
-    operands: Sequence[Value],
-    maps: Sequence[ArgMap],
-    said: Sequence[ArgMap],
-    resolve: Resolve,
-    fixed: bool,
-    loc: str | None,
-) -> tuple[list[Value], list[ArgMap]]:
-    """Returns the operands of a call and their maps: arrays of numbers that it takes as vectors, matrices or arrays are these.
-
-    Vectors that are numbers for an eager call are numbers where the call takes no vectors.
+@dataclass(frozen=True)
+class Regrouping:
+    """A call whose operands may be arrays of numbers that it takes as vectors, matrices or arrays.
 
     Args:
         said: the parts of the maps that the user has written at this call.
         fixed: True if a parameter is an array of fixed extent, which may be any.
     """
-    plain = [i for i, v in enumerate(operands) if trace.plain.holds(v)]
-    refused: FusepyError | None = None
-    for chosen in itertools.chain.from_iterable(itertools.combinations(plain, n) for n in range(len(plain) + 1)):
-        values, own = list(operands), list(maps)
-        for i in chosen:
-            values[i] = trace.plain.seen(operands[i], loc)
-            own[i] = trace.maps.get(values[i], UNSAID).under(said[i])
-        try:
-            if plain:
-                resolve([_as_tensor(trace, v, fixed) for v in values], own)
-            return _vectors(trace, values, own, said, resolve, fixed, loc)
-        except (NoMatchError, ShapeError) as error:
-            refused = refused or error
-    assert refused is not None
-    raise refused
 
+    trace: OpenTrace
+    said: Sequence[ArgMap]
+    resolve: Resolve
+    fixed: bool
+    loc: str | None
 
-def _vectors(
-    trace: OpenTrace,
-    operands: Sequence[Value],
-    maps: Sequence[ArgMap],
-    said: Sequence[ArgMap],
-    resolve: Resolve,
-    fixed: bool,
-    loc: str | None,
-) -> tuple[list[Value], list[ArgMap]]:
-    """Returns the operands of a call and their maps: arrays of numbers that it takes as vectors, matrices or arrays are these."""
-    values, found = list(operands), list(maps)
-    offered = values if trace.body else [_as_tensor(trace, v, fixed) for v in operands]
-    changed = [i for i, (a, b) in enumerate(zip(offered, operands)) if a is not b]
-    if not changed:
+    def of(self, operands: Sequence[Value], maps: Sequence[ArgMap]) -> Taken:
+        """Returns the operands as the call takes them, and their maps.
+
+        Vectors that are numbers for an eager call are numbers where the call takes no vectors.
+        """
+        trace = self.trace
+        plain = [i for i, v in enumerate(operands) if trace.plain.holds(v)]
+        refused: FusepyError | None = None
+        for chosen in itertools.chain.from_iterable(itertools.combinations(plain, n) for n in range(len(plain) + 1)):
+            values, own = list(operands), list(maps)
+            for i in chosen:
+                values[i] = trace.plain.seen(operands[i], self.loc)
+                own[i] = trace.maps.get(values[i], UNSAID).under(self.said[i])
+            try:
+                if plain:
+                    self.resolve([self._as_tensor(v) for v in values], own)
+                return self._vectors(values, own)
+            except (NoMatchError, ShapeError) as error:
+                refused = refused or error
+        assert refused is not None
+        raise refused
+
+    def _vectors(self, operands: Sequence[Value], maps: Sequence[ArgMap]) -> Taken:
+        grouping = self.trace.grouping
+        values, found = list(operands), list(maps)
+        offered = values if self.trace.body else [self._as_tensor(v) for v in operands]
+        changed = [i for i, (a, b) in enumerate(zip(offered, operands)) if a is not b]
+        if not changed:
+            return values, found
+        travelled = {i for i in changed if maps[i].dims is not None and self.said[i].dims is None}
+        answers = _resolved(offered, maps, travelled, self.resolve)
+        for i in changed:
+            want, dims = answers[i].type, answers[i].dims
+            if want is None or dims is None or len(dims) == operands[i].rank:
+                continue
+            if want.kind in (Kind.VECTOR, Kind.MATRIX):
+                values[i] = grouping.of(operands[i], want.with_scalar(operands[i].type), self.loc)
+            elif want.kind is Kind.ARRAY and (made := grouping.listed(operands[i], want, self.loc)) is not None:
+                values[i] = made
+            else:
+                continue
+            inherited = self.trace.maps.get(values[i], UNSAID).dims
+            found[i] = ArgMap(inherited if i in travelled else None if maps[i].dims is None else dims, maps[i].type)
         return values, found
-    travelled = {i for i in changed if maps[i].dims is not None and said[i].dims is None}
-    answers = _resolved(offered, maps, travelled, resolve)
-    for i in changed:
-        want, dims = answers[i].type, answers[i].dims
-        if want is None or dims is None or len(dims) == operands[i].rank:
-            continue
-        if want.kind in (Kind.VECTOR, Kind.MATRIX):
-            values[i] = trace.grouping.of(operands[i], want.with_scalar(operands[i].type), loc)
-        elif want.kind is Kind.ARRAY and (made := trace.grouping.listed(operands[i], want, loc)) is not None:
-            values[i] = made
-        else:
-            continue
-        inherited = trace.maps.get(values[i], UNSAID).dims
-        found[i] = ArgMap(inherited if i in travelled else None if maps[i].dims is None else dims, maps[i].type)
-    return values, found
+
+    def _as_tensor(self, value: Value) -> Value:
+        """Returns a tensor like a computed array of numbers, if its last axes may be components; else the value itself."""
+        if value.name is not None or not value.rank or value.type.kind is not Kind.SCALAR:
+            return value
+        dims = self.trace.grouping.tail(value)
+        if dims[-1] is None and not self.fixed:
+            return value
+        return Value(value.type, dims, arrival=TENSOR, weak=value.weak, name="x")
 
 
 def _resolved(offered: Sequence[Value], maps: Sequence[ArgMap], travelled: set[int], resolve: Resolve) -> Sequence[ArgMap]:
@@ -123,11 +133,3 @@ def _resolved(offered: Sequence[Value], maps: Sequence[ArgMap], travelled: set[i
             refused = refused or error
     assert refused is not None
     raise refused
-
-
-def _as_tensor(trace: OpenTrace, value: Value, fixed: bool) -> Value:
-    """Returns a tensor like a computed array of numbers, if its last axes may be components; else the value itself."""
-    if value.name is not None or not value.rank or value.type.kind is not Kind.SCALAR:
-        return value
-    dims = trace.grouping.tail(value)
-    return value if dims[-1] is None and not fixed else Value(value.type, dims, arrival=TENSOR, weak=value.weak, name="x")

@@ -13,21 +13,13 @@ import numpy as np
 import fusepy as fp
 from tests.errors.hints.devices import second
 from tests.errors.hints.support import Program
+from tests.support.rays import BOXES
 from tests.support.slang_functions import F32
 
 SOURCE = """
 import fusepy_rays;
 float depth(RaytracingAccelerationStructure scene, float3 from)
 { return closest_hit(scene, ray_from(from, float3(0, 0, -1), 0, 99)).t; }
-int boxes(RaytracingAccelerationStructure scene, float3 from)
-{
-    RayQuery<RAY_FLAG_NONE> query;
-    query.TraceRayInline(scene, RAY_FLAG_NONE, 255, ray_from(from, float3(0, 0, -1)));
-    int found = 0;
-    while (query.Proceed())
-        found |= query.CandidateType() == CANDIDATE_PROCEDURAL_PRIMITIVE ? 1 << query.CandidatePrimitiveIndex() : 0;
-    return found;
-}
 """
 FLAT = np.array([[0, 0, 0], [2, 0, 0], [0, 2, 0], [2, 2, 0]], F32)
 PAIR = np.array([[0, 1, 2], [2, 1, 3]], np.uint32)
@@ -38,7 +30,7 @@ LOW = np.array([[0, 0, 0], [1, 1, 0]], F32)
 
 @functools.cache
 def on(device: Any) -> Any:
-    return fp.Module.load_from_source(device, "hint_scenes", SOURCE)
+    return fp.Module.load_from_source(device, "hint_scenes", SOURCE + BOXES)
 
 
 def seen(*shown: Any, device: Any = None) -> Any:
