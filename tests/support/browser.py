@@ -20,7 +20,9 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
 from setup_browser import find_browser
 
 TIMEOUT_S = 30.0
-_KEYS = {"Enter": (13, "\r"), " ": (32, " "), "Tab": (9, "")}
+_KEYS = {"Enter": (13, "\r"), " ": (32, " "), "Tab": (9, ""), "Escape": (27, ""), "Delete": (46, "")}
+_KEYS |= {"ArrowLeft": (37, ""), "ArrowUp": (38, ""), "ArrowRight": (39, ""), "ArrowDown": (40, "")}
+_MODIFIERS = {"Alt": 1, "Control": 2, "Shift": 8}
 # the browser wants its pipe as descriptors 3 and 4, and subprocess only passes on those that there are
 _START = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
 
@@ -73,12 +75,12 @@ class Browser:
         os.close(self._from)
         self._home.cleanup()
 
-    def open(self, path: Path) -> None:
-        """Loads a file, and forgets what was said and asked for before."""
+    def open(self, page: Path | str) -> None:
+        """Loads a file or an address, and forgets what was said and asked for before."""
         self.console.clear()
         self.requests.clear()
         self._loaded = False
-        self.ask("Page.navigate", url=path.resolve().as_uri())
+        self.ask("Page.navigate", url=page if isinstance(page, str) else page.resolve().as_uri())
         end = time.monotonic() + TIMEOUT_S
         while not self._loaded:
             self._take(end)
@@ -89,21 +91,55 @@ class Browser:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def click(self, selector: str) -> None:
-        """Clicks into the middle of an element with the mouse."""
+    def until(self, script: str) -> None:
+        """Waits until an expression is true."""
+        end = time.monotonic() + TIMEOUT_S
+        while not self.run(f"!!({script})"):
+            assert time.monotonic() < end, f"never true: {script}"
+            time.sleep(0.02)
+
+    def middle(self, selector: str) -> tuple[float, float]:
+        """The middle of an element in the window, to which the page is scrolled."""
         self.run(f"document.querySelector({json.dumps(selector)}).scrollIntoView({{block: 'center'}})")
         box = self.run(f"document.querySelector({json.dumps(selector)}).getBoundingClientRect().toJSON()")
-        x, y, width, height = (box[side] for side in ("x", "y", "width", "height"))
-        for kind in ("mousePressed", "mouseReleased"):
-            where = {"x": x + width / 2, "y": y + height / 2}
-            self.ask("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **where)
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
-    def press(self, key: str) -> None:
-        """Presses a key where the focus is."""
-        code, text = _KEYS[key]
-        about = {"key": key, "windowsVirtualKeyCode": code}
+    def click(self, selector: str) -> None:
+        """Clicks into the middle of an element with the mouse."""
+        self.drag(self.middle(selector))
+
+    def drag(self, *way: tuple[float, float], drop: bool = True) -> None:
+        """Presses the button of the mouse at the first point, moves through the others, and lets go at the last."""
+        self._mouse("mouseMoved", way[0], buttons=0)
+        self._mouse("mousePressed", way[0])
+        for (x0, y0), (x1, y1) in zip(way, way[1:]):
+            for i in (1, 2, 3, 4):
+                self._mouse("mouseMoved", (x0 + (x1 - x0) * i / 4, y0 + (y1 - y0) * i / 4))
+        if drop:
+            self._mouse("mouseReleased", way[-1])
+
+    def _mouse(self, kind: str, at: tuple[float, float], buttons: int = 1) -> None:
+        button = "left" if buttons else "none"
+        self.ask("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button=button, buttons=buttons, clickCount=1)
+
+    def press(self, key: str, *modifiers: str) -> None:
+        """Presses a key where the focus is, with "Control", "Shift" or "Alt" held."""
+        code, text = _KEYS[key] if key in _KEYS else (ord(key.upper()), key)
+        held = sum(_MODIFIERS[modifier] for modifier in modifiers)
+        about = {"key": key, "windowsVirtualKeyCode": code, "modifiers": held}
+        text = "" if held & ~_MODIFIERS["Shift"] else text
         self.ask("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **about)
         self.ask("Input.dispatchKeyEvent", type="keyUp", **about)
+
+    def choose(self, selector: str, file: Path) -> None:
+        """Chooses a file in a field for files."""
+        document = self.ask("DOM.getDocument")["root"]["nodeId"]
+        field = self.ask("DOM.querySelector", nodeId=document, selector=selector)["nodeId"]
+        self.ask("DOM.setFileInputFiles", files=[str(file)], nodeId=field)
+
+    def type(self, text: str) -> None:
+        """Puts a text where the focus is."""
+        self.ask("Input.insertText", text=text)
 
     def dark(self, dark: bool) -> None:
         """What the page is told that its reader prefers."""

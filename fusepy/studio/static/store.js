@@ -1,0 +1,50 @@
+// what the page knows: one object, and the components that listen to parts of it
+let state = {
+  state: "connecting", // connecting, open, closed
+  palette: [],
+  document: { nodes: [], edges: [] },
+  canUndo: false,
+  canRedo: false,
+  path: null,
+  saved: true,
+  loaded: false, // the first document has come
+  results: { edges: {}, kernels: [], errors: {}, ms: null },
+  version: 0, // of the results
+  busy: false,
+  status: "", // what the server is about
+  shown: null, // [node, port] of the large picture
+  select: null, // ids of nodes to be selected when they come
+  pixel: null, // [y, x] looked at
+  fitting: null, // "node.port" of all ports that the line being drawn may end at
+  pending: null, // the port at which a connection by keyboard has begun
+  notice: null,
+  dialog: null,
+  adding: null, // the menu of functions on the canvas
+};
+const listeners = new Set();
+
+export const get = () => state;
+
+export function set(change) {
+  state = { ...state, ...change };
+  listeners.forEach((listener) => listener());
+}
+
+function subscribe(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** A part of the state; the component is drawn again when it changes. */
+export const useStore = (select) => React.useSyncExternalStore(subscribe, () => select(state));
+
+export const nodeOf = (id) => state.document.nodes.find((node) => node.id === id);
+
+/** The output that the large picture shows: the chosen one, else the last result that nothing uses. */
+export function shownPort({ shown, document, results }) {
+  if (shown && document.nodes.some((node) => node.id === shown[0])) return shown;
+  const used = new Set(document.edges.map((edge) => edge.from.join(".")));
+  const ports = document.nodes.flatMap((node) => node.outputs.map((port) => [node.id, port.name]));
+  const pictures = ports.filter((port) => results.edges[port.join(".")]);
+  return pictures.findLast((port) => !used.has(port.join("."))) ?? pictures.at(-1) ?? null;
+}
