@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from base64 import b64decode
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -112,7 +113,7 @@ class Browser:
         """Presses the button of the mouse at the first point, moves through the others, and lets go at the last."""
         self._mouse("mouseMoved", way[0], buttons=0)
         self._mouse("mousePressed", way[0])
-        for (x0, y0), (x1, y1) in zip(way, way[1:]):
+        for (x0, y0), (x1, y1) in pairwise(way):
             for i in (1, 2, 3, 4):
                 self._mouse("mouseMoved", (x0 + (x1 - x0) * i / 4, y0 + (y1 - y0) * i / 4))
         if drop:
