@@ -104,7 +104,7 @@ class Traced(Numberless, Symbolic):
         parts = self.type.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY)  # which one index is of, as in Slang
         if isinstance(index, _OF_AXES) or index is None or (self._value.rank and not parts):
             trace, loc = self._recorder, user_line()
-            return Traced(trace, trace.indexed(trace.plain.seen(trace.lift(self), loc), index), loc)
+            return Traced(trace, trace.indexed(trace.plain.array(trace.lift(self), loc), index), loc)
         if isinstance(index, int) and parts:
             extent = self.type.shape[0]
             if not -extent <= index < extent:

@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fusepy.backend.marshals.registry import extents_of
+from fusepy.arguments.mapped import Mapped
+from fusepy.backend.marshals.registry import batch_extents, extents_of
 from fusepy.functions.fused import FusedFunction
 from fusepy.ir.graph import Value
 from fusepy.location import user_line
@@ -35,7 +36,7 @@ def trace_of(x: Traced) -> Trace:
 
 def seen(trace: Trace, x: Any) -> Value:
     """Returns the value of an array as an eager call sees it: the components of vectors that it hands out as numbers are axes."""
-    return trace.plain.seen(trace.lift(x), user_line())
+    return trace.plain.array(trace.lift(x), user_line())
 
 
 def seen_as_array(x: Any) -> Any:
@@ -73,7 +74,9 @@ def shape(x: Any) -> Shape:
     if isinstance(x, Traced):
         trace = trace_of(x)
         return shape_of(trace, seen(trace, x))
-    return tuple(extents_of(x))
+    if isinstance(x, Mapped) and x.map.type is not None:  # which takes the last axes of numbers as components
+        return tuple(batch_extents(x.value, len(x.map.type.shape)))
+    return tuple(extents_of(x.value if isinstance(x, Mapped) else x))
 
 
 def ndim(x: Any) -> int:

@@ -75,6 +75,13 @@ class PlainVectors:
         """Returns a value as an eager call sees it."""
         return self.numbers(value, loc) if self.holds(value) else value
 
+    def array(self, value: Value, loc: str | None) -> Value:
+        """Returns a value as `seen`, after the conversion that its vcast says: what views and other words move."""
+        said = self.trace.maps.get(value, UNSAID)
+        if said.type is not None and said.type.scalar is not None and said.type is not value.type:
+            value = self.trace.cast(value, said.type, ArgMap(said.dims), loc)
+        return self.seen(value, loc)
+
     def aligned(
         self, op: str, values: Sequence[Value], maps: Sequence[ArgMap], loc: str | None
     ) -> tuple[Sequence[Value], Sequence[ArgMap]]:

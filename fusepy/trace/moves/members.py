@@ -23,7 +23,7 @@ def array_member(trace: OpenTrace, of: Traced, name: str) -> Any:
     """Returns the attribute or method `name` of a traced array; ``None`` if arrays have no such."""
     if name not in _PROPERTIES and name not in _METHODS:
         return None
-    value = trace.plain.seen(trace.lift(of), user_line())
+    value = trace.plain.array(trace.lift(of), user_line())
     if name in _PROPERTIES:
         return _PROPERTIES[name](trace, value)
 

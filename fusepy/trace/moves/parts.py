@@ -32,18 +32,23 @@ def is_whole(plan: Remap, part: MovedPart) -> bool:
     return same and part.dims == tuple(sorted(part.dims))
 
 
-def store_what_reads_structs(
+def is_compound(part: MovedPart) -> bool:
+    """True if elements of a part are loaded as structs or fixed arrays."""
+    return (part.type or part.value.type).kind in (Kind.NAMED, Kind.ARRAY)
+
+
+def store_what_reads_compounds(
     parts: dict[MovedPart, Below | None], strided: Callable[[MovedPart], bool], place: Callable[[MovedPart], int]
 ) -> None:
-    """Makes leaves of values whose operands are structs that are not `strided`: these have no elements at computed indices.
+    """Makes leaves of values of structs or fixed arrays that are not `strided`: these have no elements at computed indices.
 
     Args:
         place: the place of the node that computes a part.
     """
-    fixed = {p for p, below in parts.items() if below is None and p.value.type.kind is Kind.NAMED and not strided(p)}
+    fixed = {p for p, below in parts.items() if below is None and is_compound(p) and not strided(p)}
     inner = [(p, below[1]) for p, below in parts.items() if below is not None] if fixed else []
     for part, operands in sorted(inner, key=lambda item: place(item[0])):
         if not fixed.isdisjoint(operands):
             parts[part] = None
-            if part.value.type.kind is Kind.NAMED:
+            if is_compound(part):
                 fixed.add(part)

@@ -19,7 +19,7 @@ from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import spread_values
 from fusepy.passes.resolve_maps import settle
 from fusepy.trace.moves.inputs import owner_of, view_of, viewable
-from fusepy.trace.moves.parts import Below, MovedPart, is_whole, store_what_reads_structs
+from fusepy.trace.moves.parts import Below, MovedPart, is_whole, store_what_reads_compounds
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.shapes import KnownShapes, known_shapes
 from fusepy.trace.moves.steps import ALL, Indexed, Permuted, Run, ViewStep, shape_after, sliced
@@ -57,7 +57,7 @@ class Pushing:
             if part not in found:
                 found[part] = self.below(part)
                 stack += [p for p in (found[part] or (None, []))[1] if p is not None]
-        store_what_reads_structs(found, self.strided, lambda p: self.producer[p.value][0])
+        store_what_reads_compounds(found, self.strided, lambda p: self.producer[p.value][0])
         stack, inner = [root], dict[MovedPart, Below]()
         while stack:
             part = stack.pop()

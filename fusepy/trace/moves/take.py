@@ -35,9 +35,12 @@ def take(trace: OpenTrace, terms: Terms, value: Value, type: Type | None, indice
     """Returns the elements of an array at some indices, one for each axis, over the grid of the indices.
 
     Args:
-        type: the type of an element, if that is not the value's own.
+        type: the type of an element, if that is not the value's own. Its scalars are converted where the elements are used.
     """
     count, element = len(indices), type or value.type
+    own = value.type.scalar
+    converted = element.scalar is not None and own is not None and element.scalar is not own
+    element = element.with_scalar(own) if converted and own is not None else element
     if count > MOST_AXES:
         raise TraceError(
             f"elements of an array of {count} axes", place=user_line(), expected=f"at most {MOST_AXES}", hint="reshape it first"
@@ -58,4 +61,4 @@ def take(trace: OpenTrace, terms: Terms, value: Value, type: Type | None, indice
     attrs = {"module": alias, "function": name}
     (made,) = trace.builder.add(OPS["slang.call"], [value, *(i.value for i in indices)], maps, attrs, terms.loc)
     terms.extents.add(trace.builder.nodes[-1], maps)
-    return Term(terms, made, tuple(frame))
+    return Term(terms, made, tuple(frame), type if converted else None)

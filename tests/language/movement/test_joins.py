@@ -80,3 +80,42 @@ def test_traced_shifts_and_numbers(device: Any) -> None:
         assert np.asarray(rolled(X, n)).tolist() == np.roll(X, n, axis=1).tolist()
     padded = fp.fuse(lambda x, v: fp.pad(x, 1, constant_values=v))
     assert np.asarray(padded(X, 0.25)).tolist() == np.pad(X, 1, constant_values=0.25).tolist()
+
+
+def test_words_move_what_a_vcast_says(device: Any) -> None:
+    """Of an argument, of a traced value, and outside of a trace: numbers are converted before, and components are no axes."""
+    array = (np.arange(18).reshape(6, 3) * 7 % 11 + 0.5).astype(np.float32)
+    whole = array.astype(np.int32)
+    words: list[Callable[[Any, Any], Any]] = [
+        lambda m, x: m.concatenate([x, x], axis=0), lambda m, x: m.pad(x, 1), lambda m, x: m.roll(x, 1, axis=0),
+        lambda m, x: m.repeat(x, 2, axis=0), lambda m, x: m.take(x, np.array([1, 0]), axis=0), lambda m, x: m.stack([x, x]),
+        lambda m, x: m.split(x, 3)[1], lambda m, x: m.sort(x, -1), lambda m, x: m.einsum("ij->j", x), lambda m, x: m.flip(x, 0),
+    ]  # fmt: skip
+    look = fp.fuse(lambda x: [word(fp, x) for word in words])
+    inner = fp.fuse(lambda x: [word(fp, fp.vcast(x, "int")) for word in words])
+    cast = fp.vcast(array, "int")
+    for results in (look(cast), look.map(x="int")(array), inner(array), [word(fp, cast) for word in words]):
+        for word, got in zip(words, results, strict=True):
+            assert np.asarray(got).dtype == np.int32
+            np.testing.assert_array_equal(np.asarray(got), word(np, whole))
+    rows = fp.fuse(lambda x: (fp.pad(x, 1), x + fp.ndim(x), fp.roll(x, 1, 0)))
+    for given in (array, fp.Tensor.from_numpy(device, array)):
+        padded, counted, rolled = map(np.asarray, rows(fp.vcast(given, "float3")))
+        np.testing.assert_array_equal(padded, np.pad(array, ((1, 1), (0, 0))))
+        np.testing.assert_array_equal(counted, array + 1)
+        np.testing.assert_array_equal(rolled, np.roll(array, 1, 0))
+        assert fp.shape(fp.vcast(given, "float3")) == (6,)
+
+
+def test_what_is_computed_of_rows_under_a_vcast_is_moved(device: Any) -> None:
+    m = fp.Module.load_from_source(
+        device, "moved_rows", "struct Ray { float3 at; float t; }; float reach(Ray r) { return r.at.y * r.t; }"
+        "float ends(float[3] x) { return x[0] + 10 * x[2]; } double last(double3 c) { return c.z; }",
+    )  # fmt: skip
+    rays, rows = ramp(6, 4), ramp(6, 3)
+    look = fp.fuse(
+        lambda r, x: [fp.roll(v, 1, 0) for v in (m.reach(fp.vcast(r, m.Ray)), m.ends(x), m.last(fp.vcast(x, "double3")))]
+    )
+    for given in ((rays, rows), (fp.Tensor.from_numpy(device, rays), fp.Tensor.from_numpy(device, rows))):
+        for got, want in zip(look(*given), (rays[:, 1] * rays[:, 3], rows[:, 0] + 10 * rows[:, 2], rows[:, 2])):
+            np.testing.assert_array_equal(np.asarray(got), np.roll(want, 1))
