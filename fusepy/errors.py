@@ -19,6 +19,7 @@ expect in its place, so that ``except TypeError`` keeps working::
     ├── CompileError (RuntimeError)             Slang rejected a source; carries its diagnostics
     ├── GraphError (ValueError)                 a render graph that is built or used wrongly
     │   └── CycleError                          a graph that would contain itself
+    ├── StudioError (ValueError)                an edit, a file or a message that the studio refuses
     ├── GradientError (TypeError)
     ├── OutOfDeviceMemory (MemoryError)
     ├── ExportError (BufferError)               memory that cannot be shared with another framework
@@ -157,6 +158,12 @@ class GraphError(FusepyError, ValueError):
 
 class CycleError(GraphError):
     """A graph that is a node of itself, directly or inside another one."""
+
+
+class StudioError(FusepyError, ValueError):
+    """An edit of a graph, a file or a message that the studio refuses; its document stays as it was."""
+
+    is_placed = False  # edits come from the page
 
 
 class GradientError(FusepyError, TypeError):

@@ -1,4 +1,5 @@
-"""The ``fusepy`` command: ``demo`` develops a photograph, ``doctor`` reports problems, ``cache`` shows or empties the disk cache.
+"""The ``fusepy`` command: ``demo`` develops a photograph, ``doctor`` reports problems, ``cache`` shows or empties the disk cache,
+``studio`` builds graphs in the browser.
 
 Imports everything.
 """
@@ -32,6 +33,16 @@ def parser() -> argparse.ArgumentParser:
     cache = commands.add_parser("cache", help="show the disk cache of compiled kernels")
     cache.add_argument("--clear", action="store_true", help="remove every entry")
     cache.set_defaults(run=_cache)
+
+    studio = commands.add_parser("studio", help="build graphs by hand in the browser")
+    studio.add_argument("file", nargs="?", metavar="FILE.json", help="the document to open or make; its folder is the studio's")
+    studio.add_argument("--module", action="append", default=[], metavar="LOOK.slang", help="offer the functions of a Slang file")
+    studio.add_argument(
+        "--functions", action="append", default=[], metavar="MINE.py", help="run a Python file and offer its fused functions"
+    )
+    studio.add_argument("--port", type=int, default=0, help="of this machine; by default a free one")
+    studio.add_argument("--no-browser", dest="browser", action="store_false", help="print the address only")
+    studio.set_defaults(run=_studio)
     return top
 
 
@@ -64,3 +75,9 @@ def _cache(arguments: argparse.Namespace) -> int:
     from fusepy.cli import cache
 
     return cache.run(arguments)
+
+
+def _studio(arguments: argparse.Namespace) -> int:
+    from fusepy.cli import studio
+
+    return studio.run(arguments)

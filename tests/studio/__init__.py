@@ -1,0 +1,1 @@
+"""The studio: documents, evaluation, and the server."""

@@ -1,0 +1,201 @@
+"""`StudioEngine`: everything of the studio that needs a device. It runs in a process of its own, see `worker`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import fusepy as fp
+from fusepy.errors import FusepyError, StudioError
+from fusepy.inspect.pixel_report import PixelValue
+from fusepy.studio.document import Document, Socket
+from fusepy.studio.evaluation import Evaluator, feeding, measured
+from fusepy.studio.export import ExportedProgram, program_of
+from fusepy.studio.files import inside
+from fusepy.studio.graphs import GraphBuilder, node_at
+from fusepy.studio.kinds import NodeKind
+from fusepy.studio.library import SLANG, Library
+from fusepy.studio.pictures import PICTURES, as_pixels, png
+from fusepy.trace.standin import stand_in
+
+_SLANG_LINE = re.compile(r"([\w./-]+\.slangh?)[:(](\d+)")
+
+
+class StudioEngine:
+    """The library of a folder, and what is computed with it. Arguments and results can be sent to another process.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> engine = StudioEngine(mkdtemp())
+        >>> document = Document().add(engine.kinds(), "number", (0, 0))
+        >>> engine.evaluate(document)["edges"]["number.value"]["text"]
+        'float 0.5'
+    """
+
+    def __init__(self, folder: str, modules: tuple[str, ...] = (), functions: tuple[str, ...] = ()):
+        self.folder = Path(folder)
+        self.library = Library(fp.default_device(), self.folder)
+        self.builder = GraphBuilder(self.library)
+        self.evaluator = Evaluator(self.builder)
+        for name in modules:
+            self.library.add_module(name)
+        for name in functions:
+            self.library.add_functions(Path(name))
+
+    # ---- the palette --------------------------------------------------------------------------------------------
+
+    def kinds(self) -> dict[str, NodeKind]:
+        """Returns the kinds of nodes by name."""
+        return self.library.kinds
+
+    def groups(self) -> list[dict[str, Any]]:
+        """Returns the palette as the page gets it."""
+        return self.library.groups()
+
+    def modules(self) -> list[str]:
+        """Returns the names of the Slang files."""
+        return list(self.library.modules)
+
+    def add_source(self, name: str) -> None:
+        """Adds the functions of a Slang file, or offers a new picture.
+
+        Raises:
+            StudioError: for a path outside of the folder, or of another kind.
+            CompileError: if Slang rejects the file.
+        """
+        path = inside(self.folder, name, (*SLANG, *PICTURES))
+        if path.suffix.lower() in SLANG:
+            self.library.add_module(name)
+        else:
+            self.library.add_pictures()
+
+    def changed(self) -> list[str]:
+        """Reloads changed Slang files, and returns their names."""
+        return self.library.changed()
+
+    # ---- documents ----------------------------------------------------------------------------------------------
+
+    def check(self, document: Document, to: Socket) -> None:
+        """Traces the node of an input with all that it is computed from, as far as its other inputs are known.
+
+        Raises:
+            FusepyError: what the compiler says if the edge into the input does not fit.
+        """
+        name = to[0]
+        kind = self.library.kinds[document.nodes[name].kind]
+        fed = self.evaluator.fed(document, name)
+        ports = {port.name: port for port in kind.inputs}
+        for port, (start, end) in feeding(document, name).items():
+            if port not in fed:  # the other node is not computed: its declared type is what is known
+                output = self.library.kinds[document.nodes[start].kind].output(end)
+                if output is None or output.described is None:
+                    return
+                fed[port] = stand_in(output.described)
+        unknown = [p for p in ports if p not in fed and (name, p) not in document.edges and ports[p].default is None]
+        if any(ports[p].described is None for p in unknown):  # such as one operand of a sum: the other decides
+            return
+        given = self.builder.given(document, name, missing=True)
+        self.builder.single(document, name, {**given, **fed}).lower()
+
+    def fitting(self, document: Document, start: Socket | None, to: Socket | None) -> list[Socket]:
+        """Returns the inputs that take an output, or the outputs that an input takes."""
+        found: list[Socket] = []
+        for name, node in document.nodes.items():
+            kind = self.library.kinds.get(node.kind)
+            ports = () if kind is None else kind.inputs if to is None else kind.outputs
+            for port in ports:
+                edge = (start or (name, port.name), to or (name, port.name))
+                if self._fits(document, *edge):
+                    found.append((name, port.name))
+        return found
+
+    def _fits(self, document: Document, start: Socket, to: Socket) -> bool:
+        try:
+            self.check(document.connect(self.library.kinds, start, to), to)
+        except FusepyError:
+            return False
+        return True
+
+    def evaluate(self, document: Document) -> dict[str, Any]:
+        """Computes every output; returns thumbnails, texts and errors as the page gets them."""
+        self.evaluator.evaluate(document)
+        results, found = self.evaluator.results, self.evaluator.errors
+        edges = {f"{name}.{port}": shown for name, result in results.items() for port, shown in result.shown.items()}
+        errors = {name: self._error(document, name, error) for name, error in found.items()}
+        for name, node in document.nodes.items():
+            recipe = self.library.recipes.get(node.kind)
+            if recipe is not None and recipe.module in self.library.broken:
+                errors[name] = self._error(document, name, self.library.broken[recipe.module])
+        return {"edges": edges, "errors": errors}
+
+    def kernels(self, document: Document) -> list[dict[str, Any]]:
+        """Measures the kernels of the program that computes the ends of a document; see `evaluation.kernels`."""
+        self.evaluator.evaluate(document)
+        names = [name for name in document.order() if name in self.evaluator.results]
+        return [
+            {"nodes": list(k.nodes), "us": None if k.seconds is None else k.seconds * 1e6, "bytes": k.nbytes, "text": k.text}
+            for k in measured(self.builder, document, names)
+        ]
+
+    def picture(self, name: str, port: str) -> bytes:
+        """Returns an output of the last evaluation as a PNG file in full size.
+
+        Raises:
+            StudioError: if there is no such output, or it is no picture.
+        """
+        result = self.evaluator.results.get(name)
+        tensor = None if result is None else result.tensors.get(port)
+        pixels = None if tensor is None else as_pixels(tensor.to_numpy())
+        if pixels is None:
+            raise StudioError(f"{name}.{port} is no picture", hint="a picture has two axes of numbers or vectors")
+        return png(pixels)
+
+    def pixel(self, document: Document, end: Socket, at: tuple[int, ...]) -> list[dict[str, Any]]:
+        """Returns every value on the way to one element of an output, with its lines in Slang and in the exported program.
+
+        Raises:
+            FusepyError: if the output cannot be computed, or has no such element.
+        """
+        built = self.builder.whole(document, [end])
+        report = fp.inspect_pixel(built.graph, built.arguments, at=at)
+        program = program_of(self.library, document, end)
+        return [self._pixel(document, program, value) for value in report.values]
+
+    def export(self, document: Document, end: Socket | None = None) -> str:
+        """Returns a Python program that computes an output, or else all ends of the document.
+
+        Raises:
+            StudioError: if there is nothing to compute, or an input is missing.
+        """
+        return program_of(self.library, document, end).text
+
+    def _pixel(self, document: Document, program: ExportedProgram, value: PixelValue) -> dict[str, Any]:
+        node = node_at(value.line, document)
+        kind = None if node is None else document.nodes[node].kind
+        call = "slang.call" in value.text
+        line = None if node is None else program.lines.get(node)
+        return {
+            "name": node or value.name,
+            "text": value.text,
+            "type": value.type,
+            "value": str(value).partition(" is ")[2].partition("  <- ")[0].partition("  // ")[0],
+            "slang": self.library.slang_line(kind) if kind is not None and call else None,
+            "python": None if line is None else f"{line}: {program.text.splitlines()[line - 1].strip()}",
+            "bad": bool(value.mark),
+            "mark": value.mark,
+            "begins": value.begins,
+        }
+
+    def _error(self, document: Document, name: str, error: FusepyError) -> dict[str, Any]:
+        """Returns an error as the page gets it, with the line of the Slang file that it names or that is called."""
+        text = error.without_place
+        hint = error.hint
+        text = text.replace(f"\n  hint:     {hint}", "") if hint else text
+        found = _SLANG_LINE.search(text)
+        line = (
+            f"{found[1].removeprefix(f'{self.folder}/')}:{found[2]}"
+            if found is not None
+            else self.library.slang_line(document.nodes[name].kind)
+        )
+        return {"error": text, "hint": hint, "line": line}

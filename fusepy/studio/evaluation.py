@@ -1,0 +1,140 @@
+"""Evaluation: the outputs of a document, node by node, with errors at the nodes that cause them.
+
+A node is a graph of its own, and its outputs are kept until its inputs change. So an edit compiles one small kernel at most,
+however large the document is, and computes only what depends on it. `measured` looks at the fused program, as it is exported.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import fusepy as fp
+from fusepy.errors import FusepyError, StudioError
+from fusepy.inspect.anatomy import anatomy
+from fusepy.inspect.measure import seconds_per_kernel
+from fusepy.ir.graph import Node
+from fusepy.studio.document import Document, Socket
+from fusepy.studio.graphs import GraphBuilder, node_at
+from fusepy.studio.pictures import Array, bad_numbers, thumbnail
+
+
+@dataclass(frozen=True)
+class NodeResult:
+    """The outputs of a node: tensors, what the page shows of them, and the key of the inputs that they were computed from."""
+
+    key: object
+    serial: int
+    tensors: Mapping[str, fp.Tensor]
+    shown: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class MeasuredKernel:
+    """A kernel of the fused program: the nodes that it computes, the bytes that it moves, its time, and how it indexes."""
+
+    nodes: tuple[str, ...]
+    nbytes: int
+    seconds: float | None
+    text: str
+
+
+class Evaluator:
+    """The results of the nodes of one document, kept from one evaluation to the next.
+
+    Attributes:
+        results: by node; those with an error have none.
+        errors: by node. A node that waits for another one has an error, too.
+    """
+
+    def __init__(self, builder: GraphBuilder):
+        self.builder = builder
+        self.results: dict[str, NodeResult] = {}
+        self.errors: dict[str, FusepyError] = {}
+        self._serials = itertools.count()
+
+    def evaluate(self, document: Document) -> None:
+        """Computes the outputs whose inputs have changed."""
+        before, self.results, self.errors = self.results, {}, {}
+        for name in document.order():
+            feeds = feeding(document, name)
+            cause = next((start for start, _ in feeds.values() if start not in self.results), None)
+            if cause is not None:
+                self.errors[name] = StudioError(f"not computed, since {cause} has an error", hint=f"see {cause}")
+                continue
+            try:
+                self.results[name] = self._result(document, name, feeds, before.get(name))
+            except FusepyError as error:
+                self.errors[name] = error
+
+    def fed(self, document: Document, name: str) -> dict[str, fp.Tensor]:
+        """Returns the tensors that reach a node, as far as they are known."""
+        found = {port: (self.results.get(start), end) for port, (start, end) in feeding(document, name).items()}
+        return {port: r.tensors[end] for port, (r, end) in found.items() if r is not None and end in r.tensors}
+
+    def _result(self, document: Document, name: str, feeds: Mapping[str, Socket], before: NodeResult | None) -> NodeResult:
+        node = document.nodes[name]
+        given = self.builder.given(document, name)
+        recipe = self.builder.library.recipes[node.kind]
+        fed = tuple((port, self.results[start].serial, end) for port, (start, end) in feeds.items())
+        key = (id(recipe), tuple(node.values.items()), recipe.stamp(given), fed)
+        if before is not None and before.key == key:
+            return before
+        built = self.builder.single(document, name, {**given, **self.fed(document, name)})
+        made = built.run()
+        tensors = dict(zip([port.name for port in recipe.kind.outputs], made))
+        shown_ = {port: shown(tensor.to_numpy(), str(tensor.dtype)) for port, tensor in tensors.items()}
+        return NodeResult(key, next(self._serials), tensors, shown_)
+
+
+def feeding(document: Document, name: str) -> dict[str, Socket]:
+    """Returns the outputs that feed a node, by its inputs."""
+    return {end[1]: start for end, start in document.edges.items() if end[0] == name}
+
+
+def measured(builder: GraphBuilder, document: Document, names: Sequence[str]) -> list[MeasuredKernel]:
+    """Returns the kernels of the program that computes the ends among these nodes, as an exported program does.
+
+    Args:
+        names: nodes without errors.
+    """
+    within = {name: document.nodes[name] for name in names}
+    part = Document(within, {end: start for end, start in document.edges.items() if end[0] in within and start[0] in within})
+    ends = part.ends(builder.library.kinds)
+    if not ends:
+        return []
+    lowered = builder.whole(part, ends).lower()
+    _, placed, named = lowered.compile()
+    seconds, _ = seconds_per_kernel(lowered.function, lowered.setup, lowered.program, placed, named)
+    views = anatomy(lowered.program, lowered.leaves, seconds).kernels
+    pieces = lowered.program.tape(lowered.leaves).pieces
+    return [
+        MeasuredKernel(_nodes_in(piece.plan.region, document), view.nbytes, view.seconds, view.indexing)
+        for piece, view in zip(pieces, views)
+    ]
+
+
+def shown(array: Array, type: str) -> dict[str, Any]:
+    """Returns an output as the page gets it: a thumbnail, and type and extents or value as text."""
+    picture = thumbnail(array)
+    components = 1 if picture is not None and array.ndim == 3 else 0
+    extents = " × ".join(map(str, array.shape[: array.ndim - components]))
+    if array.size <= 4 and array.dtype.names is None:
+        extents = " ".join(f"{x:.4g}" for x in array.reshape(-1).tolist())
+    size = list(array.shape[:2]) if picture is not None else None
+    return {"png": picture, "text": f"{type} {extents}".rstrip(), "bad": bad_numbers(array), "size": size}
+
+
+def _nodes_in(region: Node, document: Document) -> tuple[str, ...]:
+    """Returns the nodes of the document that a kernel computes, in order."""
+    found: dict[str, None] = {}
+    waiting = [region]
+    while waiting:
+        node = waiting.pop(0)
+        name = node_at(node.loc, document)
+        if name is not None:
+            found[name] = None
+        waiting = [*(inner for body in node.bodies for inner in body.nodes), *waiting]
+    return tuple(found)

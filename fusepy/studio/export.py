@@ -1,0 +1,126 @@
+"""Documents as Python programs that compute the same pictures."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from fusepy.errors import StudioError
+from fusepy.studio.document import Document, Socket, kind_of
+from fusepy.studio.graphs import Argument, check_complete, input_names, values_of
+from fusepy.studio.library import SLANG, Library
+from fusepy.studio.recipes import NodeRecipe, alias_of
+
+RESERVED = {"fp", "np", "Path", "Image", "ImageOps", "HERE", "device", "photograph", "save", "graph", "compute", "zip", "result"}
+_PHOTOGRAPH = '''def photograph(name: str, longest: int) -> fp.Tensor:
+    """Reads a picture beside this file, reduced until no side is longer than this number of pixels."""
+    with Image.open(HERE / name) as opened:
+        picture = ImageOps.exif_transpose(opened).convert("RGB")
+    picture.thumbnail((longest, longest), Image.Resampling.BOX)
+    return fp.Tensor.from_numpy(device, np.asarray(picture, np.float32) / np.float32(255), "float3")'''
+_SAVE = '''def save(name: str, values: np.ndarray) -> None:
+    """Writes numbers as a picture: 0 is black, 1 is white."""
+    rows = (np.clip(np.nan_to_num(values[..., :3] if values.ndim == 3 else values), 0, 1) * 255 + 0.5).astype(np.uint8)
+    if rows.ndim == 3 and rows.shape[2] == 2:
+        rows = np.concatenate([rows, np.zeros_like(rows[..., :1])], axis=2)
+    Image.fromarray(rows).save(HERE / name)'''
+
+
+@dataclass(frozen=True)
+class ExportedProgram:
+    """A program, and the number of the line that calls each node."""
+
+    text: str
+    lines: Mapping[str, int]
+
+
+def program_of(library: Library, document: Document, end: Socket | None = None) -> ExportedProgram:
+    """Returns the program that computes an output, or else all ends of the document.
+
+    Raises:
+        StudioError: if there is nothing to compute, or an input is missing.
+    """
+    kinds = library.kinds
+    ends = document.ends(kinds) if end is None else [end]
+    for name, port in ends:
+        if kind_of(kinds, document.node(name).kind).output(port) is None:
+            raise StudioError(f"{name} has no output {port!r}", hint="name an output of the node")
+    if not ends:
+        raise StudioError("the document computes nothing", hint="add a node with an output")
+    around = document.upstream(name for name, _ in ends)
+    order = [name for name in document.order() if name in around]
+    recipes = {name: library.recipes[kind_of(kinds, document.nodes[name].kind).name] for name in order}
+    given: dict[Argument, str] = {}
+    for name, recipe in recipes.items():
+        node = document.nodes[name]
+        check_complete(document, node, recipe)
+        given |= {(name, argument): text for argument, text in recipe.written(values_of(document, node, recipe)).items()}
+    parameters = dict(zip(given, input_names(list(given))))
+    body, variables = _body(document, recipes, parameters)
+    graph = [
+        "@fp.fuse",
+        f"def graph({', '.join(parameters.values())}):",
+        *(f"    {line}" for _, line in body),
+        f"    return {', '.join(variables[socket] for socket in ends)}",
+    ]
+    calls = "\n".join(f"        {parameters[key]}={text}," for key, text in given.items())
+    compute = f'def compute():\n    """Returns the results."""\n    return graph(\n{calls}\n    )'
+    names = [f'"{name}_{port}.png"' for name, port in ends]
+    several = len(ends) > 1
+    run = f"    for name, result in zip([{', '.join(names)}], compute()):\n    " if several else "    result = compute()\n"
+    run += f"    save({'name' if several else names[0]}, np.asarray(result))"
+    before = [_head(library, recipes.values()), *([_PHOTOGRAPH] if any(r.needs for r in recipes.values()) else [])]
+    text = "\n\n\n".join([*before, "\n".join(graph), compute, _SAVE, f'if __name__ == "__main__":\n{run}\n'])
+    first = "\n\n\n".join([*before, ""]).count("\n") + 3
+    lines: dict[str, int] = {}
+    for i, (name, _) in enumerate(body):
+        lines.setdefault(name, first + i)
+    return ExportedProgram(text, lines)
+
+
+def _body(
+    document: Document, recipes: Mapping[str, NodeRecipe], parameters: Mapping[Argument, str]
+) -> tuple[list[tuple[str, str]], dict[Socket, str]]:
+    """Returns the lines of the graph with the nodes that they compute, and the variables of the outputs."""
+    lines: list[tuple[str, str]] = []
+    variables: dict[Socket, str] = {}
+    taken = {*parameters.values(), *RESERVED, *(alias_of(recipe.module) for recipe in recipes.values())}
+    for name, recipe in recipes.items():
+        outputs = [port.name for port in recipe.kind.outputs]
+        names = {port: _free(name if len(outputs) == 1 else f"{name}_{port}", taken) for port in outputs}
+        given = {argument: text for (node, argument), text in parameters.items() if node == name}
+        given |= {end[1]: variables[start] for end, start in document.edges.items() if end[0] == name}
+        lines += [(name, line) for line in recipe.lines(given, names)]
+        variables |= {(name, port): variable for port, variable in names.items()}
+    return lines, variables
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Returns a variable that nothing else is called, and takes it."""
+    while name in taken or keyword.iskeyword(name):
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _head(library: Library, recipes: Iterable[NodeRecipe]) -> str:
+    """Returns the imports and the modules."""
+    files = list(dict.fromkeys(recipe.module for recipe in recipes if recipe.module))
+    photographs = any(recipe.needs for recipe in recipes)
+    lines = [
+        '"""A graph made with fusepy studio. It stands beside the files that it names, and writes its results as pictures."""',
+        "",
+        "from pathlib import Path",
+        "",
+        "import numpy as np",
+        f"from PIL import Image{', ImageOps' * photographs}",
+        "",
+        "import fusepy as fp",
+        *(f"import {alias_of(f)}" for f in files if not f.endswith(SLANG)),
+        "",
+        "HERE = Path(__file__).resolve().parent",
+        "device = fp.default_device()",
+        *(f'{alias_of(f)} = fp.Module.load_from_file(device, HERE / "{f}")' for f in files if f.endswith(SLANG)),
+    ]
+    return "\n".join(lines)

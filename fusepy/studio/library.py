@@ -1,0 +1,147 @@
+"""`Library`: the kinds of nodes that a studio knows, with their recipes: sources, Slang files, a Python file."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import fusepy as fp
+from fusepy.errors import FusepyError, StudioError
+from fusepy.functions.device_function import DeviceFunction
+from fusepy.functions.function import Function
+from fusepy.studio.comments import FunctionNotes, notes_on
+from fusepy.studio.files import inside
+from fusepy.studio.kinds import NodeKind, PortValue
+from fusepy.studio.recipes import NodeRecipe, distinct, python_recipe, slang_recipe
+from fusepy.studio.sources import SOURCES, PhotographRecipe, sources
+
+SLANG = (".slang", ".slangh")
+
+
+class Library:
+    """The recipes by the names of their kinds.
+
+    Attributes:
+        modules: the loaded Slang files by their names, relative to the folder, in the order of loading.
+        broken: the last error of a Slang file that changed and does not compile; its nodes keep the old source.
+    """
+
+    def __init__(self, device: fp.Device, folder: Path):
+        self.device, self.folder = device, folder
+        self.modules: dict[str, fp.Module] = {}
+        self.broken: dict[str, FusepyError] = {}
+        self.recipes: dict[str, NodeRecipe] = {}
+        self.notes: dict[str, FunctionNotes] = {}
+        self._functions: tuple[str, ...] = ()
+        self._seen: dict[str, int] = {}
+        for recipe in sources(device, folder):
+            self.recipes[recipe.kind.name] = recipe
+
+    @property
+    def kinds(self) -> dict[str, NodeKind]:
+        """The kinds by their names."""
+        return {name: recipe.kind for name, recipe in self.recipes.items()}
+
+    def add_module(self, name: str) -> None:
+        """Adds the functions of a Slang file.
+
+        Raises:
+            StudioError: if the path leads out of the folder.
+            CompileError: if there is no such file, or Slang rejects it.
+        """
+        path = inside(self.folder, name, SLANG)
+        name = path.relative_to(self.folder).as_posix()
+        if name not in self.modules:
+            self.modules[name] = fp.Module.load_from_file(self.device, path)
+            self._take(name)
+
+    def add_pictures(self) -> None:
+        """Offers the pictures that are in the folder now."""
+        made = PhotographRecipe(self.device, self.folder)
+        self.recipes[made.kind.name] = made
+
+    def add_functions(self, path: Path) -> None:
+        """Adds the fused functions and graphs of a Python file, which is run. Only the command line names such files.
+
+        Raises:
+            StudioError: if it cannot be run, or has no functions.
+        """
+        before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+        sys.path.insert(0, str(path.parent))
+        try:
+            found = runpy.run_path(str(path), run_name=path.stem)
+        except (OSError, SyntaxError, ImportError, NameError, TypeError, ValueError, AttributeError, FusepyError) as error:
+            last = traceback.format_exception_only(type(error), error)[-1].strip()
+            raise StudioError(f"{path.name} cannot be run", saw=last, hint=f"run it yourself: python {path.name}") from error
+        finally:
+            sys.path.remove(str(path.parent))
+            sys.dont_write_bytecode = before
+        functions = {n: v for n, v in found.items() if _is_fused(v) and not n.startswith("_")}
+        if not functions:
+            hint = "put @fp.fuse above the functions that are to be nodes"
+            raise StudioError(f"{path.name} has no fused functions", saw=", ".join(sorted(found)[:8]), hint=hint)
+        for name, function in functions.items():
+            recipe = python_recipe(function, name, path.name)
+            self.recipes[recipe.kind.name] = recipe
+
+    def changed(self) -> list[str]:
+        """Reloads Slang files that have changed, also imported ones. Returns the names of those with new functions or errors."""
+        changed: list[str] = []
+        for name, module in self.modules.items():
+            try:
+                fresh, error = module.reload(), None
+            except FusepyError as refused:
+                fresh, error = False, refused
+            if fresh:
+                self._take(name)
+            if fresh or str(error) != str(self.broken.get(name)):
+                changed.append(name)
+            self.broken.pop(name, None)
+            if error is not None:
+                self.broken[name] = error
+        return changed
+
+    def groups(self) -> list[dict[str, Any]]:
+        """Returns the palette as the page gets it."""
+        groups: dict[str, list[dict[str, Any]]] = {SOURCES: []}
+        for recipe in self.recipes.values():
+            groups.setdefault(recipe.kind.group, []).append(recipe.kind.json)
+        return [{"name": name, "kinds": kinds} for name, kinds in groups.items()]
+
+    def slang_line(self, kind: str) -> str | None:
+        """Returns the line that defines the Slang function of a kind: ``"look.slang:12: float3 gain(...)"``."""
+        notes = self.notes.get(kind)
+        return f"{self.recipes[kind].module}:{notes.line}: {notes.text}" if notes is not None and notes.line else None
+
+    def _take(self, name: str) -> None:
+        """Makes the recipes of a Slang file in place of those of its old source."""
+        self.recipes = {k: r for k, r in self.recipes.items() if r.module != name}
+        module = self.modules[name]
+        text = (self.folder / name).read_text(encoding="utf-8", errors="replace")
+        nodes = fp.NodeLibrary.from_module(module)
+        for function, node in nodes.items():
+            notes = notes_on(text, function)
+            for i, signature in enumerate(distinct(_signatures(module, function))):
+                defaults = _defaults(module, function, signature)
+                recipe = slang_recipe(node, function, signature, name, notes, defaults, i)
+                self.recipes[recipe.kind.name] = recipe
+                self.notes[recipe.kind.name] = notes
+
+
+def _is_fused(value: Any) -> bool:
+    return isinstance(value, DeviceFunction) and not isinstance(value, Function)
+
+
+def _signatures(module: fp.Module, function: str) -> Sequence[Any]:
+    return module.find_function(function).tracer.declared()
+
+
+def _defaults(module: fp.Module, function: str, signature: Any) -> dict[str, PortValue]:
+    """Returns the defaults of parameters that are plain numbers."""
+    oracle, alias = module._oracle, module._source.alias  # pyright: ignore[reportPrivateUsage]
+    found = {p.name: oracle.default(alias, function, signature, p.name) for p in signature.params}
+    return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,110 @@
+"""Pictures: photographs as arrays, arrays as PNG files. Photographs need Pillow."""
+
+# Pillow's stubs leave opened files partly untyped.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import struct
+import zlib
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusepy.errors import MissingPackageError, StudioError
+
+Array = NDArray[Any]
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp")
+THUMBNAIL = 192  # pixels of the longer side at most
+BAD = (255, 0, 255)  # of a pixel that is NaN or infinite
+_MOST_PIXELS = 1 << 27
+
+
+def photograph(path: Path, longest: int) -> NDArray[np.float32]:
+    """Returns sRGB code values in 0 to 1, of shape ``(height, width, 3)``, upright, no side longer than `longest`.
+
+    An exported program has the same lines.
+
+    Raises:
+        MissingPackageError: without Pillow.
+        StudioError: for a missing, damaged or oversized file.
+    """
+    try:
+        from PIL import Image, ImageOps
+    except ImportError:
+        raise MissingPackageError("photographs need Pillow", hint='pip install "fusepy-slang[studio]"') from None
+    try:
+        with Image.open(path) as opened:
+            if opened.width * opened.height > _MOST_PIXELS:
+                hint = "give a smaller version of it"
+                raise StudioError(f"{path.name} has too many pixels", saw=f"{opened.width} x {opened.height}", hint=hint)
+            picture = ImageOps.exif_transpose(opened).convert("RGB")
+    except (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, Image.DecompressionBombError) as error:
+        hint = "give a picture that other programs open, below the folder of the studio"
+        raise StudioError(f"{path.name} cannot be read as a picture", saw=str(error)[:120], hint=hint) from None
+    picture.thumbnail((longest, longest), Image.Resampling.BOX)
+    return np.divide(np.asarray(picture), np.float32(255), dtype=np.float32)
+
+
+def as_pixels(values: Array) -> NDArray[np.uint8] | None:
+    """Returns a grid of numbers as RGB bytes: 0 is black, 1 is white; ``None`` for what is no picture.
+
+    Integers are scaled by their maximum. One component is grey, two are red and green. What is not finite is magenta.
+    """
+    if values.dtype.names is not None or values.dtype.kind not in "biuf" or values.ndim not in (2, 3) or not values.size:
+        return None
+    if values.ndim == 3 and values.shape[2] > 4:
+        return None
+    floats = values.astype(np.float32)
+    if values.dtype.kind in "iu":
+        floats /= max(1.0, float(np.abs(floats).max()))
+    channels = floats[..., None] if floats.ndim == 2 else floats[..., :3]
+    finite = np.isfinite(channels).all(axis=2)
+    with np.errstate(invalid="ignore"):
+        bytes_ = (np.clip(np.nan_to_num(channels), 0, 1) * 255 + 0.5).astype(np.uint8)
+    if bytes_.shape[2] == 1:
+        bytes_ = np.repeat(bytes_, 3, axis=2)
+    elif bytes_.shape[2] == 2:
+        bytes_ = np.concatenate([bytes_, np.zeros_like(bytes_[..., :1])], axis=2)
+    bytes_[~finite] = BAD
+    return np.ascontiguousarray(bytes_)
+
+
+def png(pixels: NDArray[np.uint8]) -> bytes:
+    """Returns RGB bytes of shape ``(height, width, 3)`` as a PNG file. It is compressed for speed, not for size."""
+    height, width, _ = pixels.shape
+    rows = np.zeros((height, 1 + 3 * width), np.uint8)
+    rows[:, 0] = 1  # filter: the difference to the pixel on the left
+    rows[:, 1:] = pixels.reshape(height, -1)
+    rows[:, 4:] -= pixels[:, :-1].reshape(height, -1)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 1)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in parts)
+
+
+def thumbnail(values: Array) -> str | None:
+    """Returns a small picture of a grid of numbers as a data URL; ``None`` for what is no picture."""
+    if values.ndim not in (2, 3):
+        return None
+    step = -(-max(values.shape[:2]) // THUMBNAIL) or 1
+    pixels = as_pixels(values[::step, ::step])
+    return None if pixels is None else "data:image/png;base64," + b64encode(png(pixels)).decode("ascii")
+
+
+def bad_numbers(values: Array) -> int:
+    """Returns how many numbers are NaN or infinite."""
+    if values.dtype.names is not None:
+        return sum(bad_numbers(values[name]) for name in values.dtype.names)
+    if values.dtype.kind != "f":
+        return 0
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum()):  # one pass, without a temporary array
+            return 0
+    return int(values.size - np.count_nonzero(np.isfinite(values)))
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
