@@ -45,6 +45,8 @@ def graded_text(text: str, functions: Sequence[str]) -> str:
         if found not in reached or made == head:
             continue
         attribute = "" if "Differentiable" in head or "Derivative" in head else "[Differentiable] "
+        if found not in names:  # a call in a branch cannot keep a texture for the way back: see `fusepy_gathers`
+            attribute += "[__unsafeForceInlineEarly] "
         copies.append(f"{attribute}{made.strip()} {_rewritten(plain[opening : end + 1])}")
     return "\n".join([f"import {GRADED}; {text}", *copies]) + "\n"
 

@@ -209,7 +209,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a gradient through a pipeline": (
         lambda m: slope(lambda k, x: made(miss="missed").set(scene=world(), far=9)(k * x)),
-        "trace them by an inline ray query, outside of what is differentiated: closest_hit of import fusepy_rays;",
+        "write Hit hit = closest_hit(scene, ray); in a [Differentiable] function, with the shading behind it",
         lambda m: slope(lambda k, x: r().scaled(r().query.set(scene=world())(ABOVE[:1]), k)),
         SEEN[:1],
     ),
