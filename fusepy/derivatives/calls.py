@@ -137,7 +137,7 @@ def _check(
         raise GradientError(
             f"{node.text('function')} traces rays through a pipeline, which has no derivative",
             place=node.loc,
-            hint="import fusepy_rays; and write Hit hit = closest_hit(scene, ray); in a [Differentiable] function, with the shading behind it",
+            hint="import fusepy_rays; write Hit hit = closest_hit(scene, ray); in a [Differentiable] function, and shade there",
         )
     assert oracle is not None
     dirs = attrs.get("dirs") or (IN,) * len(operands)

@@ -43,8 +43,6 @@ def advice(words: str, searched: Sequence[object]) -> str:
         return "if this divisor is 0 only before the first step of a loop, Slang is mistaken: divide by max(d, d) in its place"
     if "createSet called with non-global operands" in words:  # an assertion of Slang 2026.12 in bwd_diff
         return "Slang cannot differentiate an interface value with vectors in it: make the parameter generic, f<T : IFace>(T x)"
-    if "error[E56004]" in words:  # Slang 2026.12 keeps what a loop behind an early return reads for the way back
-        return "a texture cannot be kept for a gradient: move the loop that reads it out of its branch, or before the early return"
     return "mend the Slang source and load it again"
 
 

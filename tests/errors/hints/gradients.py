@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import slangpy as spy
 
 import fusepy as fp
 from tests.errors.hints.support import Program
@@ -323,23 +322,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: pulled(m.squared, leaf().with_grads()),
         SQUARES,
     ),
-    "a texture in a loop in a branch": (
-        lambda m: read_in_a_loop(m, "if (n > 0) { LOOP }"),
-        "move the loop that reads it out of its branch",
-        lambda m: read_in_a_loop(m, "LOOP"),
-        F32([[3, 3]]),
-    ),
 }
-
-
-def read_in_a_loop(m: Any, body: str) -> Any:
-    """The gradient of texels that a loop reads."""
-    loop = "[MaxIters(3)] for (int i = 0; i < 3; ++i) if (i < n) sum += t.Load(int3(p, 0));"
-    source = f"float reads(Texture2D<float> t, int2 p, int n) {{ float sum = 0; {body.replace('LOOP', loop)} return sum; }}"
-    reads = fp.Module.load_from_source(m.device, "read_in_a_loop", source).reads
-    usage = spy.TextureUsage.shader_resource
-    texels = m.device.sgl.create_texture(format=spy.Format.r32_float, width=2, height=1, usage=usage, data=F32([[1, 2]]))
-    return fp.grad(lambda t: fp.sum(reads(t, np.int32([[0, 0], [1, 0]]), 3)))(texels)
 
 
 def twice_read(m: Any) -> Any:

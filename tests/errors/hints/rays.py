@@ -209,7 +209,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a gradient through a pipeline": (
         lambda m: slope(lambda k, x: made(miss="missed").set(scene=world(), far=9)(k * x)),
-        "write Hit hit = closest_hit(scene, ray); in a [Differentiable] function, with the shading behind it",
+        "write Hit hit = closest_hit(scene, ray); in a [Differentiable] function, and shade there",
         lambda m: slope(lambda k, x: r().scaled(r().query.set(scene=world())(ABOVE[:1]), k)),
         SEEN[:1],
     ),
