@@ -16,6 +16,7 @@ export function Canvas() {
   const [nodes, setNodes] = useNodesOf(document);
   const [edges, setEdges] = useEdgesOf(document, errors);
   const flow = useReactFlow();
+  const lifted = useRef(null); // the line whose end one has taken
   useFirstView(flow, nodes);
 
   const onNodesChange = useCallback((changes) => setNodes((old) => applyNodeChanges(changes, old)), []);
@@ -27,13 +28,14 @@ export function Canvas() {
   };
   const end = (event, { toHandle, fromHandle, toNode }) => {
     stopLinking();
-    if (toHandle || toNode || !fromHandle) return;
+    if (toHandle || toNode || !fromHandle || lifted.current) return;
     const { clientX: x, clientY: y } = event.changedTouches?.[0] ?? event;
+    const taken = fromHandle.type === "target" && get().document.edges.some((edge) => edge.to[0] === fromHandle.nodeId && edge.to[1] === fromHandle.id);
+    if (taken) return void act("disconnect", { to: [fromHandle.nodeId, fromHandle.id] });
     const linked = { port: [fromHandle.nodeId, fromHandle.id], output: fromHandle.type === "source" };
     if (window.document.elementFromPoint(x, y)?.closest(".react-flow__pane")) set({ adding: { at: [x, y], linked } });
   };
   const connected = ({ source, sourceHandle, target, targetHandle }) => link([source, sourceHandle], [target, targetHandle]);
-  const lifted = useRef(null);
   const reconnect = {
     onReconnectStart: (_, edge) => (lifted.current = edge),
     onReconnect: (old, now) => {

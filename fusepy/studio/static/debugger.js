@@ -37,7 +37,7 @@ function Row({ name, type, value, slang, python, bad }) {
   return html`
     <tr class=${bad ? "bad" : ""}>
       <th class="name" scope="row">${name} <span class="type">${type}</span></th>
-      <td class=${isShort(value) ? "number one" : "number"}><${Value} value=${value} /></td>
+      <td class="number"><${Value} value=${value} /></td>
     </tr>
     ${(slang || python) && html`<tr class=${bad ? "bad where" : "where"}><td colSpan="2">
       ${slang && html`<code title="Slang">${slang}</code>`}
@@ -45,16 +45,10 @@ function Row({ name, type, value, slang, python, bad }) {
     </td></tr>`}`;
 }
 
-const isShort = (value) => !Array.isArray(value) || (value.length <= 4 && value.every((part) => typeof part !== "object"));
-
-/** A number, a vector, a struct: numbers in a few digits, what is not finite marked. */
+/** Numbers as the server writes them; what is not finite is marked. */
 function Value({ value }) {
-  if (Array.isArray(value)) return value.map((part, i) => html`<span key=${i} class="part"><${Value} value=${part} /></span>`);
-  if (value !== null && typeof value === "object") {
-    return Object.entries(value).map(([name, part]) => html`<span key=${name} class="part"><span class="quiet">${name} </span><${Value} value=${part} /></span>`);
-  }
-  const text = short(value);
-  return /^[-+]?(nan|inf)/i.test(text) ? html`<b class="bad">${text}</b>` : text;
+  const parts = short(value).replace(/\s+,/g, ",").split(/([-+]?\b(?:nan|inf)\b)/i);
+  return parts.map((part, i) => (i % 2 ? html`<b key=${i} class="bad">${part}</b>` : part));
 }
 
 /** The pixels around the chosen one, large. */

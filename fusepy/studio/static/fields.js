@@ -86,21 +86,25 @@ function Slider({ label, low, high, step, draft, change, done }) {
 /** A field for a number, sent with Enter, by the arrow keys, or when one leaves it. */
 function Number_({ label, draft, done, integer, step }) {
   const [text, setText] = useState(null);
+  const ref = useRef(null);
   const send = (now) => {
     setText(null);
     const number = integer ? Math.round(Number(now)) : Number(now);
     if (now !== "" && Number.isFinite(number) && number !== draft) done(number);
   };
   const keys = (e) => {
-    if (e.key === "Enter") send(e.target.value);
-    else if (e.key === "Escape") setText(null);
+    if (e.key === "Enter" || e.key === "Escape") {
+      if (e.key === "Escape") setText(null);
+      else send(e.target.value);
+      setTimeout(() => ref.current?.blur()); // the keys of the page work again
+    }
     else if (e.key === "ArrowUp" || e.key === "ArrowDown") {
       e.preventDefault();
       send(String(Number((draft + (e.key === "ArrowUp" ? step : -step)).toPrecision(8))));
     } else return;
     e.stopPropagation();
   };
-  return html`<input type="text" inputmode="decimal" class="number nodrag" aria-label=${label} value=${text ?? short(draft)}
+  return html`<input type="text" ref=${ref} inputmode="decimal" class="number nodrag" aria-label=${label} value=${text ?? short(draft)}
     onInput=${(e) => setText(e.target.value)} onChange=${() => {}} onFocus=${(e) => e.target.select()} onBlur=${(e) => text !== null && send(e.target.value)} onKeyDown=${keys} />`;
 }
 

@@ -10,6 +10,7 @@ const ROOM = 14; // around a node
 /** All kernels. A region is drawn twice, wider in the colour of its border, so that shapes of one kernel flow together. */
 export function Frames() {
   const kernels = useStore((s) => s.results.kernels);
+  const measured = useStore((s) => s.results.measured);
   const edges = useStore((s) => s.document.edges);
   const nodes = useNodes();
   const boxes = useMemo(() => new Map(nodes.filter((n) => n.measured?.width).map((n) => [n.id, box(n)])), [nodes]);
@@ -17,7 +18,7 @@ export function Frames() {
     <svg class="frames" aria-hidden="true">
       ${kernels.map((kernel, i) => html`<${Region} key=${i} hue=${HUES[i % HUES.length]} boxes=${present(kernel, boxes)} links=${links(kernel, edges, boxes)} />`)}
     </svg>
-    ${kernels.map((kernel, i) => html`<${Label} key=${i} index=${i} kernel=${kernel} boxes=${present(kernel, boxes)} />`)}
+    ${kernels.map((kernel, i) => html`<${Label} key=${i} index=${i} kernel=${kernel} measured=${measured} boxes=${present(kernel, boxes)} />`)}
   </>`;
 }
 
@@ -55,10 +56,10 @@ function Region({ hue, boxes, links }) {
   return html`<g style=${{ "--hue": hue }}><g class="border">${shapes(1.5)}</g><g class="inside">${shapes(0)}</g></g>`;
 }
 
-function Label({ index, kernel, boxes }) {
+function Label({ index, kernel, boxes, measured }) {
   if (!boxes.length) return null;
   const top = boxes.reduce((a, b) => (b.y < a.y ? b : a));
   const costs = [kernel.us != null && time(kernel.us), kernel.bytes != null && bytes(kernel.bytes)].filter(Boolean).join(" · ");
   const style = { "--hue": HUES[index % HUES.length], transform: `translate(${top.x - ROOM + 6}px, ${top.y - ROOM}px) translateY(-60%)` };
-  return html`<div class="kernel-label" style=${style} title=${`Kernel ${index}: time on the device, bytes read and written`}><b>kernel ${index}</b> ${costs}</div>`;
+  return html`<div class=${measured ? "kernel-label" : "kernel-label old"} style=${style} title=${`Kernel ${index}: time on the device, bytes read and written`}><b>kernel ${index}</b> ${costs}</div>`;
 }

@@ -18,10 +18,10 @@ export function GraphNode({ id, data: { node, connected } }) {
 }
 
 function Input({ node, port, connected }) {
-  const value = node.values[port.name];
+  const value = node.values[port.name] ?? port.default;
   const start = connected || value !== undefined ? undefined : startValue(port);
   return html`<div class="port in">
-    <${Port} ...${{ node, port, type: "target" }} />
+    ${!port.fixed && html`<${Port} ...${{ node, port, type: "target" }} />`}
     <div class="line">
       <span class="name" title=${`${port.name}: ${port.type}`}>${port.name}</span>
       ${(connected || value === undefined) && html`<span class="type">${port.type}</span>`}

@@ -34,7 +34,7 @@ export function Palette() {
     add(kind.kind, [at.x - 95, at.y - 16]);
   }, addCentre);
   return html`<aside class="palette" aria-label="Functions and sources">
-    <${Search} ...${{ search, setSearch }} onEnter=${() => list[0] && addCentre(list[0].kinds[0])} placeholder="Search  /" id="search" />
+    <${Search} ...${{ search, setSearch }} onEnter=${() => list[0] && (addCentre(list[0].kinds[0]), setSearch(""))} placeholder="Search  /" id="search" />
     <div class="groups" onKeyDown=${arrows}>
       ${list.map((group) => html`<details key=${group.name} open><summary>${group.name}</summary>
         ${group.kinds.map((kind) => html`<button key=${kind.kind} class="kind" data-kind=${kind.kind} title=${about(kind)} onPointerDown=${(e) => drag(e, kind)} onClick=${(e) => e.detail === 0 && addCentre(kind)}>
@@ -62,7 +62,7 @@ function Search({ search, setSearch, onEnter, placeholder, id, onEscape }) {
 
 function Signature({ kind }) {
   const dots = (ports) => ports.map((port, i) => html`<i key=${i} class=${isWhole(port.type) ? "dot whole" : "dot"} style=${hue(port.type)} />`);
-  return html`<span class="dots">${dots(kind.inputs)}</span><span class="name">${parts(kind.name).map((part, i) => html`<${React.Fragment} key=${i}>${part}<wbr /></>`)}</span><span class="dots">${dots(kind.outputs)}</span>`;
+  return html`<span class="dots">${dots(kind.inputs.filter((port) => !port.fixed))}</span><span class="name">${parts(kind.name).map((part, i) => html`<${React.Fragment} key=${i}>${part}<wbr /></>`)}</span><span class="dots">${dots(kind.outputs)}</span>`;
 }
 
 const about = ({ name, doc, inputs, outputs }) =>
@@ -146,7 +146,7 @@ function OpenMenu({ at: [x, y], linked }) {
     if (linked) addLinked(kind.kind, linked.output ? [at.x, at.y - 40] : [at.x - 190, at.y - 40], linked);
     else add(kind.kind, [at.x - 95, at.y - 16]);
   };
-  const wanted = groups.map((group) => ({ ...group, kinds: group.kinds.filter((kind) => !linked || (linked.output ? kind.inputs : kind.outputs).length) }));
+  const wanted = groups.map((group) => ({ ...group, kinds: group.kinds.filter((kind) => !linked || (linked.output ? kind.inputs.some((port) => !port.fixed) : kind.outputs.length)) }));
   const list = found(wanted, search);
   const style = { left: Math.min(x, innerWidth - 270), top: Math.min(y, innerHeight - 340) };
   return html`<div class="menu" ref=${ref} style=${style} role="dialog" aria-label="Add a function" onKeyDown=${(e) => e.key === "Escape" && close()}>

@@ -16,7 +16,7 @@ export function Preview() {
   return html`<aside class="preview" aria-label="Preview">
     <${Grip} />
     <h2>${known.name}${known.outputs.length > 1 ? ` · ${port}` : ""} <span class="type">${result?.text}</span></h2>
-    ${source && result?.size ? html`<${Picture} ...${{ source, size: result.size }} />` : html`<p class="value">${result?.text ?? "There is no result yet."}</p>`}
+    ${source && result?.size ? html`<${Picture} ...${{ source, size: result.size }} />` : html`<p class=${result ? "value" : "quiet"}>${result?.text ?? "There is no result yet."}</p>`}
     ${result?.bad > 0 && html`<p class="bad-note">${result.bad.toLocaleString("en")} ${result.bad === 1 ? "element is" : "elements are"} NaN or infinite.</p>`}
     <${Errors} />
     ${result?.size && html`<${Debugger} ...${{ node, port }} />`}

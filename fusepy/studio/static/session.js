@@ -53,10 +53,12 @@ function take(message) {
     const { document, can_undo: canUndo, can_redo: canRedo, path = null, saved = true } = message;
     set({ document, canUndo, canRedo, path, saved, loaded: true });
   } else if (message.event === "results") {
-    const { edges, kernels, ms, errors } = message;
-    set({ results: { edges, kernels, ms, errors: errors ?? {} }, version: get().version + 1, busy: false, status: "" });
+    const { edges, ms, errors } = message;
+    const measured = message.kernels.length > 0;
+    const kernels = measured ? message.kernels : get().results.kernels; // those of the last edit, until the new are measured
+    set({ results: { edges, kernels, measured, ms, errors: errors ?? {} }, version: get().version + 1, busy: false, status: "" });
   } else if (message.event === "kernels") {
-    set({ results: { ...get().results, kernels: message.kernels } }); // the same, with their times
+    set({ results: { ...get().results, kernels: message.kernels, measured: true } });
   } else if (message.event === "status") {
     set({ status: message.text });
   }
@@ -66,7 +68,11 @@ const pointer = { x: innerWidth / 2, y: 120 };
 for (const kind of ["pointermove", "pointerdown"]) {
   addEventListener(kind, ({ clientX, clientY }) => Object.assign(pointer, { x: clientX, y: clientY }), true);
 }
-addEventListener("pointerdown", () => get().notice && set({ notice: null }), true);
+addEventListener("pointerdown", ({ target }) => {
+  if (get().notice) set({ notice: null });
+  const field = document.activeElement;
+  if (field?.matches("input, select") && !field.contains(target)) field.blur(); // the canvas does not take the focus away
+}, true);
 
 /** Says something near the cursor, or near another place of the window. */
 export const say = (text, hint = "", kind = "refused", at = { ...pointer }) => set({ notice: { text, hint, kind, at } });

@@ -10,6 +10,7 @@ export const isWhole = (type) => type.includes("<");
 /** A style with the hue of a type, for `hsl(var(--hue) ...)` in the style sheets. */
 export function hue(type) {
   const name = element(type);
+  if (name === "any" || name === "file") return { "--hue": 0, "--port-colour": "0%" };
   const found = HUES[name] ?? HUES[name.replace(/^half/, "float").replace(/^double/, "float")];
   return { "--hue": found ?? [...name].reduce((sum, c) => (sum * 31 + c.charCodeAt(0)) % 360, 7) };
 }
