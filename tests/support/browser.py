@@ -117,7 +117,11 @@ class Browser:
             for i in (1, 2, 3, 4):
                 self._mouse("mouseMoved", (x0 + (x1 - x0) * i / 4, y0 + (y1 - y0) * i / 4))
         if drop:
-            self._mouse("mouseReleased", way[-1])
+            self.release(way[-1])
+
+    def release(self, at: tuple[float, float]) -> None:
+        """Lets go of the button of the mouse."""
+        self._mouse("mouseReleased", at)
 
     def _mouse(self, kind: str, at: tuple[float, float], buttons: int = 1) -> None:
         button = "left" if buttons else "none"

@@ -54,10 +54,10 @@ function Choice({ label, port, draft, done }) {
 function Scalar({ label, port, draft, change, done }) {
   const integer = isInteger(element(port.type));
   const [low, high] = useRange(port.range, draft, integer);
-  const step = integer ? 1 : (high - low) / 200;
+  const step = integer ? 1 : 10 ** Math.floor(Math.log10((high - low) / 80)); // 0.01 for 0 to 1
   return html`<div class="scalar nodrag">
     <${Slider} ...${{ label, low, high, step, draft, change, done }} />
-    <${Number_} ...${{ label: `${label}, as a number`, draft, done, integer, step: integer ? 1 : step * 5 }} />
+    <${Number_} ...${{ label: `${label}, as a number`, draft, done, integer, step: integer ? 1 : step * 10 }} />
   </div>`;
 }
 

@@ -77,9 +77,12 @@ addEventListener("pointerdown", ({ target }) => {
 /** Says something near the cursor, or near another place of the window. */
 export const say = (text, hint = "", kind = "refused", at = { ...pointer }) => set({ notice: { text, hint, kind, at } });
 
-/** A change of the graph: true if the server has done it, else its words are shown and null returned. */
+const sending = new Map(); // the fields whose values are under way
+
+/** A change of the graph, after the values that are under way: true if the server has done it, else its words are shown and null returned. */
 export async function act(op, fields, at) {
   set({ notice: null, busy: true });
+  if (op !== "set") await Promise.all([...sending.values()].map((field) => field.done));
   try {
     return await request(op, fields);
   } catch (error) {
@@ -109,18 +112,22 @@ export async function addLinked(kind, at, { port, output }) {
   else say(`No port of ${nodeOf(node)?.name ?? kind} fits here.`, "It stands on the canvas without a connection.");
 }
 
-const sending = new Map(); // one request for each field; what comes meanwhile waits, and only the last of it is sent
-
-/** Sets a number. `live`: a slider is still held. */
-export async function assign(node, port, value, live) {
+/** Sets a number. `live`: a slider is still held. One request at a time for each field; of what comes meanwhile only the last is sent. */
+export function assign(node, port, value, live) {
   const key = `${node}.${port}`;
-  if (sending.has(key)) {
-    sending.set(key, [value, live]);
-    return;
+  const field = sending.get(key) ?? {};
+  field.next = { value, live };
+  if (!field.done) {
+    sending.set(key, field);
+    field.done = send(node, port, field).finally(() => sending.delete(key));
   }
-  sending.set(key, null);
-  await act("set", { node, port, value, live });
-  const next = sending.get(key);
-  sending.delete(key);
-  if (next) await assign(node, port, ...next);
+  return field.done;
+}
+
+async function send(node, port, field) {
+  while (field.next) {
+    const { value, live } = field.next;
+    field.next = null;
+    await act("set", { node, port, value, live });
+  }
 }

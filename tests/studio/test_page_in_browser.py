@@ -1,0 +1,238 @@
+"""The page of the studio in a real browser, on the server of ``fusepy studio``: graphs built by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+
+pytest.importorskip("aiohttp")
+pytest.importorskip("PIL")
+from PIL import Image
+
+from tests.support.browser import Browser, find_browser
+
+# on CI it must run: there, the lack of a browser is an error of the tests below
+pytestmark = pytest.mark.skipif(
+    find_browser() is None and not os.environ.get("CI"), reason="there is no browser: python tools/setup_browser.py"
+)
+SLANG = """
+/// @param stops [-4, 4]
+float3 exposure(float3 c, float stops = 0.5) { return c * exp2(stops); }
+float3 logarithm(float3 c) { return log(c - 0.5); }
+"""
+SERVE = "import sys; from fusepy.cli import main; sys.exit(main())"
+
+
+class Page(Browser):
+    """A browser, and what one does in the studio."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.url, self.folder = "", Path()
+
+    def fresh(self) -> None:
+        """Opens the page, and removes what another test has left."""
+        self.open(self.url)
+        self.until("document.querySelector('.kind') && document.querySelector('#undo')")
+        self.until("document.querySelector('.start') || document.querySelector('.node')")
+        if self.run("document.querySelectorAll('.node').length"):
+            self.press("a", "Control")
+            self.until("!document.querySelector('#delete').disabled")
+            self.press("Delete")
+        self.until("document.querySelector('.start')")
+
+    def add(self, kind: str, x: float, y: float) -> None:
+        """Drags an entry of the palette to a point."""
+        self.drag(self.middle(f'.palette [data-kind$="{kind}"]'), (x, y))
+        self.until(f"document.querySelector('{self.node(kind)}')")
+
+    def node(self, name: str) -> str:
+        return f'.react-flow__node[data-id="{name}"]'
+
+    def port(self, name: str) -> str:
+        """The dot of ``"node.port"``."""
+        node, _, port = name.partition(".")
+        return f'{self.node(node)} .react-flow__handle[data-handleid="{port}"]'
+
+    def join(self, start: str, end: str, drop: bool = True) -> None:
+        self.drag(self.middle(self.port(start)), self.middle(self.port(end)), drop=drop)
+
+    def lines(self, count: int) -> None:
+        self.until(f"document.querySelectorAll('.react-flow__edge').length === {count}")
+
+    def thumbnail(self, name: str) -> str:
+        """An expression: the picture at a node, as a data address."""
+        return f"document.querySelector('{self.node(name)} .thumbnail img')?.src"
+
+    def large(self) -> np.ndarray:
+        """The newest large picture."""
+        source = self.run("document.querySelector('.picture img').src")
+        with urlopen(source) as reply:
+            return np.asarray(Image.open(io.BytesIO(reply.read())))
+
+
+@contextmanager
+def studio(folder: Path) -> Iterator[str]:
+    """The command, as a user starts it; gives the address that it prints."""
+    command = [sys.executable, "-c", SERVE, "studio", "graph.json", "--module", "look.slang", "--no-browser"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
+            assert found, line
+            yield found.group()
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    folder = tmp_path_factory.mktemp("studio")
+    (folder / "look.slang").write_text(SLANG, encoding="utf-8")
+    y, x = np.mgrid[0:48, 0:64]
+    Image.fromarray(np.stack([4 * x, 5 * y, 2 * (x + y)], axis=-1).astype(np.uint8)).save(folder / "ramp.png")
+    with studio(folder) as url, Page() as page:
+        page.url, page.folder = url, folder
+        yield page
+
+
+@pytest.fixture
+def page(opened: Page) -> Iterator[Page]:
+    """The page, empty; when the test is over it has said nothing, and has loaded nothing from elsewhere."""
+    opened.fresh()
+    yield opened
+    assert opened.console == []
+    assert [url for url in opened.requests if not url.startswith(("data:", "blob:", opened.url.partition("?")[0]))] == []
+
+
+@pytest.mark.req("G4")
+def test_a_graph_is_built_undone_saved_loaded_and_exported(page: Page) -> None:
+    page.add("photograph", 380, 200)
+    page.add("exposure", 640, 200)
+    page.join("photograph.picture", "exposure.c")
+    page.lines(1)
+    page.until(page.thumbnail("exposure"))
+
+    # what does not fit is refused near the cursor while one drags, and the line is not drawn
+    page.join("photograph.picture", "exposure.stops", drop=False)
+    page.until("document.querySelector('.notice.refused')")
+    said, x, y = page.run("(e => [e.textContent, e.offsetLeft, e.offsetTop])(document.querySelector('.notice'))")
+    at = page.middle(page.port("exposure.stops"))
+    assert "stops" in said
+    assert "float3" in said
+    assert abs(x - at[0]) < 60
+    assert abs(y - at[1]) < 60
+    page.release(at)
+    page.lines(1)
+
+    # a slide changes the picture, and is one step back
+    before = page.run(page.thumbnail("exposure"))
+    slider = f"{page.node('exposure')} input[type=range]"
+    left, middle = page.middle(slider)
+    page.drag((left + 6, middle), (left + 20, middle), (left + 30, middle))
+    page.until(f"{page.thumbnail('exposure')} !== {json.dumps(before)}")
+    slid = float(page.run(f"document.querySelector('{slider}').value"))
+    assert slid > 1
+    page.press("z", "Control")
+    page.until(f"{page.thumbnail('exposure')} === {json.dumps(before)}")
+    assert float(page.run(f"document.querySelector('{slider}').value")) == 0.5
+    page.press("z", "Control", "Shift")
+    page.until(f"document.querySelector('{slider}').value == {slid} && document.querySelector('#redo').disabled")
+
+    # the kernel is a frame around its node, with time and bytes
+    page.until("/kernel 0.* (µs|ms) .* [kM]?B/.test(document.querySelector('.kernel-label:not(.old)')?.textContent)")
+    frame, node = (
+        page.run(f"document.querySelector('{e}').getBoundingClientRect().toJSON()")
+        for e in (".frames rect", page.node("exposure"))
+    )
+    assert frame["left"] < node["left"] < node["right"] < frame["right"]
+
+    # the exported program makes the picture that is seen
+    page.press("e", "Control")
+    page.until("document.querySelector('dialog code')")
+    (page.folder / "graph.py").write_text(page.run("document.querySelector('dialog code').textContent"), encoding="utf-8")
+    page.press("Escape")
+    page.until("!document.querySelector('dialog')")
+    program = runpy.run_path(str(page.folder / "graph.py"))
+    wanted = np.clip(np.asarray(program["compute"]().numpy()), 0, 1) * 255
+    seen = page.large()
+    assert seen.shape == (48, 64, 3)
+    assert np.abs(seen - wanted).max() <= 1
+    ramp = np.asarray(Image.open(page.folder / "ramp.png")) / 255
+    assert np.abs(np.clip(ramp * 2**slid, 0, 1) * 255 - seen).max() <= 1
+
+    # what was saved comes back; a file that is no graph changes nothing
+    page.press("s", "Control")
+    page.until("document.querySelector('.file').textContent === 'graph.json'")
+    page.press("a", "Control")
+    page.until("document.querySelectorAll('.react-flow__node.selected').length === 2")
+    page.click("#delete")
+    page.until("document.querySelector('.start')")
+    page.choose("#file", page.folder / "look.slang")
+    page.until("document.querySelector('.notice.refused')")
+    assert page.run("!!document.querySelector('.start')")
+    page.choose("#file", page.folder / "graph.json")
+    page.lines(1)
+    page.until(page.thumbnail("exposure"))
+    assert float(page.run(f"document.querySelector('{slider}').value")) == slid
+
+
+@pytest.mark.req("G4")
+def test_by_keyboard_alone_and_the_values_behind_a_pixel(page: Page) -> None:
+    page.press("/")
+    for name in ("photograph", "logarithm"):
+        page.type(name)
+        page.press("Enter")
+        page.until(f"document.querySelector('{page.node(name)}')")
+    page.run("document.activeElement.blur()")
+    for end in ("photograph.picture", "logarithm.c"):
+        page.run(f"document.querySelector('{page.port(end)}').focus()")
+        page.press("Enter")
+        page.until("document.querySelector('.begun, .react-flow__edge')")
+    page.lines(1)
+    page.until(f"{page.thumbnail('logarithm')} && document.querySelector('.bad-count')")
+    page.click(f"{page.node('logarithm')} .thumbnail")
+
+    # the arrow keys begin in the middle of the picture: y 24, x 32, and one to the right
+    page.until("document.querySelector('.picture .frame')")
+    page.run("document.querySelector('.picture .frame').focus()")
+    page.press("ArrowRight")
+    page.until(
+        "document.querySelector('.values h3')?.textContent === 'Pixel x 33, y 24' && document.querySelector('.values tr.bad')"
+    )
+    rows = page.run("[...document.querySelectorAll('.values tr')].map(r => [r.className, r.innerText])")
+    text = "\n".join(row for _, row in rows)
+    assert "float3" in text
+    assert "look.slang:4: float3 logarithm" in text
+    assert "logarithm = look.logarithm(" in text
+    bad = " ".join(row for kind, row in rows if "bad" in kind)
+    assert "nan" in bad
+    assert page.run("document.querySelector('.values .number .bad').textContent") == "nan"
+    source = [float(v) for v in re.findall(r"\d\.\d+", text)[:3]]
+    assert np.allclose(source, np.array([4 * 33, 5 * 24, 2 * 57]) / 255, atol=1e-5)
+
+    # what can be used has a name, in light and dark
+    nodes = page.ask("Accessibility.getFullAXTree")["nodes"]
+    used = [
+        n for n in nodes if not n["ignored"] and n["role"]["value"] in ("button", "slider", "textbox", "searchbox", "combobox")
+    ]
+    assert len(used) > 25
+    assert [n["role"]["value"] for n in used if not n.get("name", {}).get("value")] == []
+    papers = []
+    for dark in (True, False):
+        page.dark(dark)
+        papers.append(page.run("getComputedStyle(document.querySelector('.node')).backgroundColor"))
+    assert papers == ["rgb(32, 35, 38)", "rgb(255, 255, 255)"]
