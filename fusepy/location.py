@@ -27,13 +27,14 @@ Place = tuple[str, int]
 
 def user_line() -> str | None:
     """Returns ``file:line`` of the innermost frame outside fusepy; if there is none, the line that `at_line` has set."""
-    said = _said.get()
+    said, known = _said.get(), _users
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files, which costs milliseconds
     while frame is not None:
         if said is not None and frame is said[0]:
             return said[1]
-        if _is_users(frame.f_code.co_filename):
-            return line_of((frame.f_code.co_filename, frame.f_lineno))
+        name = frame.f_code.co_filename
+        if known[name] if name in known else _is_users(name):
+            return line_of((name, frame.f_lineno))
         frame = frame.f_back
     return None
 

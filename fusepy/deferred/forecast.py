@@ -65,12 +65,12 @@ class Recordable:
 
     def _learn(self, program: Program) -> None:
         self._program = program
-        self.in_memory = frozenset(_in_memory(program.resolved(), program.positions))
+        self.in_memory = frozenset(_in_memory(program.resolved(), program.inputs.positions))
         self.length = len(program.recording.graph.nodes)
-        inputs = zip(program.graph.inputs, program.positions)
+        inputs = zip(program.graph.inputs, program.inputs.positions)
         what = program.graph.name
         numbers = [(p, v) for v, p in inputs if v.arrival.plain and v.type.dtype is not None and v.type.dtype.kind in "iu"]
-        self.numbers = [*((p, in_range(v.type, f"{what}: argument {v.name!r}")) for p, v in numbers), *program.checks]
+        self.numbers = [*((p, in_range(v.type, f"{what}: argument {v.name!r}")) for p, v in numbers), *program.inputs.checks]
 
     def check_numbers(self, leaves: Sequence[Any]) -> None:
         """Raises `RangeError` for a number out of range of its Slang type, `TraceError` for a negative exponent of integers."""
@@ -108,10 +108,10 @@ def _fits(program: Program) -> bool:
         type(program) is Program
         and program.options == NO_OPTIONS
         and program.result_kind.put_off
-        and not (program.writes or program.targets or program.waits or program.detours)
+        and not (program.writes or program.destinations.targets or program.waits or program.detours)
         and bool(program.graph.nodes)
         and all(v.arrival.plain or v.arrival.array or v.arrival.computed for v in graph.inputs)
-        and all(c.__class__ is Tensor or isinstance(c, COMPUTED) for c in program.captures)
+        and all(c.__class__ is Tensor or isinstance(c, COMPUTED) for c in program.inputs.captures)
         and bool(graph.outputs)
         and not set(graph.outputs) & set(graph.inputs)
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from fusepy.backend.memory.pending import RECORDER, waiting
@@ -17,6 +18,7 @@ from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import OPS
 from fusepy.location import at_line, line_of
+from fusepy.program.compile import compile_program
 from fusepy.program.program import Program
 from fusepy.pytree import several
 from fusepy.trace.recording import Recording
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 PROGRAMS = 256  # cached structures per device
 
 
+@dataclass(frozen=True, eq=False)
 class Joint(Program):
     """The program of several calls. `parts` keeps their own programs alive, since the key contains their ids."""
 
@@ -116,10 +119,9 @@ def structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[L
 def joint(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: Sequence[Any]) -> Joint:
     """Makes the program of calls with this `structure`; it is neither compiled nor cached yet."""
     with at_line(line_of(calls[-1].place)):
-        made = Joint(_joined(device, key, calls, leaves), "tensor", strict=False)
-    made.narrows = {}  # the warning was given when the calls were recorded
-    made.parts = [call.program for call in calls]
-    return made
+        parts = [call.program for call in calls]
+        made = compile_program(_joined(device, key, calls, leaves), "tensor", False, kind=Joint, parts=parts)
+    return replace(made, inputs=replace(made.inputs, narrows={}))  # the warning was given when the calls were recorded
 
 
 def _program(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: Sequence[Any]) -> Program:
@@ -130,7 +132,7 @@ def _program(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves
         programs.move_to_end(key)
         return found
     made = joint(device, key, calls, leaves)
-    made.home = (programs, key)
+    made.state.home = (programs, key)
     device.programs.add(made)
     device.counters.plan_misses += 1
     programs[key] = made
@@ -154,7 +156,7 @@ def _joined(device: Device, key: Sequence[int], calls: Sequence[Call], leaves: S
         places = [next(numbers) for _ in call.leaves]
         graph = call.program.recording.graph
         values: dict[Value, Value] = {}
-        for value, position in zip(graph.inputs, call.program.positions):
+        for value, position in zip(graph.inputs, call.program.inputs.positions):
             place = places[position]
             if place >= 0 and place not in arguments:
                 name = _unused(value.name or "", builder.inputs)

@@ -71,9 +71,9 @@ def lazy() -> Generator[None, None, None]:
 
 def _record(caller: Putting, program: Program, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
     """Records a call, or runs it if it cannot be deferred. `args` end with the values of `kwargs`."""
-    known: Recordable | None = program.recorded
+    known: Recordable | None = program.state.recordable
     if known is None:
-        known = program.recorded = Recordable.of(program)
+        known = program.state.recordable = Recordable.of(program)
     unsaid = result is None and caller.config.returns in _UNSAID
     if known.fits and unsaid and caller.setup is None:
         with program.device.lock:
@@ -99,8 +99,8 @@ def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
     if len(PENDING) >= CALLS:
         _make_room(program.device)
     given: Sequence[Any] = flat(args) if program.nested else args
-    if program.captures:
-        given = [*given, *program.captures]
+    if program.inputs.captures:
+        given = [*given, *program.inputs.captures]
     if known.in_memory:  # first, since computing one pending argument may compute others
         _compute(given, known.in_memory)
     leaves: list[Any] = []
@@ -141,8 +141,8 @@ def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
         known.check_numbers(leaves)
     if shapes != known.shapes:
         known.follow(shapes)
-    if program.narrows:
-        warn_narrowed(program.narrows)
+    if program.inputs.narrows:
+        warn_narrowed(program.inputs.narrows)
     return _results(program, Call(program, leaves, user_place(4), length + known.length, group or Group(), run), known.results)
 
 
@@ -165,7 +165,7 @@ def _kept(program: Program, position: int, value: Any) -> Any:
     """Returns an argument that later changes by the user do not affect; ``None`` if that is impossible."""
     cls = value.__class__
     if cls is np.ndarray:
-        place = program.places[position]
+        place = program.inputs.places[position]
         assert place is not None
         placed = place(value)  # raises for a wrong array
         return value.copy() if isinstance(placed, Components) else placed

@@ -21,6 +21,7 @@ from fusepy.errors import GradientError
 from fusepy.functions.parts import AnyFunction
 from fusepy.functions.pullback import pullback
 from fusepy.location import at_line, line_of, user_line, user_place
+from fusepy.program.program import ProgramState
 from fusepy.pytree import Structure, flatten
 from fusepy.trace.recording import Recording
 from fusepy.trace.trace import current_trace
@@ -56,7 +57,7 @@ class Tracked:
         self.plain = plain
         self.device = recording.trace.device
         self.sources = list(recording.trace.sources.values())
-        self.home: Any = ({}, None)
+        self.state = ProgramState()
         self.captures = [value for value in recording.trace.captures if has_autograd(value)]
         if plain is None:
             self._check_outs(callee, recording)

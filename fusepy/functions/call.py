@@ -20,6 +20,7 @@ from fusepy.ir.oracle import IN
 from fusepy.location import user_line
 from fusepy.program.bound import SetUpProgram
 from fusepy.program.bound import run as run_program
+from fusepy.program.compile import compile_program
 from fusepy.program.destinations import destinations
 from fusepy.program.extents import ByExtents, depends_on_extents
 from fusepy.program.program import Program
@@ -134,10 +135,8 @@ def compile_recording(callee: AnyFunction, recording: Recording, returns: str | 
     config = callee.config
     settings = (returns or config.returns, config.strict_broadcasting, config.options)
     if recording.trace.setup is None:
-        return Program(recording, *settings)
-    program = SetUpProgram(recording, *settings)
-    program.caller = callee
-    return program
+        return compile_program(recording, *settings)
+    return compile_program(recording, *settings, SetUpProgram, caller=callee)
 
 
 def _compiled(

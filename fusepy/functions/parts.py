@@ -112,7 +112,7 @@ class ProgramTable(dict[Hashable, Program]):
     def hold(self, key: Hashable, program: Program) -> None:
         """Adds a program, and tells it where it is, so that a reload can remove it."""
         self[key] = program
-        program.home = (self, key)
+        program.state.home = (self, key)
         program.device.programs.add(program)
 
 

@@ -159,7 +159,7 @@ class _Slots:
         self.tape = program.tape(args)
         self.types: dict[int, str] = {}
         self.names: dict[int, str] = {}
-        for value, position in zip(program.graph.inputs, program.positions):
+        for value, position in zip(program.graph.inputs, program.inputs.positions):
             self.types[position], self.names[position] = str(value.type), value.name or ""
         self.arguments = list(self.names)
         found = [slot for slot, _ in program.executable.outputs]

@@ -30,9 +30,9 @@ def seconds_per_kernel(
     if isinstance(program, SetUpProgram):
         bindings = program.joined(args, bindings)
     check_names(bindings, program)
-    placed = program.placed(values)
+    placed = program.inputs.placed(values)
     if program.detours is not None:
-        placed = program.detours.enter(program.values(values), placed, [], device.queue)
-    into = [program.targets.get(j) for j in range(len(program.elements))]
-    outs = [t and t.create(device, shape) for t, shape in zip(into, program.out_shapes(placed))] if program.targets else None
+        placed = program.detours.enter(program.inputs.values(values), placed, [], device.queue)
+    targets, shapes = program.destinations.targets, program.out_shapes(placed)
+    outs = [targets[j].create(device, shape) if j in targets else None for j, shape in enumerate(shapes)] if targets else None
     return time_pieces(device, program.executable.tape(placed, outs), placed, outs, bindings), ""

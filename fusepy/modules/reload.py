@@ -36,6 +36,6 @@ def forget_programs(device: Device, closures: Sequence[str]) -> None:
     """Removes programs compiled from these sources from the tables that hold them."""
     for program in list(device.programs):
         if any(s.closure in closures for s in program.sources):
-            programs, key = program.home
+            programs, key = program.state.home
             if programs.get(key) is program:
                 del programs[key]

@@ -17,13 +17,12 @@ def is_pure(node: Node) -> bool:
     A Slang function counts as pure if it has a result and cannot write memory. It can write if it takes a pointer, an `RWTensor`,
     an array with gradients or a writable resource, or names a writable global. A loop or branch is pure if its bodies are.
     """
-    inner = [n for body in node.bodies for n in body.nodes]
-    if node.op.name == "vjp":  # its operands tell, all but one effect
-        if any(n.attrs.get("writes") for n in inner):
+    if node.bodies:
+        inner = [n for body in node.bodies for n in body.nodes]
+        tells = node.op.name == "vjp"  # its operands tell, all but one effect
+        if any(n.attrs.get("writes") if tells else not is_pure(n) for n in inner):
             return False
-    elif any(not is_pure(n) for n in inner):
-        return False
-    if not node.bodies and (not node.results or not node.op.pure or node.attrs.get("writes")):
+    elif not node.results or not node.op.pure or node.attrs.get("writes"):
         return False
     if "rays" in node.attrs:  # what rays run may write globals, and is too dear to run twice
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fusepy.arguments.nested import flat
@@ -22,7 +23,7 @@ def run(setup: Setup, caller: Any, program: Program, args: Sequence[Any], kwargs
     if setup.hooks or setup.encoder is not None:
         bindings = after_hooks(setup, caller, device, args[: len(args) - len(kwargs)], kwargs)
     leaves = flat(args) if program.nested else args
-    if program.may_set != bindings.names:
+    if program.state.names != bindings.names:
         check_names(bindings, program)
     if setup.encoder is None:
         return program(leaves, result, None, bindings)
@@ -37,11 +38,11 @@ def check_names(bindings: Bindings, program: Program) -> None:
     Raises:
         UnknownNameError: for a name that no module of the program declares.
     """
-    if program.may_set != bindings.names:
+    if program.state.names != bindings.names:
         for name in bindings.names:
             if name not in program.global_names:
                 raise no_global(name, program.global_names, program.graph.name)
-        program.may_set = bindings.names
+        program.state.names = bindings.names
 
 
 def after_hooks(setup: Setup, caller: Any, device: Device, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bindings:
@@ -54,8 +55,9 @@ def after_hooks(setup: Setup, caller: Any, device: Device, args: Sequence[Any], 
     return bindings
 
 
+@dataclass(frozen=True, eq=False)
 class SetUpProgram(Program):
-    """A program that calls functions with globals or hooks of their own."""
+    """A program that calls functions with globals or hooks of their own; hooks are told of the `caller`."""
 
     caller: Any
 

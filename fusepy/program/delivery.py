@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat
@@ -13,25 +14,20 @@ from fusepy.backend.device.recorder import Written
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.layouts import Layout
-from fusepy.backend.execute.texture_results import Into, Target
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.marshals.base import Maker, ResultKind
 from fusepy.backend.marshals.registry import RESULTS, extents_of, waits
-from fusepy.backend.marshals.result_kinds import check_type
 from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.pending import before_effects, before_results
 from fusepy.backend.memory.storage import Storage, overlap
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
-from fusepy.ir.oracle import Oracle
 from fusepy.program.destinations import Destinations
+from fusepy.program.inputs import Inputs
 from fusepy.program.relocation import Detours
 from fusepy.pytree import LEAF
-
-if TYPE_CHECKING:
-    from fusepy.trace.recording import Recording
+from fusepy.trace.recording import Recording
 
 
 class RunsLaunches(Protocol):
@@ -42,57 +38,45 @@ class RunsLaunches(Protocol):
     ) -> list[Any]: ...
 
 
+@dataclass(frozen=True, eq=False)
 class Delivery:
-    """The part of a `Program` that checks destinations before anything runs, and returns results afterwards."""
+    """The part of a `Program` that checks destinations before anything runs, and returns results afterwards.
+
+    Attributes:
+        graph: the call in regions.
+        acts: True if it writes memory beside its results, so that running it twice may differ from running it once.
+        returns: the word of the container in which results are returned.
+        detours: moves arrays that a kernel cannot reach in place.
+        waits: True if a framework of the arguments needs the device to be idle afterwards.
+        maker: makes the memory of results.
+        run: runs the launches.
+    """
 
     device: Device
-    graph: Graph
     recording: Recording
-    elements: list[Element]
-    outs: list[int | None] | None
-    oracle: Oracle
-    said: dict[int, ArgMap]
-    targets: dict[int, Target]
+    graph: Graph
+    inputs: Inputs
     destinations: Destinations
     executable: Executable
+    acts: bool
     returns: str
     detours: Detours | None
     waits: bool
-    nested: bool
-    acts: bool
-    moved: list[int]  # the positions of views of arguments
-    run: RunsLaunches
     maker: Maker | None
+    run: RunsLaunches = field(init=False)
 
-    def values(self, args: Sequence[Any]) -> list[Any]:
-        raise NotImplementedError
-
-    def out_shapes(self, placed: Sequence[Any]) -> list[tuple[int, ...]]:
-        raise NotImplementedError
-
-    def settle(self, outs: Sequence[int | None], asked: str | Into | None) -> None:
-        """Sets the mappings of destinations: those of ``out`` arguments, and those in ``_result=``.
-
-        Raises:
-            UnsupportedArgumentError: for one under `vcast` to another type than it receives.
-        """
-        free = [j for j, position in enumerate(outs) if position is None]
-        given = zip(free, asked.maps) if isinstance(asked, Into) else ()
-        self.said = {**self.recording.said, **{j: map for j, map in given if map != UNSAID}}
-        places = (self.device, self.graph, self.recording.names, self.outs or (), self.elements)
-        self.destinations = Destinations(*places, self.targets, self.said)
-        for j, said in self.said.items():
-            type = self.graph.outputs[j].type
-            if said.type not in (None, type) and self.oracle.conforming(type) is None:
-                check_type(said, type, self.destinations.named(j))
+    @property
+    def elements(self) -> Sequence[Element]:
+        """The elements of the results."""
+        return self.destinations.elements
 
     def before(self, args: Sequence[Any], result: Any) -> None:
         """Runs the recorded calls of `lazy` that read memory which this call will write."""
         if self.acts or self.recording.grads:
             before_effects()
             return
-        leaves = flat(args) if self.nested else args
-        before_results([result, *(unmapped(leaves[o]) for o in self.outs or () if o is not None)])
+        leaves = flat(args) if self.recording.nested else args
+        before_results([result, *(unmapped(leaves[o]) for o in self.destinations.outs if o is not None)])
 
     def deliver(self, args: Sequence[Any], placed: Sequence[Any], result: Any, sink: Sink, bindings: Bindings | None) -> Any:
         """Runs the program with destinations for its results, and returns the results."""
@@ -103,13 +87,13 @@ class Delivery:
             values = list(map(unmapped, args))
             given = [make(self.device, s, e, values) if g is None else g for g, s, e in zip(given, shapes, self.elements)]
         outs, arrays = self.destinations.memory(given, lambda: self.out_shapes(placed))
-        for j, target in self.targets.items():
+        for j, target in self.destinations.targets.items():
             if outs[j] is None:
                 outs[j] = target.create(self.device, self.out_shapes(placed)[j])
         beside = self._beside(placed, outs)
         ran = placed
         if self.detours is not None:
-            ran = self.detours.enter(self.values(args), placed, [*outs, *arrays.values()], sink)
+            ran = self.detours.enter(self.inputs.values(args), placed, [*outs, *arrays.values()], sink)
         results = self.run(ran, outs if any(o is not None for o in outs) else None, sink, bindings, self.maker)
         for j, target in beside.items():
             copy_elements(results[j], target, sink)
@@ -117,7 +101,7 @@ class Delivery:
         if sink.keeps:
             sink.keep(Written(results))
         if self.detours is not None:
-            self.detours.leave(self.values(args), placed, ran, sink)
+            self.detours.leave(self.inputs.values(args), placed, ran, sink)
         if self.waits or waits(given):
             self.device.wait()
         for j, array in arrays.items():
@@ -131,13 +115,17 @@ class Delivery:
         structure = self.recording.structure
         return handed[0] if structure is LEAF else structure.fill(handed)
 
+    def out_shapes(self, placed: Sequence[Any]) -> list[tuple[int, ...]]:
+        """Returns the shapes of the results for these arguments, without the components of an element."""
+        return self.executable.lower([laid_out(v) for v in placed]).out_shapes
+
     def check(self, args: Sequence[Any], result: Any) -> None:
         """Raises the errors of a call about its destinations, as far as they are known before it runs.
 
         Raises:
             ArgumentError, ShapeError, UnsupportedArgumentError: for a destination that does not fit its result.
         """
-        values = list(map(unmapped, self.values(args)))
+        values = list(map(unmapped, self.inputs.values(args)))
         outs, _ = self.destinations.memory(self._given(args, result), lambda: self.out_shapes(values))
         self._beside(values, outs)
         self.executable.check(list(map(laid_out, values)), [None if is_pending(v) else v for v in values], outs)
@@ -145,17 +133,17 @@ class Delivery:
     def _beside(self, placed: Sequence[Any], outs: list[Any]) -> dict[int, Any]:
         """Replaces destinations in memory that views of arguments read: other threads may still read it. Returns them."""
         found: dict[int, Any] = {}
-        for j, out in enumerate(outs) if self.moved else ():
-            if isinstance(out, Storage) and any(overlap(placed[at], out) for at in self.moved if isinstance(placed[at], Storage)):
+        seen = [placed[at] for at in self.inputs.moved if isinstance(placed[at], Storage)]
+        for j, out in enumerate(outs) if seen else ():
+            if isinstance(out, Storage) and any(overlap(view, out) for view in seen):
                 found[j] = out
                 outs[j] = Tensor.empty_like(found[j])
         return found
 
     def _given(self, args: Sequence[Any], result: Any) -> list[Any]:
         """Returns the destination of each result: an ``out`` argument, the next one of ``_result=``, or None."""
-        given: list[Any] = (
-            [None if o is None else unmapped(args[o]) for o in self.outs] if self.outs else [None] * len(self.elements)
-        )
+        outs = self.destinations.outs or [None] * len(self.elements)
+        given: list[Any] = [None if o is None else unmapped(args[o]) for o in outs]
         for j in self.recording.grads:
             given[j] = given[j].grad
         return given if result is None else self.destinations.joined(result, given)

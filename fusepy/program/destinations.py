@@ -176,3 +176,21 @@ def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, A
     maps = [r.map if isinstance(r, Mapped) else UNSAID for r in given]
     plain = tuple(map(unmapped, given)) if several else unmapped(result)
     return into(plain, list(map(unmapped, flat(args))), maps), plain
+
+
+def check_recordable(name: str, written: Sequence[Any], result: Any) -> None:
+    """Raises `ArgumentError` if a call would have to read a result back: nothing is computed before the user submits.
+
+    Args:
+        written: the arguments that the call writes to.
+        result: the argument ``_result=``.
+    """
+    wanted: list[Any] = list(cast("Sequence[Any]", result)) if isinstance(result, (tuple, list)) else [result]
+    for given in [*written, *wanted]:
+        if host_array(given) is not None:
+            raise ArgumentError(
+                f"{name}.append_to(): a result cannot be written to a {type(given).__name__} before it is computed",
+                saw=f"an array of shape {list(given.shape)} on the host",
+                expected="a Tensor",
+                hint="pass a Tensor, and read it after you have submitted the encoder",
+            )

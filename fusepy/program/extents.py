@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusepy.arguments.mapped import unmapped
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.memory.sampling import levels_of
 from fusepy.backend.memory.structs import StructView, struct_rank
-
-if TYPE_CHECKING:
-    from fusepy.program.program import Program
+from fusepy.program.program import Program, ProgramState
 
 PROGRAMS = 17  # of one key
 
@@ -32,6 +30,7 @@ class ByExtents:
         self.recording = first.recording
         self.nested = first.nested
         self.programs = [first]
+        self.state = ProgramState()
 
     def of(self, args: Sequence[Any], compile: Callable[[], Program]) -> Program:
         """Returns the program for arguments with such extents; compiles it if there is none.
@@ -50,11 +49,11 @@ class ByExtents:
 
 def depends_on_extents(program: Program) -> bool:
     """True if a call of the same key may need another program, for its extents."""
-    return bool(program.recording.trace.extents) or any(isinstance(c, StructView) for c in program.captures)
+    return bool(program.recording.trace.extents) or any(isinstance(c, StructView) for c in program.inputs.captures)
 
 
 def _takes(program: Program, args: Sequence[Any]) -> bool:
-    positions, asked = program.positions, program.recording.trace.extents
+    positions, asked = program.inputs.positions, program.recording.trace.extents
     for (place, axis), unit in asked.units.items():
         if (_extent(unmapped(args[positions[place]]), axis) == 1) != unit:
             return False
@@ -68,7 +67,7 @@ def _takes(program: Program, args: Sequence[Any]) -> bool:
     for place, count in asked.levels.items():
         if levels_of(unmapped(args[positions[place]])) != count:
             return False
-    for view in program.captures:
+    for view in program.inputs.captures:
         if isinstance(view, StructView) and struct_rank(unmapped(args[positions[view.place]]), view.element) != view.rank:
             return False
     return True

@@ -1,143 +1,103 @@
-"""`Program`: a compiled call, from the trace through the passes to its kernels."""
+"""`Program`: a compiled call, which places arguments, runs the launches and returns results."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from fusepy.arguments.mapped import unmapped
+from fusepy.backend.cuda.driver import NULL_STREAM
 from fusepy.backend.device.recorder import Written
 from fusepy.backend.device.sink import Sink
-from fusepy.backend.emit.options import NO_OPTIONS, Options
+from fusepy.backend.emit.options import Options
 from fusepy.backend.execute.readback import Readback
 from fusepy.backend.execute.tape import Tape
-from fusepy.backend.execute.texture_results import Into, Target
 from fusepy.backend.kernels.globals import Bindings
-from fusepy.backend.marshals.registry import RESULTS, waits
-from fusepy.backend.marshals.result_kinds import leading, stream_of
+from fusepy.backend.marshals.base import CurrentStream
+from fusepy.backend.marshals.result_kinds import destination
 from fusepy.backend.memory.element import Element
-from fusepy.backend.memory.structs import ArgumentView
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.slang.oracle import SlangOracle
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.graph import Graph
-from fusepy.ir.narrowing import narrowed_uses
-from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import Type
-from fusepy.passes.effects import is_pure
 from fusepy.passes.pipeline import REWRITES, run_pipeline
 from fusepy.program.delivery import Delivery, laid_out
+from fusepy.program.destinations import check_recordable
 from fusepy.program.lowering import Lowering
-from fusepy.program.placement import Place, all_open, number_checks, place_of, refuse_copies, warn_narrowed
-from fusepy.program.readback import check_recordable
-from fusepy.program.relocation import Detours
-from fusepy.program.streams import placed_for_encoder, run_on_stream
-from fusepy.program.texture_targets import texture_targets
 from fusepy.pytree import LEAF
-from fusepy.trace.moves.inputs import MovedView
-from fusepy.trace.recording import Recording
 
 
+class ProgramState:
+    """The part of a program that changes while it is in use; the rest is frozen.
+
+    Attributes:
+        home: the table that holds the program, and its key there; a reload removes it.
+        names: the names of globals that the last call has set.
+        recordable: the facts that `lazy` needs, after the first recorded call.
+    """
+
+    __slots__ = ("home", "names", "recordable")
+
+    def __init__(self) -> None:
+        self.home: tuple[dict[Any, Any], Any] = ({}, None)
+        self.names: tuple[str, ...] = ()
+        self.recordable: Any = None
+
+
+@dataclass(frozen=True, eq=False)
 class Program(Delivery):
-    """A compiled call: places arguments, runs the launches, and returns results in the container that the caller expects."""
+    """A compiled call, made by `compile_program`.
 
-    def __init__(self, recording: Recording, returns: str | Into | None, strict: bool, options: Options = NO_OPTIONS):
-        self.home: tuple[dict[Any, Program], Any] = ({}, None)  # the table that holds it, from which a reload takes it
-        device = self.device = recording.trace.device
-        device.check()
-        self.recording = recording
-        self.strict = strict
-        self.may_set: tuple[str, ...] = ()  # the names of globals that the last call has set
-        self.nested = recording.nested
-        self.options = options.joined(recording.trace.options, recording.graph.name)
-        self.oracle: Oracle = recording.trace.oracle
-        self.sources = [recording.trace.sources[alias] for alias, _ in recording.graph.modules]
-        self.graph = run_pipeline(recording.graph, self.oracle)
-        self.captures = recording.trace.captures
-        first = len(recording.arguments)
-        self.positions = [*recording.inputs, *range(first, first + len(self.captures))]
-        self.views = any(isinstance(c, ArgumentView) for c in self.captures)
-        self.moved = [first + i for i, c in enumerate(self.captures) if isinstance(c, MovedView)]
-        values = self.values(recording.arguments)
-        self.narrows = self._narrowed()
-        self.places: list[Place | None] = [None] * len(values)
-        for value, position in zip(self.graph.inputs, self.positions):
-            what = f"{self.graph.name}: argument {value.name!r}"
-            self.places[position] = place_of(device, values[position], value, what, self.narrows.get(position, ()))
-        self.ready = not any(self.places) and not self.captures
-        self.returns = returns if isinstance(returns, str) else leading(map(unmapped, recording.arguments)).word
-        self.elements = [Element.of(v.type, self.oracle) for v in self.graph.outputs]
-        self.checks = number_checks(self.graph, recording.graph, self.positions)
-        refuse_copies(self.graph, self.positions, values)
-        outs = list(recording.outs) or [None] * len(self.elements)
-        self.outs = outs if any(o is not None for o in outs) else None
-        # true if it writes memory beside its results, so that running it twice may differ from running it once
-        self.acts = not all(is_pure(n) for region in self.graph.nodes for body in region.bodies for n in body.nodes)
-        self.writes = self.acts or self.outs is not None
-        self.recorded: Any = None  # the recording of `lazy`, after the first recorded call
-        self.targets: dict[int, Target] = {}
-        self.settle(outs, returns)
-        self._lower()
-        self.open = self.executable.open or all_open([values[p] for v, p in zip(self.graph.inputs, self.positions) if v.rank])
-        if self.open:
-            recording.arguments = ()
-            return
-        self.detours = Detours.of(self.graph.name, self.executable.plans, values)
-        self.targets |= texture_targets(self.graph, recording, outs, returns, self.returns == "texture")
-        if self.targets:
-            self._lower()
-        given, maker = list(map(unmapped, values)), RESULTS[self.returns].maker
-        self.waits, self.maker = waits(given), maker and maker(device, given)
-        self.follows = None if device.cuda is None else stream_of(given)  # tells the CUDA stream of another framework
-        self.readback = self._readback()
-        # the short way, for one result that is returned by itself and not in a tuple or dict of one
-        self.simple = (
-            bool(self.graph.nodes)
-            and self.outs is None
-            and not self.said
-            and RESULTS[self.returns].make is None
-            and recording.structure is LEAF
-            and self.detours is None
-            and not self.targets
-            and not self.waits
-            and self.readback is None
-        )
-        self.convert = None if self.returns == "tensor" else RESULTS[self.returns].hand_out
-        recording.classes = [type(unmapped(v)).__name__ for v in recording.arguments]
-        recording.trace.given.clear()
-        recording.arguments = ()  # a program must not keep the arguments of its first call alive
-        device.save_facts()
+    Attributes:
+        open: True if only a destination can give the size of the grid. Such a program is not run.
+        follows: returns the CUDA stream of another framework on which the call runs.
+        nested: True if an argument is nested.
+        ready: True if the arguments are passed as they are, without a check.
+        readback: returns one result without axes as a Python number; ``None`` for other results.
+        simple: True for one result that is returned by itself, not in a tuple or dict of one, and needs nothing of `deliver`.
+        convert: makes what the caller gets of a simple result; ``None`` if that is the tensor.
+        element: the element of the first result.
+    """
 
-    def _narrowed(self) -> dict[int, list[Type]]:
-        """Returns the arguments that the upload converts, each with the smaller types."""
-        uses = narrowed_uses(self.recording.graph, self.oracle)
-        return {p: uses[v] for v, p in zip(self.recording.graph.inputs, self.positions) if v in uses}
+    options: Options
+    lowering: Lowering
+    open: bool
+    follows: CurrentStream | None
+    nested: bool = field(init=False)
+    ready: bool = field(init=False)
+    readback: Readback | None = field(init=False)
+    simple: bool = field(init=False)
+    convert: Callable[[Any], Any] | None = field(init=False)
+    element: Element | None = field(init=False)
+    state: ProgramState = field(default_factory=ProgramState, kw_only=True)
 
-    def _readback(self) -> Readback | None:
-        """Returns the `Readback` of a program with one result without axes that becomes a Python number."""
-        if self.outs is not None or self.recording.structure is not LEAF:
-            return None
-        if self.detours is not None:
-            return None
-        if not self.result_kind.number or self.graph.outputs[0].rank or not Readback.takes(self.elements[0]):
-            return None
-        return Readback(self.device, self.elements[0])
+    def __post_init__(self) -> None:
+        written, kind = self.destinations, self.result_kind
+        one = self.recording.structure is LEAF and self.detours is None and not written.outs
+        number = one and kind.number and not self.graph.outputs[0].rank and Readback.takes(written.elements[0])
+        wanted = written.said or written.targets or self.waits or kind.make is not None
+        facts: dict[str, Any] = {
+            "run": (self.executable.linear or self.executable).run,
+            "nested": self.recording.nested,
+            "ready": self.inputs.ready,
+            "readback": Readback(self.device, written.elements[0]) if number else None,
+            "simple": one and bool(self.graph.nodes) and not (number or wanted),
+            "convert": None if self.returns == "tensor" else kind.hand_out,
+            "element": written.elements[0] if written.elements else None,
+        }
+        for name, value in facts.items():  # attributes and no cached properties, which make each read four times slower
+            object.__setattr__(self, name, value)
 
-    # ---- running ------------------------------------------------------------------------------------------------
+    @property
+    def writes(self) -> bool:
+        """True if it writes to arguments."""
+        return self.acts or bool(self.destinations.outs)
 
-    def values(self, args: Sequence[Any]) -> list[Any]:
-        """Returns the arguments and the captured values."""
-        at = self.positions if self.views else ()
-        return [*args, *(c.of(unmapped(args[at[c.place]])) if at and isinstance(c, ArgumentView) else c for c in self.captures)]
-
-    def placed(self, args: Sequence[Any]) -> Sequence[Any]:
-        """Returns the arguments and the captured values as they are passed to the launches."""
-        if self.ready:
-            return args
-        values = self.values(args) if self.captures else args
-        placed = [value if place is None else place(value) for place, value in zip(self.places, values)]
-        if self.narrows:
-            warn_narrowed(self.narrows)
-        return placed
+    @property
+    def sources(self) -> Sequence[ModuleSource]:
+        """The sources of the modules that are called."""
+        return self.lowering.sources
 
     def __call__(
         self, args: Sequence[Any], result: Any = None, sink: Sink | None = None, bindings: Bindings | None = None
@@ -157,17 +117,15 @@ class Program(Delivery):
         if sink is None:
             sink = device.queue
             if self.follows is not None:
-                return run_on_stream(self, self.follows, args, result, sink, bindings)
+                return self._on_stream(self.follows, args, result, sink, bindings)
         elif sink.keeps:
             return self._record(args, result, sink, bindings)
-        placed = args if self.ready else self.placed(args)
-        if self.checks:
-            self._check_numbers(placed)
+        placed = args if self.ready else self.inputs.placed(args)
         if self.simple:
             if result is None:
                 made = self.run(placed, None, sink, bindings)[0]
                 return made if self.convert is None else self.convert(made)
-            if result.__class__ is Tensor and result.element is self.elements[0] and not self.moved:
+            if result.__class__ is Tensor and result.element is self.element and not self.inputs.moved:
                 self.run(placed, (result,), sink, bindings)
                 return result
         elif self.readback is not None and result is None:
@@ -180,41 +138,55 @@ class Program(Delivery):
         Raises:
             ShapeError: if they do not fit together.
         """
-        return self.executable.lower([laid_out(v) for v in self.values(args)])
-
-    def out_shapes(self, placed: Sequence[Any]) -> list[tuple[int, ...]]:
-        """Returns the shapes of the results for these arguments, without the components of an element."""
-        return self.executable.lower([laid_out(v) for v in placed]).out_shapes
-
-    def _record(self, args: Sequence[Any], result: Any, sink: Sink, bindings: Bindings | None) -> Any:
-        """Runs the program into a sink that the user submits later, and that keeps alive the memory that the work uses."""
-        check_recordable(self.graph.name, [unmapped(args[o]) for o in self.recording.outs if o is not None], result)
-        self._check_numbers(placed := placed_for_encoder(self, args))
-        handed = self.deliver(args, placed, result, sink, bindings)
-        sink.keep(Written(placed) if self.acts else placed, handed, result)
-        return handed
-
-    @cached_property
-    def global_names(self) -> list[str]:
-        """The globals of all modules that are called."""
-        oracle = self.recording.trace.oracle
-        return [name for alias, _ in self.recording.graph.modules for name in oracle.globals(alias)]
-
-    def _check_numbers(self, placed: Sequence[Any]) -> None:
-        for position, check in self.checks:
-            check(placed[position])
-
-    # ---- compiling ----------------------------------------------------------------------------------------------
+        return self.executable.lower([laid_out(v) for v in self.inputs.values(args)])
 
     def resolved(self) -> Graph:
         """Returns the graph before it is fused."""
         return run_pipeline(self.recording.graph, self.oracle, REWRITES)
 
-    def _lower(self) -> None:
-        """Makes the executable of the fused graph."""
-        names = [self.destinations.target(j) for j in range(len(self.elements))]
-        traced = (self.recording.trace.oracle, self.sources, self.recording.graph)
-        inputs = (self.positions, len(self.places))
-        self.lowering = Lowering(self.device, *traced, self.graph, *inputs, self.options, self.strict, names, self.targets)
-        self.executable = self.lowering.executable()
-        self.run = (self.executable.linear or self.executable).run
+    @property
+    def oracle(self) -> SlangOracle:
+        """The answers of Slang about the modules that are called."""
+        return self.recording.trace.oracle
+
+    @property
+    def global_names(self) -> list[str]:
+        """The globals of all modules that are called."""
+        return [name for alias, _ in self.recording.graph.modules for name in self.oracle.globals(alias)]
+
+    def _record(self, args: Sequence[Any], result: Any, sink: Sink, bindings: Bindings | None) -> Any:
+        """Runs the program into a sink that the user submits later, and that keeps alive the memory that the work uses."""
+        check_recordable(self.graph.name, [unmapped(args[o]) for o in self.recording.outs if o is not None], result)
+        if self.follows is not None:  # the user submits to the null stream, behind the earlier work of the framework
+            self.device.queue.follow(self.follows())
+            self.device.queue.follow(NULL_STREAM)
+        placed = self.inputs.placed(args)
+        handed = self.deliver(args, placed, result, sink, bindings)
+        sink.keep(Written(placed) if self.acts else placed, handed, result)
+        return handed
+
+    def _on_stream(self, stream: CurrentStream, args: Sequence[Any], result: Any, sink: Sink, bindings: Bindings | None) -> Any:
+        """Runs the program on the current stream of the framework of its arguments. Nobody waits."""
+        with self.device.lock:  # another thread must not change the stream
+            queue = self.device.queue
+            queue.follow(stream())
+            placed = self.inputs.placed(args)  # alive until all is submitted
+            if self.readback is not None and result is None:
+                returned = self.readback(self.run, placed, sink, bindings)
+            elif self.simple and result is None:
+                made = self.run(placed, None, sink, bindings, self.maker)[0]
+                returned = made if self.convert is None else self.convert(made)
+            elif self.simple and not self.inputs.moved and (target := self._lent(result)) is not None:
+                self.run(placed, (target,), sink, bindings)
+                returned = result
+            else:
+                returned = self.deliver(args, placed, result, sink, bindings)
+            queue.rejoin()
+            return returned
+
+    def _lent(self, result: Any) -> Any:
+        """Returns the memory of a destination if the only result can be written there as it is; raises as `deliver` does."""
+        if isinstance(result, (list, tuple)):
+            return None
+        memory = destination(result, self.device, self.destinations.named(0), self.destinations.elements[0])
+        return memory if getattr(memory, "element", None) is self.element else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import flat, is_nested, refilled
@@ -14,9 +14,7 @@ from fusepy.errors import ShapeError
 from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Graph
 from fusepy.ir.types import Kind
-
-if TYPE_CHECKING:
-    from fusepy.program.program import Program
+from fusepy.program.program import Program, ProgramState
 
 
 class SizedByResult:
@@ -29,6 +27,7 @@ class SizedByResult:
         self.sources = program.sources
         self._program = program
         self._names = names
+        self.state = ProgramState()
 
     def sized(self, args: Sequence[Any], result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with the extents of the result, by position and by name.
@@ -55,7 +54,7 @@ class SizedByResult:
                 return kind.extents(target)
             if kind is not None and kind.memory is not None and kind.describe(target).arrival.memory:
                 shape = batch_extents(target, len(element.shape))
-                dims = dimensions(program.said.get(j, UNSAID), len(shape), len(shape), program.destinations.named(j))
+                dims = dimensions(program.destinations.said.get(j, UNSAID), len(shape), len(shape), program.destinations.named(j))
                 return tuple(shape[dims.index(d)] for d in range(len(shape)))
         raise self._error("generators and single values")
 

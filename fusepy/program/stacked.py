@@ -16,6 +16,7 @@ from fusepy.backend.memory.host_arrays import as_array
 from fusepy.errors import FusepyError, NoMatchError
 from fusepy.ir.types import Kind, Type
 from fusepy.location import user_line
+from fusepy.program.program import ProgramState
 from fusepy.program.sized import SizedByResult
 from fusepy.pytree import ITEMS, TYPE
 
@@ -27,6 +28,7 @@ class Stacked(SizedByResult):
         self.device = program.device
         self.sources = program.sources
         self._names = names
+        self.state = ProgramState()
         self._along = _along(error)
 
     def sized(self, args: Sequence[Any], result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

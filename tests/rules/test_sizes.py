@@ -29,7 +29,6 @@ cli/demo.py:run
 deferred/record.py:_called
 functions/call.py:run
 functions/dispatch.py:dispatch
-program/program.py:__init__
 trace/buffers.py:chosen
 trace/struct_choice.py:struct_type
 """.split()  # noqa: SIM905

@@ -119,7 +119,7 @@ def _compiled(
 
 def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSource]) -> str:
     """Returns the cache key: all that the compiled kernel depends on, without the line numbers of the user's file."""
-    text = "\n".join(line for line in source.text.splitlines() if not line.startswith("#line"))
+    text = "\n".join([line for line in source.text.splitlines() if not line.startswith("#line")])
     fields = [(f.type, f.name) for f in source.fields]
     linked = [list(c) for c in source.conformances]
     modules: Mapping[str, str] = {s.name: s.closure for s in sources}

@@ -1,0 +1,151 @@
+"""Compiles a traced call: through the passes to an executable, with what is known about its arguments and results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from fusepy.arguments.mapped import unmapped
+from fusepy.backend.emit.options import NO_OPTIONS, Options
+from fusepy.backend.execute.texture_results import Into, Target
+from fusepy.backend.marshals.registry import RESULTS, texture_kind, waits
+from fusepy.backend.marshals.result_kinds import check_type, leading, stream_of
+from fusepy.backend.memory.element import Element
+from fusepy.backend.raster.targets import drawn_formats, drawn_target
+from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.graph import Graph
+from fusepy.passes.effects import is_pure
+from fusepy.passes.pipeline import run_pipeline
+from fusepy.program.destinations import Destinations
+from fusepy.program.inputs import Inputs
+from fusepy.program.lowering import Lowering
+from fusepy.program.placement import all_open
+from fusepy.program.program import Program
+from fusepy.program.relocation import Detours
+from fusepy.trace.recording import Recording
+
+Kind = TypeVar("Kind", bound=Program)
+
+
+def compile_program(
+    recording: Recording,
+    returns: str | Into | None,
+    strict: bool,
+    options: Options = NO_OPTIONS,
+    kind: type[Kind] = Program,
+    **own: Any,
+) -> Kind:
+    """Compiles a traced call; kernels are compiled when a call needs them.
+
+    Args:
+        returns: the container of the results, or the destinations that change the program.
+        kind: the class of the program, with members of its `own`.
+
+    Raises:
+        FusepyError: if Slang or the device cannot do what the call asks for.
+    """
+    trace = recording.trace
+    device = trace.device
+    device.check()
+    graph = run_pipeline(recording.graph, trace.oracle)
+    inputs = Inputs.of(recording, graph)
+    values = inputs.values(recording.arguments)
+    given = list(map(unmapped, values))
+    word = returns if isinstance(returns, str) else leading(map(unmapped, recording.arguments)).word
+    written = _destinations(recording, graph, returns)
+    options = options.joined(trace.options, graph.name)
+    lowering = _lowering(recording, graph, inputs, options, strict, written)
+    executable = lowering.executable()
+    unsized = executable.open or all_open([values[p] for v, p in zip(graph.inputs, inputs.positions) if v.rank])
+    detours = None if unsized else Detours.of(graph.name, executable.plans, values)
+    if not unsized and (targets := texture_targets(graph, recording, returns, word == "texture")):
+        written, lowering = replace(written, targets=targets), replace(lowering, targets=targets)
+        executable = lowering.executable()
+    maker = None if unsized else RESULTS[word].maker
+    program = kind(
+        device=device,
+        recording=replace(recording, arguments=(), classes=[type(unmapped(v)).__name__ for v in recording.arguments]),
+        graph=graph,
+        options=options,
+        inputs=inputs,
+        lowering=lowering,
+        destinations=written,
+        executable=executable,
+        acts=not all(is_pure(n) for region in graph.nodes for body in region.bodies for n in body.nodes),
+        returns=word,
+        open=unsized,
+        detours=detours,
+        waits=not unsized and waits(given),
+        maker=maker and maker(device, given),
+        follows=None if unsized or device.cuda is None else stream_of(given),
+        **own,
+    )
+    trace.given.clear()
+    if not unsized:
+        device.save_facts()
+    return program
+
+
+def _destinations(recording: Recording, graph: Graph, returns: str | Into | None) -> Destinations:
+    """Returns the destinations of a call: its ``out`` arguments, with the mappings of those in ``_result=``.
+
+    Raises:
+        UnsupportedArgumentError: for one under `vcast` to another type than it receives.
+    """
+    oracle = recording.trace.oracle
+    outs = recording.outs if any(o is not None for o in recording.outs) else ()
+    free = [j for j in range(len(graph.outputs)) if not outs or outs[j] is None]
+    given = zip(free, returns.maps) if isinstance(returns, Into) else ()
+    said: dict[int, ArgMap] = {**recording.said, **{j: map for j, map in given if map != UNSAID}}
+    elements = [Element.of(v.type, oracle) for v in graph.outputs]
+    made = Destinations(recording.trace.device, graph, recording.names, outs, elements, {}, said)
+    for j, map in said.items():
+        type = graph.outputs[j].type
+        if map.type not in (None, type) and oracle.conforming(type) is None:
+            check_type(map, type, made.named(j))
+    return made
+
+
+def _lowering(
+    recording: Recording, graph: Graph, inputs: Inputs, options: Options, strict: bool, written: Destinations
+) -> Lowering:
+    """Returns the lowering of a call whose results go to these destinations."""
+    trace = recording.trace
+    sources = [trace.sources[alias] for alias, _ in recording.graph.modules]
+    names = [written.target(j) for j in range(len(graph.outputs))]
+    traced = (trace.oracle, sources, recording.graph)
+    return Lowering(trace.device, *traced, graph, inputs.positions, len(inputs.places), options, strict, names, {})
+
+
+def texture_targets(graph: Graph, recording: Recording, returns: str | Into | None, all: bool) -> dict[int, Target]:
+    """Returns the results that are stored into textures: ``out`` arguments, those of ``_result=``, or `all` others.
+
+    Args:
+        returns: the properties of ``_result=``.
+
+    Raises:
+        UnsupportedArgumentError: for a result that its texture cannot hold.
+    """
+    found: dict[int, Target] = {}
+    args = [unmapped(v) for v in recording.arguments]
+    outs = list(recording.outs) or [None] * len(graph.outputs)
+    for j, position in enumerate(outs):
+        kind = None if position is None else texture_kind(args[position])
+        if position is not None and kind is not None:
+            what = f"{graph.name}: argument {recording.names[position]!r}"
+            found[j] = Target.of(kind, graph.outputs[j], what, position)
+    free = [j for j, position in enumerate(outs) if position is None]
+    drawn = drawn_formats(graph)
+    formats = [drawn.get(v) for v in graph.outputs]
+    if isinstance(returns, Into) and len(returns.kinds) <= len(free):
+        for j, kind, shared in zip(free, returns.kinds, returns.shared):
+            format, what = formats[j], f"{graph.name}: _result"
+            if kind is not None:
+                own = drawn_target(format, kind, what) if format is not None else None
+                found[j] = own or Target.of(kind, graph.outputs[j], what, shared)
+    elif all:
+        for j in free:
+            format, inputs = formats[j], [args[p] for p in recording.inputs]
+            own = drawn_target(format, None, graph.name) if format is not None else None
+            found[j] = own or Target.made_for(graph.outputs[j], graph.inputs, inputs, graph.name, normalised=True)
+    return found
