@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PROGRAMS = 256  # cached structures per device
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Joint(Program):
     """The program of several calls. `parts` keeps their own programs alive, since the key contains their ids."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from fusepy.arguments.mapped import unmapped
+from fusepy.backend.device.device import Device
 from fusepy.backend.emit.options import NO_OPTIONS, Options
+from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.texture_results import Into, Target
 from fusepy.backend.marshals.registry import RESULTS, texture_kind, waits
 from fusepy.backend.marshals.result_kinds import check_type, leading, stream_of
@@ -50,18 +53,17 @@ def compile_program(
     graph = run_pipeline(recording.graph, trace.oracle)
     inputs = Inputs.of(recording, graph)
     values = inputs.values(recording.arguments)
-    given = list(map(unmapped, values))
     word = returns if isinstance(returns, str) else leading(map(unmapped, recording.arguments)).word
     written = _destinations(recording, graph, returns)
     options = options.joined(trace.options, graph.name)
     lowering = _lowering(recording, graph, inputs, options, strict, written)
     executable = lowering.executable()
     unsized = executable.open or all_open([values[p] for v, p in zip(graph.inputs, inputs.positions) if v.rank])
-    detours = None if unsized else Detours.of(graph.name, executable.plans, values)
-    if not unsized and (targets := texture_targets(graph, recording, returns, word == "texture")):
-        written, lowering = replace(written, targets=targets), replace(lowering, targets=targets)
-        executable = lowering.executable()
-    maker = None if unsized else RESULTS[word].maker
+    if not unsized:
+        own |= _surroundings(device, graph, executable, values, word)
+        if targets := texture_targets(graph, recording, returns, word == "texture"):
+            written, lowering = replace(written, targets=targets), replace(lowering, targets=targets)
+            executable = lowering.executable()
     program = kind(
         device=device,
         recording=replace(recording, arguments=(), classes=[type(unmapped(v)).__name__ for v in recording.arguments]),
@@ -74,16 +76,23 @@ def compile_program(
         acts=not all(is_pure(n) for region in graph.nodes for body in region.bodies for n in body.nodes),
         returns=word,
         open=unsized,
-        detours=detours,
-        waits=not unsized and waits(given),
-        maker=maker and maker(device, given),
-        follows=None if unsized or device.cuda is None else stream_of(given),
         **own,
     )
     trace.given.clear()
     if not unsized:
         device.save_facts()
     return program
+
+
+def _surroundings(device: Device, graph: Graph, executable: Executable, values: Sequence[Any], word: str) -> dict[str, Any]:
+    """Returns the members of a program that follow from where its arguments are, and to which framework they belong."""
+    given, maker = list(map(unmapped, values)), RESULTS[word].maker
+    return {
+        "detours": Detours.of(graph.name, executable.plans, values),
+        "waits": waits(given),
+        "maker": maker and maker(device, given),
+        "follows": None if device.cuda is None else stream_of(given),
+    }
 
 
 def _destinations(recording: Recording, graph: Graph, returns: str | Into | None) -> Destinations:

@@ -38,7 +38,7 @@ class RunsLaunches(Protocol):
     ) -> list[Any]: ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Delivery:
     """The part of a `Program` that checks destinations before anything runs, and returns results afterwards.
 
@@ -60,9 +60,9 @@ class Delivery:
     executable: Executable
     acts: bool
     returns: str
-    detours: Detours | None
-    waits: bool
-    maker: Maker | None
+    detours: Detours | None = None
+    waits: bool = False
+    maker: Maker | None = None
     run: RunsLaunches = field(init=False)
 
     @property

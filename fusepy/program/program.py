@@ -45,7 +45,7 @@ class ProgramState:
         self.recordable: Any = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Program(Delivery):
     """A compiled call, made by `compile_program`.
 
@@ -63,14 +63,14 @@ class Program(Delivery):
     options: Options
     lowering: Lowering
     open: bool
-    follows: CurrentStream | None
+    follows: CurrentStream | None = None
     nested: bool = field(init=False)
     ready: bool = field(init=False)
     readback: Readback | None = field(init=False)
     simple: bool = field(init=False)
     convert: Callable[[Any], Any] | None = field(init=False)
     element: Element | None = field(init=False)
-    state: ProgramState = field(default_factory=ProgramState, kw_only=True)
+    state: ProgramState = field(default_factory=ProgramState)
 
     def __post_init__(self) -> None:
         written, kind = self.destinations, self.result_kind
