@@ -47,8 +47,7 @@ def compile_program(
     Raises:
         FusepyError: if Slang or the device cannot do what the call asks for.
     """
-    trace = recording.trace
-    device = trace.device
+    trace, device = recording.trace, recording.trace.device
     device.check()
     graph = run_pipeline(recording.graph, trace.oracle)
     inputs = Inputs.of(recording, graph)
@@ -66,22 +65,26 @@ def compile_program(
             executable = lowering.executable()
     program = kind(
         device=device,
-        recording=replace(recording, arguments=(), classes=[type(unmapped(v)).__name__ for v in recording.arguments]),
+        recording=_without_arguments(recording),
         graph=graph,
         options=options,
         inputs=inputs,
         lowering=lowering,
         destinations=written,
         executable=executable,
-        acts=not all(is_pure(n) for region in graph.nodes for body in region.bodies for n in body.nodes),
+        acts=any(not is_pure(n) for region in graph.nodes for body in region.bodies for n in body.nodes),
         returns=word,
         open=unsized,
         **own,
     )
-    trace.given.clear()
-    if not unsized:
-        device.save_facts()
+    device.save_facts()
     return program
+
+
+def _without_arguments(recording: Recording) -> Recording:
+    """Returns what a program keeps of a traced call: it must not keep the arguments of its first call alive."""
+    recording.trace.given.clear()
+    return replace(recording, arguments=(), classes=[type(unmapped(v)).__name__ for v in recording.arguments])
 
 
 def _surroundings(device: Device, graph: Graph, executable: Executable, values: Sequence[Any], word: str) -> dict[str, Any]:
