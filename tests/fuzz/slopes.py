@@ -61,7 +61,7 @@ class Slopes:
             except (Refused, ValueError):
                 return True
             for here, there in zip(self.values[made:], after):
-                if np.any(np.abs(there.v - here.v) > 1e4 * by * (1 + np.abs(here.v))):
+                if is_float(here.scalar) and np.any(np.abs(there.v - here.v) > 1e4 * by * (1 + np.abs(here.v))):
                     return True
             made += len(after)
         return False
