@@ -78,9 +78,10 @@ function useNodesOf(document) {
       return document.nodes.map((node) => {
         const known = before.get(node.id);
         const connected = new Set(document.edges.filter((edge) => edge.to[0] === node.id).map((edge) => edge.to[1]));
+        const used = new Set(document.edges.filter((edge) => edge.from[0] === node.id).map((edge) => edge.from[1]));
         const position = known?.dragging ? known.position : { x: node.at[0], y: node.at[1] };
         const selected = select ? select.includes(node.id) : (known?.selected ?? false);
-        return { ...known, id: node.id, type: "node", position, selected, data: { node, connected }, ariaLabel: `node ${node.name}` };
+        return { ...known, id: node.id, type: "node", position, selected, data: { node, connected, used }, ariaLabel: `node ${node.name}` };
       });
     });
     if (select) set({ select: null });

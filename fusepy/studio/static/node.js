@@ -7,12 +7,12 @@ import { hue, isWhole, many, parts } from "./types.js";
 
 const { Handle } = ReactFlow;
 
-export function GraphNode({ id, data: { node, connected } }) {
+export function GraphNode({ id, data: { node, connected, used } }) {
   const error = useStore((s) => s.results.errors[id]);
   return html`<div class=${error ? "node wrong" : "node"}>
     <header title=${node.name}>${parts(node.name).map((part, i) => html`<${React.Fragment} key=${i}>${part}<wbr /></>`)}</header>
     ${node.inputs.map((port) => html`<${Input} key=${port.name} ...${{ node, port, connected: connected.has(port.name) }} />`)}
-    ${node.outputs.map((port) => html`<${Output} key=${port.name} ...${{ node, port }} />`)}
+    ${node.outputs.map((port, i) => html`<${Output} key=${port.name} ...${{ node, port, seen: i === 0 || used.has(port.name) }} />`)}
     ${error && html`<p class="error" title=${error.error}>${error.error}</p>`}
   </div>`;
 }
@@ -31,7 +31,8 @@ function Input({ node, port, connected }) {
   </div>`;
 }
 
-function Output({ node, port }) {
+/** An output: its picture is seen if it is the first or used, else only while it is the large one. */
+function Output({ node, port, seen }) {
   const key = `${node.id}.${port.name}`;
   const result = useStore((s) => s.results.edges[key]);
   const shown = useStore((s) => shownPort(s)?.join(".") === key);
@@ -40,10 +41,11 @@ function Output({ node, port }) {
   return html`<div class="port out">
     <${Port} ...${{ node, port, type: "source" }} />
     <div class="line">
+      ${result?.png && !seen && !shown && html`<button class="nodrag plain" aria-label=${label} onClick=${show}>show</button>`}
       <span class="type">${result?.text ?? port.type}</span>
       <span class="name" title=${`${port.name}: ${port.type}`}>${port.name}</span>
     </div>
-    ${result?.png && html`<button class=${shown ? "thumbnail shown" : "thumbnail"} aria-label=${label} aria-pressed=${shown} onClick=${show}>
+    ${result?.png && (seen || shown) && html`<button class=${shown ? "thumbnail shown" : "thumbnail"} aria-label=${label} aria-pressed=${shown} onClick=${show}>
       <img src=${result.png} alt="" draggable=${false} />
       ${result.bad > 0 && html`<span class="bad-count" title=${`${result.bad} elements are NaN or infinite`}>NaN, inf: ${many(result.bad)}</span>`}
     </button>`}

@@ -82,16 +82,21 @@ function Picture({ source, size: [height, width] }) {
   </div>`;
 }
 
-/** All that is wrong at the selected nodes, or at any node if nothing is selected. */
+/** All that is wrong at the selected nodes, or at any node if nothing is selected; what is wrong at several nodes is said once. */
 function Errors() {
   const errors = useStore((s) => s.results.errors);
   const picked = useFlow((s) => s.nodes.filter((node) => node.selected).map((node) => node.id).join("\n"));
-  const ids = Object.keys(errors).filter((id) => nodeOf(id) && (!picked || picked.split("\n").includes(id)));
-  return ids.map((id) => html`<section key=${id} class="problem" aria-label=${`Error at ${nodeOf(id).name}`}>
-    <h3>${nodeOf(id).name}</h3>
-    <pre>${errors[id].error}</pre>
-    ${errors[id].hint && html`<p>${errors[id].hint}</p>`}
-    ${errors[id].line && html`<p class="quiet">${errors[id].line}</p>`}
+  const said = new Map();
+  for (const [id, error] of Object.entries(errors)) {
+    if (!nodeOf(id) || (picked && !picked.split("\n").includes(id))) continue;
+    const key = error.error + error.hint;
+    said.set(key, { ...error, names: [...(said.get(key)?.names ?? []), nodeOf(id).name] });
+  }
+  return [...said].map(([key, { error, hint, line, names }]) => html`<section key=${key} class="problem" aria-label=${`Error at ${names.join(", ")}`}>
+    <h3>${names.join(", ")}</h3>
+    <pre>${error}</pre>
+    ${hint && html`<p>${hint}</p>`}
+    ${line && html`<p class="quiet">${line}</p>`}
   </section>`);
 }
 
