@@ -6,7 +6,7 @@ import { set, useStore } from "./store.js";
 export function Dialogs() {
   const dialog = useStore((s) => s.dialog);
   if (!dialog) return null;
-  const Content = { export: Export, save: Save, keys: Keys }[dialog.kind];
+  const Content = { export: Export, save: Save, source: Source, keys: Keys }[dialog.kind];
   return html`<${Modal} key=${dialog.kind}><${Content} ...${dialog} /></>`;
 }
 
@@ -16,7 +16,7 @@ function Modal({ children }) {
   const ref = useRef(null);
   useEffect(() => ref.current.showModal(), []);
   const outside = (e) => e.target === ref.current && close();
-  return html`<dialog ref=${ref} onClose=${close} onClick=${outside}><div class="content">${children}</div></dialog>`;
+  return html`<dialog ref=${ref} onClose=${close} onClick=${outside}><div class="content">${children}</div><${NoticeBox} /></dialog>`; // else it would lie below
 }
 
 /** Has the browser keep a text as a file. */
@@ -43,17 +43,23 @@ function Export({ text, name }) {
     <div class="buttons"><button onClick=${copy}>${copied}</button><button class="main" onClick=${() => download(name, text)} autoFocus>Download ${name}</button><button onClick=${close}>Close</button></div>`;
 }
 
-function Save({ name }) {
+const Save = ({ name }) => html`<${AskPath} op="save" title="Save the graph" button="Save" name=${name} />`;
+
+const Source = () => html`<${AskPath} op="add_source" title="Add a Slang file" button="Add" name="" hint="look.slang" />`;
+
+/** Asks for a file by name, and stays open while the server refuses it. */
+function AskPath({ op, title, button, name, hint }) {
   const [path, setPath] = useState(name);
-  const save = async (e) => {
+  const send = async (e) => {
     e.preventDefault();
-    if (await act("save", { path })) close();
+    const { left: x, bottom: y } = e.target.getBoundingClientRect();
+    if (await act(op, { path }, { x, y })) close();
   };
-  return html`<form onSubmit=${save}>
-    <h2>Save the graph</h2>
+  return html`<form onSubmit=${send}>
+    <h2>${title}</h2>
     <label>Name of the file, below the folder in which the studio was started
-      <input type="text" value=${path} onInput=${(e) => setPath(e.target.value)} onChange=${() => {}} autoFocus /></label>
-    <div class="buttons"><button class="main" type="submit">Save</button><button type="button" onClick=${close}>Cancel</button></div>
+      <input type="text" value=${path} placeholder=${hint} onInput=${(e) => setPath(e.target.value)} onChange=${() => {}} autoFocus /></label>
+    <div class="buttons"><button class="main" type="submit" disabled=${!path}>${button}</button><button type="button" onClick=${close}>Cancel</button></div>
   </form>`;
 }
 
@@ -77,7 +83,9 @@ function Keys() {
 }
 
 /** Words near the cursor, inside the window; they stay until the next change, Escape or some seconds are over. */
-export function Notice() {
+export const Notice = () => (useStore((s) => s.dialog) ? null : html`<${NoticeBox} />`);
+
+function NoticeBox() {
   const notice = useStore((s) => s.notice);
   const ref = useRef(null);
   useLayoutEffect(() => {

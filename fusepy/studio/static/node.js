@@ -1,6 +1,7 @@
 // a node on the canvas: its name, ports, fields, thumbnails, and what is wrong with it
 import { Field, startValue } from "./fields.js";
 import { html } from "./html.js";
+import { about } from "./palette.js";
 import { assign, link, request, say } from "./session.js";
 import { get, set, shownPort, useStore } from "./store.js";
 import { hue, isWhole, many, parts } from "./types.js";
@@ -9,8 +10,9 @@ const { Handle } = ReactFlow;
 
 export function GraphNode({ id, data: { node, connected, used } }) {
   const error = useStore((s) => s.results.errors[id]);
+  const kind = useStore((s) => s.palette.flatMap((group) => group.kinds).find((k) => k.kind === node.kind));
   return html`<div class=${error ? "node wrong" : "node"}>
-    <header title=${node.name}>${parts(node.name).map((part, i) => html`<${React.Fragment} key=${i}>${part}<wbr /></>`)}</header>
+    <header title=${kind ? about(kind) : node.name}>${parts(node.name).map((part, i) => html`<${React.Fragment} key=${i}>${part}<wbr /></>`)}</header>
     ${node.inputs.map((port) => html`<${Input} key=${port.name} ...${{ node, port, connected: connected.has(port.name) }} />`)}
     ${node.outputs.map((port, i) => html`<${Output} key=${port.name} ...${{ node, port, seen: i === 0 || used.has(port.name) }} />`)}
     ${error && html`<p class="error" title=${error.error}>${error.error}</p>`}
@@ -23,7 +25,7 @@ function Input({ node, port, connected }) {
   return html`<div class="port in">
     ${!port.fixed && html`<${Port} ...${{ node, port, type: "target" }} />`}
     <div class="line">
-      <span class="name" title=${`${port.name}: ${port.type}`}>${port.name}</span>
+      <span class="name" title=${told(port)}>${port.name}</span>
       ${(connected || value === undefined) && html`<span class="type">${port.type}</span>`}
       ${start !== undefined && html`<button class="nodrag plain" title="Set a value here" aria-label=${`Set ${port.name} of ${node.name} here`} onClick=${() => assign(node.id, port.name, start, false)}>set</button>`}
     </div>
@@ -43,7 +45,7 @@ function Output({ node, port, seen }) {
     <div class="line">
       ${result?.png && !seen && !shown && html`<button class="nodrag plain" aria-label=${label} onClick=${show}>show</button>`}
       <span class="type">${result?.text ?? port.type}</span>
-      <span class="name" title=${`${port.name}: ${port.type}`}>${port.name}</span>
+      <span class="name" title=${told(port)}>${port.name}</span>
     </div>
     ${result?.png && (seen || shown) && html`<button class=${shown ? "thumbnail shown" : "thumbnail"} aria-label=${label} aria-pressed=${shown} onClick=${show}>
       <img src=${result.png} alt="" draggable=${false} />
@@ -51,6 +53,8 @@ function Output({ node, port, seen }) {
     </button>`}
   </div>`;
 }
+
+const told = ({ name, type, doc }) => `${name}: ${type}${doc ? `\n${doc}` : ""}`;
 
 /** The dot of a port: lines start and end there, by mouse, or by Enter on one dot and then on another. */
 function Port({ node, port, type }) {
@@ -67,7 +71,7 @@ function Port({ node, port, type }) {
   };
   const what = type === "target" ? "input" : "output";
   return html`<${Handle} type=${type} position=${type === "target" ? "left" : "right"} id=${port.name} className=${`${isWhole(port.type) ? "whole" : ""} ${state}`}
-    style=${hue(port.type)} tabIndex=${0} role="button" aria-label=${`${what} ${port.name} of ${node.name}, ${port.type}`} title=${`${port.name}: ${port.type}`} onKeyDown=${keys} />`;
+    style=${hue(port.type)} tabIndex=${0} role="button" aria-label=${`${what} ${port.name} of ${node.name}, ${port.type}`} title=${told(port)} onKeyDown=${keys} />`;
 }
 
 async function connectByKeys(here, dot) {

@@ -42,6 +42,7 @@ export function Palette() {
         </button>`)}
       </details>`)}
       ${!list.length && search && html`<p class="quiet">Nothing is called “${search}”.</p>`}
+      <button class="more" onClick=${() => set({ dialog: { kind: "source" } })}>Add a Slang file…</button>
     </div>
     ${ghost && html`<div class="ghost" style=${{ left: ghost.x, top: ghost.y }}>${ghost.kind.name}</div>`}
   </aside>`;
@@ -65,7 +66,7 @@ function Signature({ kind }) {
   return html`<span class="dots">${dots(kind.inputs.filter((port) => !port.fixed))}</span><span class="name">${parts(kind.name).map((part, i) => html`<${React.Fragment} key=${i}>${part}<wbr /></>`)}</span><span class="dots">${dots(kind.outputs)}</span>`;
 }
 
-const about = ({ name, doc, inputs, outputs }) =>
+export const about = ({ name, doc, inputs, outputs }) =>
   `${outputs.map((p) => p.type).join(", ")} ${name}(${inputs.map((p) => `${p.type} ${p.name}`).join(", ")})${doc ? `\n${doc}` : ""}`;
 
 /** Up and down in a list of buttons. */

@@ -79,9 +79,11 @@ export const say = (text, hint = "", kind = "refused", at = { ...pointer }) => s
 
 const sending = new Map(); // the fields whose values are under way
 
+const NOTHING_NEW = new Set(["save", "text", "export", "add_source"]); // after these come no new results
+
 /** A change of the graph, after the values that are under way: true if the server has done it, else its words are shown and null returned. */
 export async function act(op, fields, at) {
-  set({ notice: null, busy: true });
+  set({ notice: null, busy: get().busy || !NOTHING_NEW.has(op) });
   if (op !== "set") await Promise.all([...sending.values()].map((field) => field.done));
   try {
     return await request(op, fields);

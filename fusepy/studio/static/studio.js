@@ -87,13 +87,11 @@ async function downloadGraph() {
   const { document: graph, path } = get();
   const reply = await act("text", {});
   if (reply) download(path?.split("/").at(-1) ?? "graph.json", reply.text ?? JSON.stringify(graph));
-  set({ busy: false });
 }
 
 async function exportProgram() {
   const [node, port] = shownPort(get()) ?? [];
   const reply = await act("export", { node, port });
-  set({ busy: false });
   if (reply) set({ dialog: { kind: "export", text: reply.text, name: (get().path?.split("/").at(-1) ?? "graph").replace(/\.json$/, "") + ".py" } });
 }
 
