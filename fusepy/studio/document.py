@@ -135,11 +135,20 @@ class Document:
             order += ready
         return order
 
+    def parts(self) -> list[Document]:
+        """Returns the parts between which there are no edges."""
+        label = {name: name for name in self.nodes}
+        for (end, _), (start, _) in self.edges.items():
+            old, new = label[end], label[start]
+            label = {name: new if of == old else of for name, of in label.items()}
+        groups = [[name for name in self.nodes if label[name] == of] for of in dict.fromkeys(label.values())]
+        return [self.remove(set(self.nodes) - set(group)) for group in groups]
+
     def ends(self, kinds: Kinds) -> list[Socket]:
-        """Returns the outputs that feed nothing: the results of the document."""
-        used = set(self.edges.values())
-        found = [(n, port.name) for n, node in self.nodes.items() if node.kind in kinds for port in kinds[node.kind].outputs]
-        return [socket for socket in found if socket not in used]
+        """Returns the outputs of the nodes that feed nothing: the results of the document."""
+        used = {name for name, _ in self.edges.values()}
+        last = [node for name, node in self.nodes.items() if name not in used and node.kind in kinds]
+        return [(node.name, port.name) for node in last for port in kinds[node.kind].outputs]
 
     def _with(self, node: PlacedNode) -> Document:
         return replace(self, nodes={**self.nodes, node.name: node})

@@ -7,7 +7,7 @@ however large the document is, and computes only what depends on it. `measured` 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,26 +94,23 @@ def feeding(document: Document, name: str) -> dict[str, Socket]:
     return {end[1]: start for end, start in document.edges.items() if end[0] == name}
 
 
-def measured(builder: GraphBuilder, document: Document, names: Sequence[str]) -> list[MeasuredKernel]:
-    """Returns the kernels of the program that computes the ends among these nodes, as an exported program does.
+def measured(builder: GraphBuilder, document: Document, names: Collection[str]) -> list[MeasuredKernel]:
+    """Returns the kernels of the programs that compute the ends of a document, one for each of its parts.
 
     Args:
-        names: nodes without errors.
+        names: the nodes without errors; others are left out.
     """
-    within = {name: document.nodes[name] for name in names}
-    part = Document(within, {end: start for end, start in document.edges.items() if end[0] in within and start[0] in within})
-    ends = part.ends(builder.library.kinds)
-    if not ends:
-        return []
-    lowered = builder.whole(part, ends).lower()
-    _, placed, named = lowered.compile()
-    seconds, _ = seconds_per_kernel(lowered.function, lowered.setup, lowered.program, placed, named)
-    views = anatomy(lowered.program, lowered.leaves, seconds).kernels
-    pieces = lowered.program.tape(lowered.leaves).pieces
-    return [
-        MeasuredKernel(_nodes_in(piece.plan.region, document), view.nbytes, view.seconds, view.indexing)
-        for piece, view in zip(pieces, views)
-    ]
+    whole = document.remove([name for name in document.nodes if name not in names])
+    found: list[MeasuredKernel] = []
+    for part in whole.parts():
+        lowered = builder.whole(part, part.ends(builder.library.kinds)).lower()
+        _, placed, named = lowered.compile()
+        seconds, _ = seconds_per_kernel(lowered.function, lowered.setup, lowered.program, placed, named)
+        views = anatomy(lowered.program, lowered.leaves, seconds).kernels
+        regions = [piece.plan.region for piece in lowered.program.tape(lowered.leaves).pieces]
+        kernels = [MeasuredKernel(_nodes_in(r, part), v.nbytes, v.seconds, v.indexing) for r, v in zip(regions, views)]
+        found += [kernel for kernel in kernels if kernel.nodes]
+    return found
 
 
 def shown(array: Array, type: str) -> dict[str, Any]:

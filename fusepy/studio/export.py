@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fusepy.errors import StudioError
@@ -57,14 +58,16 @@ def program_of(library: Library, document: Document, end: Socket | None = None) 
         check_complete(document, node, recipe)
         given |= {(name, argument): text for argument, text in recipe.written(values_of(document, node, recipe)).items()}
     parameters = dict(zip(given, input_names(list(given))))
-    body, variables = _body(document, recipes, parameters)
+    body, variables = _body(document, recipes, parameters, ends)
+    written = "\n".join(line for _, line in body)
+    parameters = {key: name for key, name in parameters.items() if re.search(rf"\b{name}\b", written)}
     graph = [
         "@fp.fuse",
         f"def graph({', '.join(parameters.values())}):",
         *(f"    {line}" for _, line in body),
         f"    return {', '.join(variables[socket] for socket in ends)}",
     ]
-    calls = "\n".join(f"        {parameters[key]}={text}," for key, text in given.items())
+    calls = "\n".join(f"        {parameters[key]}={text}," for key, text in given.items() if key in parameters)
     compute = f'def compute():\n    """Returns the results."""\n    return graph(\n{calls}\n    )'
     names = [f'"{name}_{port}.png"' for name, port in ends]
     several = len(ends) > 1
@@ -80,15 +83,16 @@ def program_of(library: Library, document: Document, end: Socket | None = None) 
 
 
 def _body(
-    document: Document, recipes: Mapping[str, NodeRecipe], parameters: Mapping[Argument, str]
+    document: Document, recipes: Mapping[str, NodeRecipe], parameters: Mapping[Argument, str], ends: Sequence[Socket]
 ) -> tuple[list[tuple[str, str]], dict[Socket, str]]:
     """Returns the lines of the graph with the nodes that they compute, and the variables of the outputs."""
     lines: list[tuple[str, str]] = []
     variables: dict[Socket, str] = {}
+    used = {start for end, start in document.edges.items() if end[0] in recipes} | set(ends)
     taken = {*parameters.values(), *RESERVED, *(alias_of(recipe.module) for recipe in recipes.values())}
     for name, recipe in recipes.items():
-        outputs = [port.name for port in recipe.kind.outputs]
-        names = {port: _free(name if len(outputs) == 1 else f"{name}_{port}", taken) for port in outputs}
+        outputs = [port.name for port in recipe.kind.outputs if (name, port.name) in used]
+        names = {port: _free(name if len(recipe.kind.outputs) == 1 else f"{name}_{port}", taken) for port in outputs}
         given = {argument: text for (node, argument), text in parameters.items() if node == name}
         given |= {end[1]: variables[start] for end, start in document.edges.items() if end[0] == name}
         lines += [(name, line) for line in recipe.lines(given, names)]

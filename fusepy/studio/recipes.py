@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import keyword
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -53,9 +54,9 @@ class NodeRecipe:
         return {names[0]: made} if len(names) == 1 else dict(zip(names, made or ()))
 
     def lines(self, given: Mapping[str, str], names: Mapping[str, str]) -> list[str]:
-        """Returns the lines of a program that compute the outputs; `names` are the variables for them."""
+        """Returns the lines of a program that compute outputs; `names` are the variables for those that are used."""
         call = f"{self.spelled}({', '.join(given[port.name] for port in self.kind.inputs)})"
-        return [f"{', '.join(names[port.name] for port in self.kind.outputs)} = {call}"]
+        return [f"{', '.join(names.get(port.name, '_') for port in self.kind.outputs)} = {call}"]
 
 
 def passed(port: Port, value: PortValue) -> Any:
@@ -65,7 +66,12 @@ def passed(port: Port, value: PortValue) -> Any:
 
 def spelled_value(port: Port, value: PortValue) -> str:
     """Returns the value of a port as a Python expression."""
-    return f'fp.vcast({list(value)}, "{port.type}")' if isinstance(value, tuple) else repr(value)
+    return f'fp.vcast({list(value)}, "{port.type}")' if isinstance(value, tuple) else quoted(value)
+
+
+def quoted(value: Any) -> str:
+    """Returns a number, or a text in double quotes, as Python source."""
+    return json.dumps(value) if isinstance(value, str) else repr(value)
 
 
 def slang_recipe(

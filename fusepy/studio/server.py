@@ -113,7 +113,7 @@ class StudioServer:
         if not static and not secrets.compare_digest(request.query.get("token", "").encode(), self.token.encode()):
             raise web.HTTPForbidden(text="Open the address that `fusepy studio` has printed; it has a token.", headers=HEADERS)
         response = await handler(request)
-        if not isinstance(response, web.WebSocketResponse):
+        if not response.prepared:  # a websocket is, and has ended
             response.headers.update(HEADERS)
         return response
 

@@ -12,72 +12,101 @@ from fusepy.errors import StudioError
 from fusepy.studio.files import inside
 from fusepy.studio.kinds import ANY, FILE, NodeKind, Port, PortValue
 from fusepy.studio.pictures import PICTURES, photograph
-from fusepy.studio.recipes import RESULT, NodeRecipe, Values
+from fusepy.studio.recipes import RESULT, NodeRecipe, Values, quoted
 
 SOURCES, ARITHMETIC = "Sources", "Arithmetic"
 MOST_SHOWN = 200  # pictures that are offered by name
+_PIXELS = (
+    Port("uv", "float2", doc="0 to 1", described="Tensor<float2>[?,?]"),
+    Port("pixel", "int2", described="Tensor<int2>[?,?]"),
+)
 
 
 def number_recipe(name: str, type: str, default: PortValue, ends: tuple[float, float], doc: str) -> NodeRecipe:
     """Returns the recipe of a number or vector that several nodes may use."""
     port = Port("value", type, default, ends, fixed=True)
-    return _Given(NodeKind(name, name, SOURCES, (port,), (Port("value", type, described=type),), doc), _unchanged, "")
+    return SourceRecipe(NodeKind(name, name, SOURCES, (port,), (Port("value", type, described=type),), doc))
 
 
-class _Given(NodeRecipe):
-    """A node whose argument is its output."""
+class SourceRecipe(NodeRecipe):
+    """A node that calls nothing: each output is an expression of the arguments.
+
+    Attributes:
+        forms: the expressions by output.
+    """
+
+    forms: Mapping[str, str] = {"value": "{value}"}
+
+    def __init__(self, kind: NodeKind):
+        super().__init__(kind, _unchanged, "")
 
     def build(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        return {"value": given["value"]}
+        return {port.name: given[port.name] for port in self.kind.outputs}
 
     def lines(self, given: Mapping[str, str], names: Mapping[str, str]) -> list[str]:
-        return [f"{names['value']} = {given['value']}"]
+        return [f"{name} = {self.forms[port].format(**given)}" for port, name in names.items()]
 
 
-class PixelsRecipe(NodeRecipe):
+class PixelsRecipe(SourceRecipe):
     """The pixels of a picture: their coordinates, and these divided by the size."""
 
-    def __init__(self) -> None:
+    forms = {"uv": "({grid} + 0.5) / {size}", "pixel": "{grid}"}
+
+    def __init__(self, kind: NodeKind | None = None):
         sizes = [Port(n, "int", 512, (1, 4096), fixed=True, doc="pixels") for n in ("width", "height")]
-        outputs = (Port("uv", "float2", described="Tensor<float2>[?,?]"), Port("pixel", "int2", described="Tensor<int2>[?,?]"))
-        kind = NodeKind("pixels", "pixels", SOURCES, tuple(sizes), outputs, "The pixels of a new picture.")
-        super().__init__(kind, fp.grid, "")
+        super().__init__(kind or NodeKind("pixels", "pixels", SOURCES, tuple(sizes), _PIXELS, "The pixels of a new picture."))
+
+    def size(self, values: Values) -> tuple[int, int]:
+        """Returns height and width."""
+        return cast("tuple[int, int]", (values["height"], values["width"]))
 
     def arguments(self, values: Values) -> dict[str, Any]:
-        width, height = cast("tuple[int, int]", (values["width"], values["height"]))
+        height, width = self.size(values)
         return {"grid": fp.grid((height, width)), "size": fp.vcast([float(width), float(height)], "float2")}
 
     def written(self, values: Values) -> dict[str, str]:
-        width, height = values["width"], values["height"]
+        height, width = self.size(values)
         return {"grid": f"fp.grid(({height}, {width}))", "size": f'fp.vcast([{width}.0, {height}.0], "float2")'}
 
     def build(self, given: Mapping[str, Any]) -> dict[str, Any]:
         return {"uv": (given["grid"] + 0.5) / given["size"], "pixel": given["grid"]}
 
-    def lines(self, given: Mapping[str, str], names: Mapping[str, str]) -> list[str]:
-        return [f"{names['uv']} = ({given['grid']} + 0.5) / {given['size']}", f"{names['pixel']} = {given['grid']}"]
 
+class PhotographRecipe(PixelsRecipe):
+    """A picture file below the folder of the studio, uploaded once, and its pixels."""
 
-class PhotographRecipe(NodeRecipe):
-    """A picture file below the folder of the studio, uploaded once."""
-
+    forms = {"picture": "{picture}", **PixelsRecipe.forms}
     needs = ("photograph",)
 
     def __init__(self, device: fp.Device, folder: Path):
         self.device, self.folder = device, folder
-        self.kept: dict[tuple[str, int, int], Any] = {}
+        self.kept: dict[tuple[str, int, int], fp.Tensor] = {}
         found = pictures_in(folder)
         inputs = (
             Port("file", FILE, found[0] if found else None, choices=found, fixed=True, doc="a picture below the folder"),
             Port("longest", "int", 512, (16, 4096), fixed=True, doc="pixels of the longer side at most"),
         )
-        doc = "A photograph: sRGB code values in 0 to 1."
-        kind = NodeKind(
-            "photograph", "photograph", SOURCES, inputs, (Port("picture", "float3", described="Tensor<float3>[?,?]"),), doc
-        )
-        super().__init__(kind, photograph, "photograph")
+        outputs = (Port("picture", "float3", described="Tensor<float3>[?,?]"), *_PIXELS)
+        super().__init__(NodeKind("photograph", "photograph", SOURCES, inputs, outputs, "A photograph: code values in 0 to 1."))
+
+    def size(self, values: Values) -> tuple[int, int]:
+        height, width = self._tensor(values).shape
+        return height, width
 
     def arguments(self, values: Values) -> dict[str, Any]:
+        return {"picture": self._tensor(values), **super().arguments(values)}
+
+    def stamp(self, arguments: Mapping[str, Any]) -> object:
+        return id(arguments["picture"])
+
+    def written(self, values: Values) -> dict[str, str]:
+        return {"picture": f"photograph({quoted(values['file'])}, {values['longest']})", **super().written(values)}
+
+    def build(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {"picture": given["picture"], **super().build(given)}
+
+    def _tensor(self, values: Values) -> fp.Tensor:
+        """Returns the picture on the device; a file that has changed is read again."""
         name, longest = cast("tuple[str, int]", (values["file"], values["longest"]))
         path = inside(self.folder, name, PICTURES)
         try:
@@ -87,19 +116,7 @@ class PhotographRecipe(NodeRecipe):
         if key not in self.kept:
             self.kept = {k: v for k, v in self.kept.items() if k[0] != name or k[2] == key[2]}
             self.kept[key] = fp.Tensor.from_numpy(self.device, photograph(path, longest), "float3")
-        return {"picture": self.kept[key]}
-
-    def stamp(self, arguments: Mapping[str, Any]) -> object:
-        return id(arguments["picture"])
-
-    def written(self, values: Values) -> dict[str, str]:
-        return {"picture": f"photograph({values['file']!r}, {values['longest']})"}
-
-    def build(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        return {"picture": given["picture"]}
-
-    def lines(self, given: Mapping[str, str], names: Mapping[str, str]) -> list[str]:
-        return [f"{names['picture']} = {given['picture']}"]
+        return self.kept[key]
 
 
 class OperatorRecipe(NodeRecipe):

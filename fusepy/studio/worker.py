@@ -96,7 +96,7 @@ def serve(pipe: Connection, folder: str, modules: tuple[str, ...], functions: tu
     while True:
         try:
             method, args = pipe.recv()
-        except (EOFError, KeyboardInterrupt):
+        except (EOFError, ConnectionError, KeyboardInterrupt):
             return
         try:
             if engine is None:

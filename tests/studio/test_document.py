@@ -47,6 +47,9 @@ def test_edits_leave_the_document_that_they_start_from():
     assert document.move({"gain": [1, 2]}).nodes["gain"].at == (1.0, 2.0)
     assert document.disconnect(("gain", "k")).edges == {("gain_2", "c"): ("gain", "result")}
     assert document == chain()
+    apart = document.disconnect(("gain", "k"))
+    assert [list(part.nodes) for part in apart.parts()] == [["number"], ["gain", "gain_2"]]
+    assert apart.parts()[1].edges == {("gain_2", "c"): ("gain", "result")}
 
 
 @pytest.mark.parametrize(

@@ -18,22 +18,9 @@ from tests.studio.conftest import Bench
 
 @pytest.mark.req("G4", partly="stages as nodes")
 def test_the_exported_program_computes_the_same_bits(bench: Bench, folder: Path, monkeypatch: pytest.MonkeyPatch):
-    for kind in [
-        "exposure",
-        "tint",
-        "split",
-        "mine.py/contrast",
-        "multiply",
-        "lerp",
-        "blur",
-        "colour",
-        "luma",
-        "square_root",
-        "mean",
-    ]:
+    for kind in "exposure tint split mine.py/contrast multiply lerp blur colour luma square_root mean".split():  # noqa: SIM905
         bench.add(kind)
     bench.add("photograph", longest=40)
-    bench.add("square_root")
     bench.add("number", value=0.25)
     bench.add("pixels", width=40, height=30)
     for node, port, value in [("exposure", "stops", 0.3), ("tint", "k", [0.9, 0.7, 1.1]), ("contrast", "slope", 1.25)]:
