@@ -14,6 +14,7 @@ from fusepy.studio.library import SLANG, Library
 from fusepy.studio.recipes import NodeRecipe, alias_of
 
 RESERVED = {"fp", "np", "Path", "Image", "ImageOps", "HERE", "device", "photograph", "save", "graph", "compute", "zip", "result"}
+LINE = 110  # characters
 _PHOTOGRAPH = '''def photograph(name: str, longest: int) -> fp.Tensor:
     """Reads a picture beside this file, reduced until no side is longer than this number of pixels."""
     with Image.open(HERE / name) as opened:
@@ -59,14 +60,18 @@ def program_of(library: Library, document: Document, end: Socket | None = None) 
         given |= {(name, argument): text for argument, text in recipe.written(values_of(document, node, recipe)).items()}
     parameters = dict(zip(given, input_names(list(given))))
     body, variables = _body(document, recipes, parameters, ends)
-    written = "\n".join(line for _, line in body)
+    written = "\n".join([*(line for _, line in body), *(variables[socket] for socket in ends)])
     parameters = {key: name for key, name in parameters.items() if re.search(rf"\b{name}\b", written)}
-    graph = [
-        "@fp.fuse",
-        f"def graph({', '.join(parameters.values())}):",
-        *(f"    {line}" for _, line in body),
-        f"    return {', '.join(variables[socket] for socket in ends)}",
-    ]
+    returned = [variables[socket] for socket in ends]
+    last = body[-1][1] if body else ""
+    if len(returned) == 1 and last.startswith(f"{returned[0]} = "):  # the last line returns what it computes
+        body[-1] = (body[-1][0], f"return {last.partition(' = ')[2]}")
+    else:
+        body.append(("", f"return {', '.join(returned)}"))
+    head = f"def graph({', '.join(parameters.values())}):"
+    if len(head) > LINE:
+        head = "\n".join(["def graph(", *(f"    {name}," for name in parameters.values()), "):"])
+    graph = "\n".join(["@fp.fuse", head, *(f"    {line}" for _, line in body)])
     calls = "\n".join(f"        {parameters[key]}={text}," for key, text in given.items() if key in parameters)
     compute = f'def compute():\n    """Returns the results."""\n    return graph(\n{calls}\n    )'
     names = [f'"{name}_{port}.png"' for name, port in ends]
@@ -74,8 +79,8 @@ def program_of(library: Library, document: Document, end: Socket | None = None) 
     run = f"    for name, result in zip([{', '.join(names)}], compute()):\n    " if several else "    result = compute()\n"
     run += f"    save({'name' if several else names[0]}, np.asarray(result))"
     before = [_head(library, recipes.values()), *([_PHOTOGRAPH] if any(r.needs for r in recipes.values()) else [])]
-    text = "\n\n\n".join([*before, "\n".join(graph), compute, _SAVE, f'if __name__ == "__main__":\n{run}\n'])
-    first = "\n\n\n".join([*before, ""]).count("\n") + 3
+    text = "\n\n\n".join([*before, graph, compute, _SAVE, f'if __name__ == "__main__":\n{run}\n'])
+    first = "\n\n\n".join([*before, ""]).count("\n") + 3 + head.count("\n")
     lines: dict[str, int] = {}
     for i, (name, _) in enumerate(body):
         lines.setdefault(name, first + i)
@@ -95,8 +100,10 @@ def _body(
         names = {port: _free(name if len(recipe.kind.outputs) == 1 else f"{name}_{port}", taken) for port in outputs}
         given = {argument: text for (node, argument), text in parameters.items() if node == name}
         given |= {end[1]: variables[start] for end, start in document.edges.items() if end[0] == name}
-        lines += [(name, line) for line in recipe.lines(given, names)]
-        variables |= {(name, port): variable for port, variable in names.items()}
+        made = recipe.lines(given, names)
+        same = {left: right for left, _, right in (line.partition(" = ") for line in made) if right in taken}
+        lines += [(name, line) for line in made if line.partition(" = ")[0] not in same]
+        variables |= {(name, port): same.get(variable, variable) for port, variable in names.items()}
     return lines, variables
 
 
@@ -121,7 +128,7 @@ def _head(library: Library, recipes: Iterable[NodeRecipe]) -> str:
         f"from PIL import Image{', ImageOps' * photographs}",
         "",
         "import fusepy as fp",
-        *(f"import {alias_of(f)}" for f in files if not f.endswith(SLANG)),
+        *(f"import {f.removesuffix('.py')} as {alias_of(f)}" for f in files if not f.endswith(SLANG)),
         "",
         "HERE = Path(__file__).resolve().parent",
         "device = fp.default_device()",

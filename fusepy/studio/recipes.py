@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import json
 import keyword
@@ -108,10 +109,15 @@ def python_recipe(function: Any, name: str, file: str) -> NodeRecipe:
 
 
 def alias_of(file: str) -> str:
-    """Returns the variable for a file in an exported program: ``"lib/look.slang"`` is ``lib_look``."""
-    stem = file.rpartition(".")[0]
-    text = "".join(c if c.isalnum() and c.isascii() else "_" for c in stem)
-    return text if text.isidentifier() else f"module_{text}"
+    """Returns the variable for a file in an exported program.
+
+    Example:
+        >>> alias_of("lib/look.slang"), alias_of("look.py"), alias_of("2.slang"), alias_of("print.slang")
+        ('lib__look', 'look_py', 'module_2', 'module_print')
+    """
+    stem, _, ending = file.rpartition(".")
+    text = "".join(c if c.isalnum() and c.isascii() else "_" for c in stem.replace("/", "__")) + "_py" * (ending == "py")
+    return text if text.isidentifier() and not keyword.iskeyword(text) and not hasattr(builtins, text) else f"module_{text}"
 
 
 def type_text(type: Type | None) -> str:
