@@ -83,6 +83,7 @@ class StudioEngine:
             FusepyError: what the compiler says if the edge into the input does not fit.
         """
         name = to[0]
+        self.evaluator.evaluate(document, [start for start, _ in feeding(document, name).values()])
         kind = self.library.kinds[document.nodes[name].kind]
         fed = self.evaluator.fed(document, name)
         ports = {port.name: port for port in kind.inputs}

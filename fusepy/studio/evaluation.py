@@ -55,10 +55,19 @@ class Evaluator:
         self.errors: dict[str, FusepyError] = {}
         self._serials = itertools.count()
 
-    def evaluate(self, document: Document) -> None:
-        """Computes the outputs whose inputs have changed."""
-        before, self.results, self.errors = self.results, {}, {}
+    def evaluate(self, document: Document, names: Collection[str] | None = None) -> None:
+        """Computes the outputs whose inputs have changed.
+
+        Args:
+            names: only of these nodes, with all from which they are computed; the results of others are kept as they are.
+        """
+        wanted = document.nodes if names is None else document.upstream(names)
+        before = self.results
+        self.results = {n: r for n, r in before.items() if names is not None and n not in wanted}
+        self.errors = {n: e for n, e in self.errors.items() if n in self.results}
         for name in document.order():
+            if name not in wanted:
+                continue
             feeds = feeding(document, name)
             cause = next((start for start, _ in feeds.values() if start not in self.results), None)
             if cause is not None:

@@ -77,7 +77,6 @@ def test_every_edge_has_a_picture(bench: Bench):
 def test_a_connection_is_refused_with_the_compilers_words(bench: Bench):
     for kind in ("photograph", "exposure", "luma", "twice", "add", "blur", "pixels"):
         bench.add(kind)
-    bench.engine.evaluate(bench.document)
     for edge, words in {
         "photograph.picture -> exposure.stops": "can bind as float3",
         "photograph.picture -> twice.x": "does not conform to the required interface '__BuiltinFloatingPointType'",
