@@ -79,8 +79,10 @@ class Port:
     def json(self) -> dict[str, Any]:
         """The port as the page gets it."""
         shown: dict[str, Any] = {"name": self.name, "type": self.type}
-        more = {"default": self.default, "range": self.range, "choices": self.choices, "doc": self.doc, "fixed": self.fixed}
-        return shown | {name: value for name, value in more.items() if value not in (None, (), "", False)}
+        shown |= {} if self.default is None else {"default": self.default}
+        shown |= {} if self.range is None else {"range": self.range}
+        more = {"choices": self.choices, "doc": self.doc, "fixed": self.fixed}
+        return shown | {name: value for name, value in more.items() if value}
 
 
 @dataclass(frozen=True)

@@ -38,13 +38,14 @@ def photograph(path: Path, longest: int) -> NDArray[np.float32]:
         raise MissingPackageError("photographs need Pillow", hint='pip install "fusepy-slang[studio]"') from None
     try:
         with Image.open(path) as opened:
-            if opened.width * opened.height > _MOST_PIXELS:
-                hint = "give a smaller version of it"
-                raise StudioError(f"{path.name} has too many pixels", saw=f"{opened.width} x {opened.height}", hint=hint)
-            picture = ImageOps.exif_transpose(opened).convert("RGB")
+            large = opened.width * opened.height > _MOST_PIXELS
+            picture = None if large else ImageOps.exif_transpose(opened).convert("RGB")
     except (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, Image.DecompressionBombError) as error:
         hint = "give a picture that other programs open, below the folder of the studio"
         raise StudioError(f"{path.name} cannot be read as a picture", saw=str(error)[:120], hint=hint) from None
+    if picture is None:
+        saw, hint = f"{opened.width} x {opened.height}", "give a smaller version of it"
+        raise StudioError(f"{path.name} has too many pixels", saw=saw, hint=hint)
     picture.thumbnail((longest, longest), Image.Resampling.BOX)
     return np.divide(np.asarray(picture), np.float32(255), dtype=np.float32)
 

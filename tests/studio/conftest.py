@@ -28,6 +28,7 @@ float3 blur(int2 p, Tensor<float3,2> image)
 }
 float root(float x) { return sqrt(x - 0.5); }
 void split(float3 c, out float low, out float3 high) { low = c.x; high = c - low; }
+float flip(float x, bool on = false) { return on ? 1 - x : x; }
 T twice<T : __BuiltinFloatingPointType>(T x) { return x + x; }
 """
 PYTHON = """

@@ -33,6 +33,7 @@ def test_the_palette_says_what_slang_says(engine: StudioEngine):
     assert found["look.slang/blur"]["image"] == ("Tensor<float3,2>", None, None)
     assert found["look.slang/twice"]["x"] == ("any", None, None)
     assert found["mine.py/contrast"] == {"image": ("any", None, None), "slope": ("float", 1.5, (0.0, 3.0))}
+    assert kinds["look.slang/flip"].json["inputs"][1] == {"name": "on", "type": "bool", "default": False}
     assert [p.name for p in kinds["look.slang/split"].outputs] == ["low", "high"]
 
 
