@@ -125,8 +125,8 @@ def measured(builder: GraphBuilder, document: Document, names: Collection[str]) 
 def shown(array: Array, type: str) -> dict[str, Any]:
     """Returns an output as the page gets it: a thumbnail, and type and extents or value as text."""
     picture = thumbnail(array)
-    components = 1 if picture is not None and array.ndim == 3 else 0
-    extents = " × ".join(map(str, array.shape[: array.ndim - components]))
+    shape = array.shape if picture is None else array.shape[1::-1]  # of a picture, as people say it: width, height
+    extents = " × ".join(map(str, shape))
     if array.size <= 4 and array.dtype.names is None:
         extents = " ".join(f"{x:.4g}" for x in array.reshape(-1).tolist())
     size = list(array.shape[:2]) if picture is not None else None

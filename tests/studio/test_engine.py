@@ -59,9 +59,9 @@ def test_every_edge_has_a_picture(bench: Bench):
     found = bench.engine.evaluate(bench.document)
     assert found["errors"] == {}
     texts = {name: edge["text"] for name, edge in found["edges"].items()}
-    assert texts["exposure.result"] == "float3 48 × 64"
+    assert texts["exposure.result"] == "float3 64 × 48"
     assert texts["blur.result"] == texts["contrast.result"] == "float3 512 × 512"
-    assert texts["split.low"] == texts["twice.result"] == "float 48 × 64"
+    assert texts["split.low"] == texts["twice.result"] == "float 64 × 48"
     assert all(edge["png"] for edge in found["edges"].values())
     picture = np.asarray(Image.open(bench.engine.folder / "noise.png"), np.float32) / np.float32(255)
     light = picture * np.exp2(np.float32(0.5))
