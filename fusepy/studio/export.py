@@ -43,6 +43,36 @@ def program_of(library: Library, document: Document, end: Socket | None = None) 
     Raises:
         StudioError: if there is nothing to compute, or an input is missing.
     """
+    ends = _ends(library, document, end)
+    around = document.upstream(name for name, _ in ends)
+    kinds = {name: kind_of(library.kinds, document.nodes[name].kind) for name in document.order() if name in around}
+    recipes = {name: library.recipes[kind.name] for name, kind in kinds.items()}
+    given: dict[Argument, str] = {}
+    for name, recipe in recipes.items():
+        node = document.nodes[name]
+        check_complete(document, node, recipe)
+        given |= {(name, argument): text for argument, text in recipe.written(values_of(document, node, recipe)).items()}
+    names = dict(zip(given, input_names(list(given))))
+    body, variables = _body(document, recipes, names, ends)
+    _return(body, [variables[socket] for socket in ends])
+    written = "\n".join(line for _, line in body)
+    used = {key: name for key, name in names.items() if re.search(rf"\b{name}\b", written)}
+    head = f"def graph({', '.join(used.values())}):"
+    if len(head) > LINE:
+        head = "\n".join(["def graph(", *(f"    {name}," for name in used.values()), "):"])
+    calls = "\n".join(f"        {name}={given[key]}," for key, name in used.items())
+    compute = f'def compute():\n    """Returns the results."""\n    return graph(\n{calls}\n    )'
+    photographs = [_PHOTOGRAPH] if any(recipe.needs for recipe in recipes.values()) else []
+    before = "\n\n\n".join([_head(recipes.values()), *photographs, f"@fp.fuse\n{head}\n"])
+    lines: dict[str, int] = {}
+    for number, (name, _) in enumerate(body, before.count("\n") + 1):
+        lines.setdefault(name, number)
+    graph = before + "\n".join(f"    {line}" for _, line in body)
+    return ExportedProgram("\n\n\n".join([graph, compute, _SAVE, _main(ends)]), lines)
+
+
+def _ends(library: Library, document: Document, end: Socket | None) -> list[Socket]:
+    """Returns the outputs that a program computes."""
     kinds = library.kinds
     ends = document.ends(kinds) if end is None else [end]
     for name, port in ends:
@@ -50,41 +80,24 @@ def program_of(library: Library, document: Document, end: Socket | None = None) 
             raise StudioError(f"{name} has no output {port!r}", hint="name an output of the node")
     if not ends:
         raise StudioError("the document computes nothing", hint="add a node with an output")
-    around = document.upstream(name for name, _ in ends)
-    order = [name for name in document.order() if name in around]
-    recipes = {name: library.recipes[kind_of(kinds, document.nodes[name].kind).name] for name in order}
-    given: dict[Argument, str] = {}
-    for name, recipe in recipes.items():
-        node = document.nodes[name]
-        check_complete(document, node, recipe)
-        given |= {(name, argument): text for argument, text in recipe.written(values_of(document, node, recipe)).items()}
-    parameters = dict(zip(given, input_names(list(given))))
-    body, variables = _body(document, recipes, parameters, ends)
-    written = "\n".join([*(line for _, line in body), *(variables[socket] for socket in ends)])
-    parameters = {key: name for key, name in parameters.items() if re.search(rf"\b{name}\b", written)}
-    returned = [variables[socket] for socket in ends]
+    return ends
+
+
+def _return(body: list[tuple[str, str]], returned: Sequence[str]) -> None:
+    """Adds the line that returns variables; a last line that computes the only one returns it."""
     last = body[-1][1] if body else ""
-    if len(returned) == 1 and last.startswith(f"{returned[0]} = "):  # the last line returns what it computes
+    if len(returned) == 1 and last.startswith(f"{returned[0]} = "):
         body[-1] = (body[-1][0], f"return {last.partition(' = ')[2]}")
     else:
         body.append(("", f"return {', '.join(returned)}"))
-    head = f"def graph({', '.join(parameters.values())}):"
-    if len(head) > LINE:
-        head = "\n".join(["def graph(", *(f"    {name}," for name in parameters.values()), "):"])
-    graph = "\n".join(["@fp.fuse", head, *(f"    {line}" for _, line in body)])
-    calls = "\n".join(f"        {parameters[key]}={text}," for key, text in given.items() if key in parameters)
-    compute = f'def compute():\n    """Returns the results."""\n    return graph(\n{calls}\n    )'
+
+
+def _main(ends: Sequence[Socket]) -> str:
+    """Returns the part that writes pictures."""
     names = [f'"{name}_{port}.png"' for name, port in ends]
     several = len(ends) > 1
     run = f"    for name, result in zip([{', '.join(names)}], compute()):\n    " if several else "    result = compute()\n"
-    run += f"    save({'name' if several else names[0]}, np.asarray(result))"
-    before = [_head(library, recipes.values()), *([_PHOTOGRAPH] if any(r.needs for r in recipes.values()) else [])]
-    text = "\n\n\n".join([*before, graph, compute, _SAVE, f'if __name__ == "__main__":\n{run}\n'])
-    first = "\n\n\n".join([*before, ""]).count("\n") + 3 + head.count("\n")
-    lines: dict[str, int] = {}
-    for i, (name, _) in enumerate(body):
-        lines.setdefault(name, first + i)
-    return ExportedProgram(text, lines)
+    return f'if __name__ == "__main__":\n{run}    save({"name" if several else names[0]}, np.asarray(result))\n'
 
 
 def _body(
@@ -115,7 +128,7 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
-def _head(library: Library, recipes: Iterable[NodeRecipe]) -> str:
+def _head(recipes: Iterable[NodeRecipe]) -> str:
     """Returns the imports and the modules."""
     files = list(dict.fromkeys(recipe.module for recipe in recipes if recipe.module))
     photographs = any(recipe.needs for recipe in recipes)
