@@ -132,7 +132,7 @@ def test_a_page_builds_a_graph_and_saves_it(served: Served):
         assert not (await page.ask("save", path="../graph.json"))["ok"]
         values = (await page.ask("pixel", node=exposure, port="result", at=[1, 2]))["values"]
         assert values[-1]["slang"].startswith("look.slang:5: float3 exposure(")
-        assert values[-1]["python"].endswith(": exposure = look.exposure(photograph_, exposure_stops)")
+        assert values[-1]["python"].endswith(": return look.exposure(photograph_picture, exposure_stops)")
 
     served.with_page(test)
 
