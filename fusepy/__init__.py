@@ -20,7 +20,7 @@ from fusepy.backend.memory.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.deferred.explain import explain
 from fusepy.deferred.record import lazy
-from fusepy.drawing import Raster, raster
+from fusepy.drawing import Raster, antialias, interpolate, opposite_corners, raster, rasterize
 from fusepy.errors import (
     AmbiguousCallError,
     ArgumentError,
@@ -203,7 +203,7 @@ __all__ += _movement.__all__
 __all__ += _vocabulary.__all__
 __all__ += _rays.__all__
 __all__ += _scenes.__all__
-__all__ += ["Raster", "raster"]
+__all__ += ["Raster", "antialias", "interpolate", "opposite_corners", "raster", "rasterize"]
 
 
 def __dir__() -> list[str]:

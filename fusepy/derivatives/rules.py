@@ -37,6 +37,9 @@ def gradients_of(v: Visit) -> Sequence[Term | None]:
         return found
     if name in ("vjp", "loop_vjp", "add_gradients", "field_gradient", "zero_gradient"):
         raise no_gradient(v.node, "it is a gradient already, and one by Slang has no second order")
+    if name == "draw":
+        instead = "write fp.interpolate(colours, fp.rasterize(positions, triangles, size), triangles), which has a gradient"
+        raise no_gradient(v.node, "a draw has no derivative", hint=instead)
     raise no_gradient(v.node, f"the operation {name} has none")
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from fusepy.backend.device.device import Device
-from fusepy.modules.module import Module
+
+T = TypeVar("T")
 
 
-def library(device: Device, name: str, load: Callable[[Device], Module]) -> Module:
-    """Returns the module `name` of a device, by `load` where it is not loaded yet."""
-    found = device.libraries.get(name)
+def library(device: Device, name: str, load: Callable[[Device], T]) -> T:
+    """Returns the module `name` of a device, or what is made of one, by `load` where it is not loaded yet."""
+    found: Any = device.libraries.get(name)
     if found is None:
         found = device.libraries[name] = load(device)
     return found

@@ -150,4 +150,15 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: np.float32(drawn(targets=texture(format=spy.Format.rgba16_float)).to_numpy()),
         WHITE,
     ),
+    "a gradient of a draw": (
+        lambda m: fp.grad(lambda colour: fp.sum(of()({"at": AT, "colour": colour}, targets=(2, 2)).x))(COLOUR),
+        "write fp.interpolate(colours, fp.rasterize(positions, triangles, size), triangles), which has a gradient",
+        lambda m: fp.grad(lambda colour: fp.sum(fp.interpolate(colour, seen(), [[0, 1, 2]]).x))(COLOUR)[:, 0],
+        np.float32([2, 1, 1]),
+    ),
 }
+
+
+def seen() -> Any:
+    need_raster(fp.default_device())
+    return fp.rasterize(np.float32([[-1, -1, 0.5, 1], [3, -1, 0.5, 1], [-1, 3, 0.5, 1]]), [[0, 1, 2]], (2, 2))

@@ -1,0 +1,203 @@
+"""Rasterisation with gradients: `rasterize`, `interpolate` and `antialias`, of which differentiable renderers are made.
+
+The method is that of Laine et al., "Modular Primitives for High-Performance Differentiable Rendering", 2020. Reading a texture is
+the fourth primitive; samples in Slang have gradients of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fusepy.arguments.mapping import vcast
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.open import default_device
+from fusepy.backend.marshals.registry import host_array
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.drawing.arguments import extents, indices_of
+from fusepy.drawing.function import Raster, raster
+from fusepy.errors import ArgumentError, ShapeError
+from fusepy.functions.fused import FusedFunction
+from fusepy.ir.types import Kind
+from fusepy.language.differentiable import stop_gradient
+from fusepy.language.generators import grid
+from fusepy.location import user_line
+from fusepy.modules.libraries import library
+from fusepy.modules.module import Module
+from fusepy.trace.trace import current_trace
+from fusepy.trace.traced import Traced
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def rasterize(positions: Any, triangles: Any, size: tuple[int, int]) -> Any:
+    """Finds which triangle each pixel shows, and where in it.
+
+    Args:
+        positions: the vertices in clip space, (n, 4) floats: x, y, z and w; what lies between 0 and w in depth is seen.
+        triangles: three vertices for each triangle, (m, 3) integers.
+        size: the height and the width of the image.
+
+    Returns:
+        *Fragments*: (height, width) of ``float4``: the weights of the second and the third corner, the depth, and the number
+        of the triangle plus 1, or 0 where there is none. The weights and the depth have gradients by `positions`; which triangle
+        a pixel shows has none, see `antialias`.
+
+    Raises:
+        DeviceError: if the device has no rasteriser; CUDA has none.
+        ShapeError: for a size that no image has, and an index past the vertices.
+
+    Example:
+        >>> import fusepy as fp
+        >>> corners = [[-1, -1, 0, 1], [3, -1, 0, 1], [-1, 3, 0, 1]]
+        >>> fp.rasterize(np.float32(corners), np.int32([[0, 1, 2]]), (2, 4))[1, 0].tolist()
+        [0.0625, 0.125, 0.0, 1.0]
+    """
+    triangles = _numbers(triangles)
+    indices_of(triangles, positions, "rasterize")
+    return _fused(positions, "rasterize")(positions, triangles, extents(size, "rasterize"))
+
+
+def interpolate(attributes: Any, fragments: Any, triangles: Any) -> Any:
+    """Returns the values of `attributes` at `fragments`, and 0 where there is no triangle.
+
+    Args:
+        attributes: a value for each vertex: (n,) floats, or (n, 2), (n, 3) or (n, 4).
+        fragments: what `rasterize` returns.
+        triangles: (m, 3) integers, the entries of `attributes` at the corners of each triangle. They may be others than those of
+            the positions, such as at the seams of a texture.
+
+    Returns:
+        (height, width) floats or vectors, with gradients by `attributes` and, through `fragments`, by the positions.
+
+    Example:
+        >>> import fusepy as fp
+        >>> corners, triangles = np.float32([[-1, -1, 0, 1], [3, -1, 0, 1], [-1, 3, 0, 1]]), np.int32([[0, 1, 2]])
+        >>> fragments = fp.rasterize(corners, triangles, (2, 4))
+        >>> fp.interpolate(np.float32([0, 16, 32]), fragments, triangles)[1].tolist()
+        [5.0, 7.0, 9.0, 11.0]
+    """
+    return _fused(attributes, "interpolate")(attributes, fragments, _numbers(triangles))
+
+
+def antialias(image: Any, fragments: Any, positions: Any, triangles: Any, opposites: Any = None) -> Any:
+    """Blends the edges of an image with what lies behind them, by the share of the pixel that they cover.
+
+    So the image changes smoothly as vertices move, and has a gradient by `positions` along silhouettes.
+
+    Args:
+        image: (height, width) floats, or (height, width, 2 to 4).
+        fragments, positions, triangles: what `rasterize` has returned and taken.
+        opposites: what `opposite_corners` returns; needed where `triangles` lie on the device or are traced.
+
+    Returns:
+        An image like `image`.
+
+    Raises:
+        ArgumentError: without `opposites` where they cannot be found.
+
+    Example:
+        >>> import fusepy as fp
+        >>> corners, triangles = np.float32([[-1, -1, 0, 1], [-0.25, -1, 0, 1], [-1, 4, 0, 1]]), np.int32([[0, 1, 2]])
+        >>> fragments = fp.rasterize(corners, triangles, (1, 4))
+        >>> image = fp.interpolate(np.ones(3, np.float32), fragments, triangles)
+        >>> fp.antialias(image, fragments, corners, triangles).round(2).tolist()
+        [[1.0, 0.2, 0.0, 0.0]]
+    """
+    triangles = _numbers(triangles)
+    if opposites is None:
+        if host_array(triangles) is None:
+            raise ArgumentError(
+                "antialias needs the corners across from the edges of triangles that are not on the host",
+                place=user_line(),
+                saw=triangles,
+                hint="pass opposites=fp.opposite_corners(triangles), made before from a NumPy array",
+            )
+        opposites = opposite_corners(triangles)
+    return _fused(image, "antialias")(image, fragments, positions, triangles, opposites)
+
+
+def opposite_corners(triangles: Any) -> Array:
+    """Returns, for each corner of each triangle, the vertex on the other side of the edge across from it.
+
+    Args:
+        triangles: (m, 3) integers, which are read on the host.
+
+    Returns:
+        (m, 3) integers; -1 where no triangle, or more than one, lies on the other side.
+
+    Raises:
+        ShapeError: if `triangles` are no triangles.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.opposite_corners([[0, 1, 2], [2, 1, 3]]).tolist()
+        [[3, -1, -1], [-1, -1, 0]]
+    """
+    listed = np.asarray(triangles.to_numpy() if isinstance(triangles, Tensor) else triangles)
+    if listed.ndim != 2 or listed.shape[1] != 3 or listed.dtype.kind not in "iu":
+        raise ShapeError(
+            "opposite_corners takes triangles",
+            place=user_line(),
+            saw=f"{listed.dtype} of {listed.shape}",
+            expected="(m, 3) integers",
+            hint="give the numbers of the vertices of each triangle: np.array([[0, 1, 2]])",
+        )
+    corners = listed.reshape(-1).astype(np.int32)
+    edges = np.sort(np.stack([np.roll(listed, -1, 1), np.roll(listed, -2, 1)], -1).reshape(-1, 2), axis=1)
+    _, edge, count = np.unique(edges, axis=0, return_inverse=True, return_counts=True)
+    edge = edge.reshape(-1)
+    both = np.zeros(len(count), np.int64)
+    np.add.at(both, edge, corners)
+    found = np.where(count[edge] == 2, both[edge] - corners, -1)
+    return found.reshape(listed.shape).astype(np.int32)
+
+
+# ---- on a device -----------------------------------------------------------------------------------------------------
+
+
+class _Primitives:
+    """The primitives on one device."""
+
+    def __init__(self, device: Device):
+        self.module = Module.load_from_source(device, "primitives", "import fusepy; import fusepy_raster;")
+        self.rasterize = FusedFunction(self._rasterize, ("size",))
+        self.interpolate = FusedFunction(self._interpolate)
+        self.antialias = FusedFunction(self._antialias)
+        self._draw: Raster | None = None  # made at the first use: it needs a rasteriser
+
+    def _rasterize(self, positions: Any, triangles: Any, size: tuple[int, int]) -> Any:
+        if self._draw is None:
+            self._draw = raster(self.module, vertex="_id_vertex", fragment="_id_fragment").options(depth="less")
+        positions = _grouped(positions, 1)
+        numbers, _ = self._draw({"position": stop_gradient(positions)}, triangles, targets=size)
+        return self.module.fragment_at(numbers, grid(size), size[::-1], positions, triangles)
+
+    def _interpolate(self, attributes: Any, fragments: Any, triangles: Any) -> Any:
+        return self.module.interpolated(_grouped(fragments, 2), _grouped(attributes, 1), triangles)
+
+    def _antialias(self, image: Any, fragments: Any, positions: Any, triangles: Any, opposites: Any) -> Any:
+        size = image.shape[:2]
+        args = _grouped(image, 2), stop_gradient(_grouped(fragments, 2)), _grouped(positions, 1), triangles, opposites
+        return self.module.antialiased(*args, grid(size), size[::-1])
+
+
+def _numbers(triangles: Any) -> Any:
+    """Returns triangles of the host as integers of 32 bits, and others as they are."""
+    found: Array | None = np.asarray(triangles) if isinstance(triangles, (list, tuple)) else host_array(triangles)  # pyright: ignore
+    return triangles if found is None or found.dtype.kind not in "iu" else found.astype(np.int32, copy=False)  # pyright: ignore
+
+
+def _grouped(value: Any, axes: int) -> Any:
+    """Returns an array of vectors over so many axes where `value` is one of numbers."""
+    if not isinstance(value, Traced) or value.type.kind is not Kind.SCALAR or value.rank != axes + 1:
+        return value
+    count = value.shape[-1]
+    return vcast(value, f"float{count}") if count in (2, 3, 4) else value
+
+
+def _fused(first: Any, name: str) -> Any:
+    trace = current_trace()
+    device = first.device if isinstance(first, Tensor) else trace.device if trace is not None else default_device()
+    return getattr(library(device, "primitives", _Primitives), name)

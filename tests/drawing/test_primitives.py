@@ -1,0 +1,144 @@
+"""The primitives of differentiable rasterisation: against NumPy, and their gradients against differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+
+F32 = np.float32
+SIZE = (12, 16)
+# a fold of two triangles that are seen in perspective, and a third one in front of them
+PLACES = F32([[-0.72, -0.71, 0.2, 1], [0.93, -0.62, 0.3, 1.3], [-0.61, 0.83, 0.4, 1.2], [0.9, 0.7, 0.1, 1],
+              [0.011, 0.017, 0.05, 1], [0.37, 0.09, 0.05, 1], [0.13, 0.43, 0.05, 1]])  # fmt: skip
+TRIANGLES = np.int32([[0, 1, 2], [2, 1, 3], [4, 5, 6]])
+RNG = np.random.default_rng(1)
+COLOURS, WEIGHTS = RNG.random((7, 3)).astype(F32), RNG.random((*SIZE, 3)).astype(F32)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rasteriser(device: fp.Device) -> None:
+    if "rasterization" not in device.features:
+        pytest.skip("the device has no rasteriser")
+
+
+def reference(places: Any, triangles: Any, size: tuple[int, int]) -> Any:
+    """The fragments of `rasterize`, in doubles."""
+    height, width = size
+    y, x = np.mgrid[:height, :width] + 0.5
+    at = np.stack([2 * x / width - 1, 1 - 2 * y / height], -1)
+    found = np.zeros((height, width, 4))
+    found[..., 2] = 1
+    for number, corners in enumerate(places[triangles].astype(np.float64)):
+        p, q, r = (corner[:2] - at * corner[3] for corner in corners)
+        parts = np.stack([a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0] for a, b in ((q, r), (r, p), (p, q))], -1)
+        weights = parts / parts.sum(-1, keepdims=True)
+        met = weights @ corners
+        depth = met[..., 2] / met[..., 3]
+        seen = (weights >= 0).all(-1) & (depth < found[..., 2])
+        found[seen] = np.stack([weights[..., 1], weights[..., 2], depth, np.full(size, number + 1)], -1)[seen]
+    return found
+
+
+def differences(value: Any, at: Any, step: float = 1e-3) -> Any:
+    found = np.zeros_like(at)
+    for place in np.ndindex(at.shape):
+        ends = []
+        for side in (step, -step):
+            moved = at.copy()
+            moved[place] += side
+            ends.append(float(value(moved)))
+        found[place] = (ends[0] - ends[1]) / (2 * step)
+    return found
+
+
+def jumps(at: Any, step: float) -> Any:
+    """Where a pixel shows another triangle after a step of a position: there the image jumps a little."""
+    numbers = lambda p: fp.rasterize(p, TRIANGLES, SIZE)[..., 3]  # noqa: E731
+    found = np.zeros(at.shape, bool)
+    for place in np.ndindex(at.shape):
+        ends = [at.copy(), at.copy()]
+        ends[0][place] += step
+        ends[1][place] -= step
+        found[place] = (numbers(ends[0]) != numbers(ends[1])).any()
+    return found
+
+
+def drawn(places: Any, colours: Any) -> Any:
+    fragments = fp.rasterize(places, TRIANGLES, SIZE)
+    return fp.antialias(fp.interpolate(colours, fragments, TRIANGLES), fragments, places, TRIANGLES)
+
+
+def loss(places: Any, colours: Any) -> Any:
+    return fp.sum(fp.dot(drawn(places, colours), fp.vcast(WEIGHTS, "float3")))
+
+
+@pytest.mark.req("R5")
+def test_fragments_and_values_are_those_of_numpy() -> None:
+    fragments, want = fp.rasterize(PLACES, TRIANGLES, SIZE), reference(PLACES, TRIANGLES, SIZE)
+    np.testing.assert_allclose(fragments, want, atol=2e-6)
+    number, (u, v) = want[..., 3].astype(int) - 1, np.moveaxis(want[..., :2], -1, 0)[..., None]
+    for values in (COLOURS, COLOURS[:, :2], COLOURS[:, 0], np.concatenate([COLOURS, COLOURS[:, :1]], 1)):
+        corners = values.reshape(7, -1)[TRIANGLES[number]]
+        mixed = np.where(
+            number[..., None] >= 0, (1 - u - v) * corners[..., 0, :] + u * corners[..., 1, :] + v * corners[..., 2, :], 0
+        )
+        found = fp.interpolate(values, fragments, TRIANGLES)
+        np.testing.assert_allclose(found.reshape(mixed.shape), mixed, atol=3e-6)
+
+
+@pytest.mark.req("R5")
+def test_positions_have_gradients_within_triangles_and_along_silhouettes() -> None:
+    value, (places, colours) = fp.value_and_grad(loss, (0, 1))(PLACES, COLOURS)
+    assert float(value) == pytest.approx(float((drawn(PLACES, COLOURS) * WEIGHTS).sum()), rel=1e-5)
+    whole = fp.fuse(loss)
+    smooth = ~jumps(PLACES, 1e-4)
+    assert smooth.mean() > 0.8
+    np.testing.assert_allclose(
+        places[smooth], differences(lambda p: whole(p, COLOURS), PLACES, 1e-4)[smooth], rtol=0.015, atol=0.25
+    )
+    np.testing.assert_allclose(colours, differences(lambda c: whole(PLACES, c), COLOURS, 0.1), rtol=1e-3, atol=1e-3)
+    inner = fp.grad(lambda p: fp.sum(fp.interpolate(COLOURS[:, 0].copy(), fp.rasterize(p, TRIANGLES, SIZE), TRIANGLES)))(PLACES)
+    assert np.abs(inner - places).max() > 1  # the silhouettes are most of it
+    # the draw, one kernel up to the image, one that blends and sums; backwards one that blends, and one for the rest
+    assert fp.fuse(loss).explain(PLACES, COLOURS).kernels <= 5
+
+
+@pytest.mark.req("R5")
+def test_only_silhouettes_are_blended() -> None:
+    fragments = fp.rasterize(PLACES, TRIANGLES, SIZE)
+    numbers = fragments[..., 3]
+    blended = fp.antialias(numbers, fragments, PLACES, TRIANGLES) != numbers
+    both = np.isin(numbers, (1, 2))
+    inside = both.copy()
+    for axis, by in ((0, 1), (0, -1), (1, 1), (1, -1)):
+        inside &= np.roll(both, by, axis)
+    assert blended.sum() > 20
+    assert not blended[inside].any()  # the edge between triangles 1 and 2 is no silhouette
+    folded = PLACES.copy()
+    folded[3] = [-0.9, -0.8, 0.9, 1]  # both triangles on one side of their edge
+    fragments = fp.rasterize(folded, TRIANGLES[:2], SIZE)
+    ones = (fragments[..., 3] > 0).astype(F32)
+    assert ((fp.antialias(ones, fragments, folded, TRIANGLES[:2]) != ones).any(0)).sum() > 5  # now it is one
+
+
+@pytest.mark.req("R5")
+def test_arrays_on_the_device_and_corners_across() -> None:
+    assert fp.opposite_corners(TRIANGLES).tolist() == [[3, -1, -1], [-1, -1, 0], [-1, -1, -1]]
+    assert (fp.opposite_corners([[0, 1, 2], [2, 1, 3], [1, 2, 4]])[:, 0] == [-1, -1, -1]).all()  # an edge of three triangles
+    places, triangles, colours = (fp.Tensor(x) for x in (PLACES, TRIANGLES, COLOURS))
+    fragments = fp.rasterize(places, triangles, SIZE)
+    image = fp.interpolate(colours, fragments, triangles)
+    with pytest.raises(fp.ArgumentError, match="opposite_corners"):
+        fp.antialias(image, fragments, places, triangles)
+    found = fp.antialias(image, fragments, places, triangles, fp.opposite_corners(triangles))
+    np.testing.assert_allclose(found.to_numpy().reshape(*SIZE, 3), drawn(PLACES, COLOURS), atol=1e-5)
+    with pytest.raises(fp.ShapeError, match=r"\(m, 3\) integers"):
+        fp.opposite_corners(PLACES)
+    with pytest.raises(fp.ShapeError, match="points past the vertices"):
+        fp.rasterize(PLACES[:5], TRIANGLES, SIZE)
+    with pytest.raises(fp.ShapeError, match="a height and a width"):
+        fp.rasterize(PLACES, TRIANGLES, (0, 4))
