@@ -14,7 +14,6 @@ from fusepy.arguments.mapping import vcast
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
 from fusepy.backend.marshals.registry import host_array
-from fusepy.backend.memory.tensor import Tensor
 from fusepy.drawing.arguments import extents, indices_of
 from fusepy.drawing.function import Raster, raster
 from fusepy.errors import ArgumentError, ShapeError
@@ -135,7 +134,7 @@ def opposite_corners(triangles: Any) -> Array:
         >>> fp.opposite_corners([[0, 1, 2], [2, 1, 3]]).tolist()
         [[3, -1, -1], [-1, -1, 0]]
     """
-    listed = np.asarray(triangles.to_numpy() if isinstance(triangles, Tensor) else triangles)
+    listed = np.asarray(triangles.to_numpy() if hasattr(triangles, "to_numpy") else triangles)
     if listed.ndim != 2 or listed.shape[1] != 3 or listed.dtype.kind not in "iu":
         raise ShapeError(
             "opposite_corners takes triangles",
@@ -199,5 +198,7 @@ def _grouped(value: Any, axes: int) -> Any:
 
 def _fused(first: Any, name: str) -> Any:
     trace = current_trace()
-    device = first.device if isinstance(first, Tensor) else trace.device if trace is not None else default_device()
-    return getattr(library(device, "primitives", _Primitives), name)
+    own = getattr(first, "device", None)
+    if not isinstance(own, Device):
+        own = trace.device if trace is not None else default_device()
+    return getattr(library(own, "primitives", _Primitives), name)
