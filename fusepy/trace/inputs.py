@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import Tree, bare, check_finite, is_nested
 from fusepy.backend.marshals.registry import kind_of_value
-from fusepy.errors import FusepyError
+from fusepy.errors import FusepyError, TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
 from fusepy.ir.graph import Value
 from fusepy.location import user_line
@@ -52,6 +52,19 @@ def _tree(trace: OpenTrace, name: str, value: Any, map: ArgMap | None) -> Any:
     if map is not UNSAID:
         trace.maps[made] = map
     return Traced(trace, made, user_line())
+
+
+def of_mapped(trace: OpenTrace, given: Mapped, name: str) -> Value:
+    """Returns a value after its vcast, as an operand that words move.
+
+    Raises:
+        TraceError: for a value under vmap.
+    """
+    value, said = trace.operand(given, name, user_line())
+    if said.dims is not None:
+        hint = "move it first, then say the map: fp.vmap(fp.flip(x, 0), (1, 0))"
+        raise TraceError("a value under vmap cannot be moved", place=user_line(), saw=repr(given)[:80], hint=hint)
+    return value
 
 
 def add_input(trace: OpenTrace, name: str, value: Any) -> Value:

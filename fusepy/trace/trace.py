@@ -29,7 +29,7 @@ from fusepy.trace.buffers import check_elements, elements_of
 from fusepy.trace.calls import record_call
 from fusepy.trace.components.grouping import Grouping
 from fusepy.trace.components.plain import PlainVectors
-from fusepy.trace.inputs import add_input
+from fusepy.trace.inputs import add_input, of_mapped
 from fusepy.trace.maps import array_product, check_axes, common_map
 from fusepy.trace.methods import SLANG_OPERATORS, has_member, method_of, user_operator
 from fusepy.trace.moves.members import array_member, indexed
@@ -141,6 +141,8 @@ class Trace:
         if isinstance(value, Traced):
             value.check(self)
             return self.own(value)
+        if isinstance(value, Mapped):
+            return of_mapped(self, value, name)
         if isinstance(value, Symbolic):
             raise misplaced(value)
         number = cast("Any", value.item() if isinstance(value, np.generic) else value)
@@ -185,8 +187,7 @@ class Trace:
             type = INT if -0x80000000 <= value < 0x80000000 else Type.parse("int64_t" if value < 1 << 63 else "uint64_t")
         else:
             type = FLOAT
-        attrs: dict[str, Attr] = {"type": type.name, "value": value}
-        return self.builder.add(OPS["const"], [], attrs=attrs, loc=user_line())[0]
+        return self.builder.add(OPS["const"], [], attrs={"type": type.name, "value": value}, loc=user_line())[0]
 
     def record(self, op: str, operands: Sequence[Any], attrs: Mapping[str, Attr] | None = None) -> Traced:
         """Records an operation with one result."""
@@ -224,8 +225,7 @@ class Trace:
         """
         given, said = (given.value, given.map) if isinstance(given, Mapped) else (given, UNSAID)
         value = self.lift(given, name)
-        known = self.maps.get(value, UNSAID).under(said)
-        dims, want = known.dims, known.type
+        want, dims = (known := self.maps.get(value, UNSAID).under(said)).type, known.dims
         if want is not None and (want is not value.type or value.weak):  # under a vcast, a weak number has its type for good
             value = self.cast(value, want, ArgMap(dims), loc)
             dims = self.maps.get(value, UNSAID).dims

@@ -16,6 +16,7 @@ from tests.fuzz.meaning import run_step
 from tests.fuzz.movement import draw_move
 from tests.fuzz.program import Program, Step
 from tests.fuzz.values import SCALARS, Refused, Val, is_float, written
+from tests.fuzz.words import draw_word
 
 EXTENTS = [1, 2, 3, 4, 5, 7, 8, 17]
 KINDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")
@@ -156,9 +157,11 @@ class Draw:
             return self.fold(a, x)
         if r < 0.80:
             return draw_move(self, a, x)
-        if r < 0.90:
+        if r < 0.85:
+            return draw_word(self, a)
+        if r < 0.92:
             return draw_call(self, a)
-        if r < 0.93:
+        if r < 0.95:
             return draw_outer(self)
         from tests.fuzz.control import draw
 

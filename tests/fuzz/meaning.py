@@ -12,6 +12,7 @@ from tests.fuzz.movement import move
 from tests.fuzz.program import Program, Step
 from tests.fuzz.reductions import fold_call, reduce, scan
 from tests.fuzz.values import Refused, Val, written
+from tests.fuzz.words import word
 
 
 def evaluate(program: Program, inputs: Sequence[Val]) -> list[Val]:
@@ -56,6 +57,7 @@ KNOWN: dict[str, Callable[..., list[Val]]] = {
     "scan": scan,
     "fold": fold_call,
     "move": move,
+    "word": word,
     "call": call,
     "accumulate": accumulate,
     "next": lambda attrs, t: [next_row(t)],

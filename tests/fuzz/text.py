@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.fuzz import movement
+from tests.fuzz import movement, words
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
 from tests.fuzz.program import Program, Step
 from tests.fuzz.values import type_name
@@ -50,6 +50,8 @@ def expression(step: Step, names: list[str]) -> str:
         return f"fp.scan({a['kind']!r}, {names[0]}, axis={a['axis']}, exclusive={bool(a.get('exclusive'))})"
     if op == "move":
         return movement.text(a, names[0])
+    if op == "word":
+        return words.text(a, names)
     if op == "fold":
         identity = {"add": 0.0, "big": float("-inf"), "chain": [1.0, 0.0]}[a["function"]]
         identity = -65536.0 if a["function"] == "big" else identity
@@ -82,7 +84,7 @@ def direct(step: Step) -> bool:
         return step.attrs["name"] not in ("bump", "exchange", "drift") and "." not in step.attrs["name"]
     if step.op == "placed":
         return "grid" not in step.attrs["generator"]  # that of a traced value
-    return step.op in (*UNARY, *SEVERAL, *VECTOR, "reduce", "scan", "fold", "move", "outer", "accumulate")
+    return step.op in (*UNARY, *SEVERAL, *VECTOR, "reduce", "scan", "fold", "move", "word", "outer", "accumulate")
 
 
 def statements(step: Step, names: list[str], out: list[str]) -> list[str]:

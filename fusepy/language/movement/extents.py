@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fusepy.arguments.mapped import Mapped
+from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.backend.marshals.registry import batch_extents, extents_of
 from fusepy.functions.fused import FusedFunction
 from fusepy.ir.graph import Value
@@ -32,6 +32,11 @@ def trace_of(x: Traced) -> Trace:
         raise leaked(x)
     x.check(trace)
     return trace
+
+
+def is_traced(x: Any) -> bool:
+    """True for a traced value, also under a vcast."""
+    return isinstance(unmapped(x), Traced)
 
 
 def seen(trace: Trace, x: Any) -> Value:
@@ -71,8 +76,8 @@ def shape(x: Any) -> Shape:
         >>> fp.shape([[1.0, 2.0, 3.0]])
         (1, 3)
     """
-    if isinstance(x, Traced):
-        trace = trace_of(x)
+    if is_traced(x):
+        trace = trace_of(unmapped(x))
         return shape_of(trace, seen(trace, x))
     if isinstance(x, Mapped) and x.map.type is not None:  # which takes the last axes of numbers as components
         return tuple(batch_extents(x.value, len(x.map.type.shape)))
@@ -81,7 +86,7 @@ def shape(x: Any) -> Shape:
 
 def ndim(x: Any) -> int:
     """Returns the number of axes of `x`; see `shape`."""
-    return seen(trace_of(x), x).rank if isinstance(x, Traced) else len(shape(x))
+    return seen(trace_of(unmapped(x)), x).rank if is_traced(x) else len(shape(x))
 
 
 def size(x: Any) -> int:

@@ -26,6 +26,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda x, n: x * 1, X, 2.0),
         X,
     ),
+    "a move of a value under vmap": (
+        lambda m: fused(lambda x: fp.flip(fp.vmap(x, (1, 0)), 0) + 0, IMAGE),
+        "say the map: fp.vmap(fp.flip(x, 0), (1, 0))",
+        lambda m: fused(lambda x: fp.vmap(fp.flip(x, 0), (1, 0)) + 0, IMAGE),
+        IMAGE[::-1].T,
+    ),
     "an order of some axes": (
         lambda m: fused(lambda x: x.transpose(1) + 0, IMAGE),
         "name every axis once, in their new order",

@@ -98,6 +98,13 @@ def test_words_move_what_a_vcast_says(device: Any) -> None:
         for word, got in zip(words, results, strict=True):
             assert np.asarray(got).dtype == np.int32
             np.testing.assert_array_equal(np.asarray(got), word(np, whole))
+    same = fp.fuse(lambda x: [word(fp, fp.vcast(x, "float")) for word in words])  # which says no more than its type
+    for word, got in zip(words, same(array), strict=True):
+        np.testing.assert_array_equal(np.asarray(got), word(np, array))
+    own = fp.fuse(lambda x: (fp.std(x, axis=0), fp.softmax(x), fp.topk(x, 2)[0], fp.zeros_like(x), fp.asarray(x) + fp.ndim(x)))
+    for got, want in zip(fp.fuse(lambda x: own(fp.vcast(x, "float")))(array), own(array)):
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+    assert fp.asarray(cast).tolist() == whole.tolist()
     rows = fp.fuse(lambda x: (fp.pad(x, 1), x + fp.ndim(x), fp.roll(x, 1, 0)))
     for given in (array, fp.Tensor.from_numpy(device, array)):
         padded, counted, rolled = map(np.asarray, rows(fp.vcast(given, "float3")))
