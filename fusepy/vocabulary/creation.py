@@ -11,9 +11,9 @@ import numpy as np
 from fusepy.arguments.mapped import Mapped
 from fusepy.backend.device.open import default_device
 from fusepy.backend.memory.element import element_of
+from fusepy.backend.memory.host_arrays import refuse_loss
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.views import as_shape
-from fusepy.backend.torch import check_gradient, is_torch
 from fusepy.errors import ArgumentError
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Type
@@ -203,8 +203,7 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
         return x if dtype is None or element_of(dtype).same(held) else astype(x, dtype)
     if isinstance(x, Mapped):
         return asarray(_kept(x), dtype, device)
-    if is_torch(type(x)):
-        check_gradient(x)
+    refuse_loss(x)
     numbers = np.asarray(x)
     if not hasattr(x, "dtype"):
         numbers = numbers.astype({"f": np.float32, "i": np.int32}.get(numbers.dtype.kind, numbers.dtype))
