@@ -202,18 +202,13 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
     if held is not None and device is None:
         return x if dtype is None or element_of(dtype).same(held) else astype(x, dtype)
     if isinstance(x, Mapped):
-        return asarray(_kept(x), dtype, device)
+        return asarray(+x, dtype, device)
     refuse_loss(x)
     numbers = np.asarray(x)
     if not hasattr(x, "dtype"):
         numbers = numbers.astype({"f": np.float32, "i": np.int32}.get(numbers.dtype.kind, numbers.dtype))
     made = Tensor.from_numpy(target, numbers, held)
     return made if dtype is None or element_of(dtype).same(made.element) else astype(made, dtype)
-
-
-@composed()
-def _kept(x: Any) -> Any:
-    return traced(x)
 
 
 def array(x: Any, dtype: Any = None, device: Any = None) -> Any:
