@@ -118,7 +118,7 @@ def page(opened: Page) -> Iterator[Page]:
     assert [url for url in opened.requests if not url.startswith(("data:", "blob:", opened.url.partition("?")[0]))] == []
 
 
-@pytest.mark.req("G4")
+@pytest.mark.req("G4", partly="stages as nodes")
 def test_a_graph_is_built_undone_saved_loaded_and_exported(page: Page) -> None:
     page.add("photograph", 380, 200)
     page.add("exposure", 640, 200)
@@ -190,7 +190,34 @@ def test_a_graph_is_built_undone_saved_loaded_and_exported(page: Page) -> None:
     assert float(page.run(f"document.querySelector('{slider}').value")) == slid
 
 
-@pytest.mark.req("G4")
+def test_a_line_ends_in_a_menu_or_is_taken_away(page: Page) -> None:
+    page.add("photograph", 380, 200)
+    x, y = page.middle(page.port("photograph.picture"))
+    page.drag((x, y), (x + 150, y + 10), (x + 200, y + 40))
+    page.until("document.activeElement.matches('.menu input')")
+    page.type("expo")
+    page.press("Enter")
+    page.lines(1)
+    page.until(page.thumbnail("exposure"))
+
+    # a port is connected once: the end of its line is lifted beside the dot, and let go elsewhere
+    x, y = page.middle(page.port("exposure.c"))
+    page.drag((x - 9, y), (x - 20, y + 200), (x, y + 300))
+    page.lines(0)
+    page.click("#undo")
+    page.lines(1)
+
+    # a number is typed; one that is no number changes nothing
+    field = f"{page.node('exposure')} .number"
+    for typed, shown in (("1.25", "1.25"), ("much", "1.25")):
+        page.click(field)
+        page.type(typed)
+        page.press("Enter")
+        page.until(f"document.activeElement === document.body && document.querySelector('{field}').value === '{shown}'")
+    assert float(page.run(f"document.querySelector('{page.node('exposure')} input[type=range]').value")) == 1.25
+
+
+@pytest.mark.req("G4", partly="stages as nodes")
 def test_by_keyboard_alone_and_the_values_behind_a_pixel(page: Page) -> None:
     page.press("/")
     for name in ("photograph", "logarithm"):
@@ -217,7 +244,7 @@ def test_by_keyboard_alone_and_the_values_behind_a_pixel(page: Page) -> None:
     text = "\n".join(row for _, row in rows)
     assert "float3" in text
     assert "look.slang:4: float3 logarithm" in text
-    assert "logarithm = look.logarithm(" in text
+    assert "look.logarithm(photograph_picture" in text
     bad = " ".join(row for kind, row in rows if "bad" in kind)
     assert "nan" in bad
     assert page.run("document.querySelector('.values .number .bad').textContent") == "nan"

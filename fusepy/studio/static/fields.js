@@ -67,20 +67,21 @@ function useRange(range, value, integer) {
   return [Math.min(ends[0], value), Math.max(ends[1], value)];
 }
 
-/** A slider. React takes the input event for a change, so the end of a slide is listened to by hand. */
+/** A slider: it shows any number, and gives round ones. React takes the input event for a change, so the end of a slide is listened to by hand. */
 function Slider({ label, low, high, step, draft, change, done }) {
   const ref = useRef(null);
   const latest = useRef(done);
-  latest.current = done;
+  const round = (text) => Number((Math.round(Number(text) / step) * step).toPrecision(8));
+  latest.current = (text) => done(round(text));
   useEffect(() => {
     const slider = ref.current;
-    const end = () => latest.current(Number(slider.value));
+    const end = () => latest.current(slider.value);
     slider.addEventListener("change", end);
     return () => slider.removeEventListener("change", end);
   }, []);
   const filled = { "--filled": `${(100 * (draft - low)) / (high - low || 1)}%` };
-  return html`<input type="range" ref=${ref} aria-label=${label} min=${low} max=${high} step=${step} value=${draft} style=${filled}
-    onInput=${(e) => change(Number(e.target.value))} onChange=${() => {}} />`;
+  return html`<input type="range" ref=${ref} aria-label=${label} min=${low} max=${high} step=${step === 1 ? 1 : "any"} value=${draft} style=${filled}
+    onInput=${(e) => change(round(e.target.value))} onChange=${() => {}} />`;
 }
 
 /** A field for a number, sent with Enter, by the arrow keys, or when one leaves it. */

@@ -40,11 +40,11 @@ export const useStore = (select) => React.useSyncExternalStore(subscribe, () => 
 
 export const nodeOf = (id) => state.document.nodes.find((node) => node.id === id);
 
-/** The output that the large picture shows: the chosen one, else the last result that nothing uses. */
+/** The output that the large picture shows: the chosen one, else that of the last node whose results nothing uses. */
 export function shownPort({ shown, document, results }) {
   if (shown && document.nodes.some((node) => node.id === shown[0])) return shown;
-  const used = new Set(document.edges.map((edge) => edge.from.join(".")));
-  const ports = document.nodes.flatMap((node) => node.outputs.map((port) => [node.id, port.name]));
-  const pictures = ports.filter((port) => results.edges[port.join(".")]);
-  return pictures.findLast((port) => !used.has(port.join("."))) ?? pictures.at(-1) ?? null;
+  const used = new Set(document.edges.map((edge) => edge.from[0]));
+  const computed = document.nodes.filter((node) => node.outputs.some((port) => results.edges[`${node.id}.${port.name}`]));
+  const node = computed.findLast((other) => !used.has(other.id)) ?? computed.at(-1);
+  return node ? [node.id, node.outputs.find((port) => results.edges[`${node.id}.${port.name}`]).name] : null;
 }

@@ -102,17 +102,18 @@ async function load(text, flow) {
 /** What to do first. */
 function Empty({ flow }) {
   const empty = useStore((s) => s.loaded && s.document.nodes.length === 0);
-  const source = useStore((s) => s.palette.flatMap((group) => group.kinds).find((kind) => kind.inputs.length === 0));
+  const complete = (kind) => kind.inputs.every((port) => port.fixed && port.default !== undefined);
+  const source = useStore((s) => s.palette.flatMap((group) => group.kinds).find(complete));
   if (!empty) return null;
   return html`<section class="start">
     <h2>An empty graph</h2>
     <ol>
       <li>Drag a source, such as a photograph, from the list on the left to this place.</li>
-      <li>Drag a function beside it.</li>
+      <li>Drag a function beside it. Slang files with more functions are added below the list.</li>
       <li>Draw a line from the dot on the right of the one to a dot on the left of the other.</li>
     </ol>
     <p>The picture appears at once. Colours are types; what does not fit is refused, and the compiler says why.</p>
-    ${source && html`<button class="main" onClick=${() => add(source.kind, freePlace(flow))}>Begin with ${source.name}</button>`}
+    ${source && html`<button class="main" onClick=${() => add(source.kind, freePlace(flow))}>Begin with “${source.name}”</button>`}
   </section>`;
 }
 
