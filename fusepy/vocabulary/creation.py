@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -202,7 +202,7 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
     if held is not None and device is None:
         return x if dtype is None or element_of(dtype).same(held) else astype(x, dtype)
     if isinstance(x, Mapped):
-        return asarray(+x, dtype, device)
+        return asarray(+cast("Any", x), dtype, device)
     refuse_loss(x)
     numbers = np.asarray(x)
     if not hasattr(x, "dtype"):

@@ -759,7 +759,9 @@ Tuple<float,int> both(float x) { return makeTuple(x * 2, int(x) + 1); }
 float sum_of(Tuple<float,int> t) { return t._0 + t._1; }
 '''
 m = fp.Module.load_from_source(fp.default_device(), "seed_tuple", source)
-print(fp.fuse(lambda x: m.sum_of(m.both(x)))(np.arange(4, dtype=np.float32)).tolist())
+x = np.arange(4, dtype=np.float32)
+print(fp.fuse(lambda x: m.sum_of(m.both(x)))(x).tolist())
+print(m.both(x)["_0"].tolist(), fp.fuse(m.both)(2.0), m.sum_of(m.both(x)).tolist())
 """
 
 
@@ -767,7 +769,8 @@ print(fp.fuse(lambda x: m.sum_of(m.both(x)))(np.arange(4, dtype=np.float32)).tol
 def test_001_new_features_of_slang() -> None:
     """In a process of its own: Slang crashes when it is asked about tuples while a second device is open."""
     done = child.run(TUPLES)
-    assert done.stdout == "[1.0, 4.0, 7.0, 10.0]\n", done.stderr
+    both = "{'_0': 4.0, '_1': 3, '_type': 'Tuple<float,int>'}"
+    assert done.stdout == f"[1.0, 4.0, 7.0, 10.0]\n[0.0, 2.0, 4.0, 6.0] {both} [1.0, 4.0, 7.0, 10.0]\n", done.stderr
 
 
 @pytest.mark.req("V1")

@@ -71,9 +71,11 @@ def _pair_layout(layout: spy.ProgramLayout, value: Type) -> list[Any] | None:
 
 
 def _member(owner: Type, position: int, field: spy.VariableLayoutReflection, layout: spy.ProgramLayout) -> tuple[str, str | None]:
-    """Returns name and type of a member. Reflection reports neither for the members of ``Optional``."""
+    """Returns name and type of a member. Reflection reports neither for ``Optional``, and no names for ``Tuple``."""
     variable = found(field.variable)
     if variable is None:
+        if owner.name.startswith("Tuple<"):
+            return f"_{position}", type_name(field.type_layout.type, layout)
         return (
             (f"item{position}", None)
             if owner.optional is None
