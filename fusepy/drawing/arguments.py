@@ -95,7 +95,7 @@ def _textures(given: Sequence[Any], what: str) -> tuple[Any, str, Any]:
 
 
 def counted(given: Any, group: str, what: str) -> Any:
-    """Returns a group of arguments; a number becomes a grid of so many vertices or instances.
+    """Returns a group of arguments; a number ``n`` becomes a grid of `n` vertices or instances.
 
     Raises:
         ShapeError: for a negative number.

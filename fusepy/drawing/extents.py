@@ -8,7 +8,7 @@ from fusepy.backend.marshals.registry import register_kind
 
 
 class CallExtents(Grid):
-    """Extents of what a call fills or counts. Its results are arrays where other arguments are numbers, lists or arrays."""
+    """The extents of an image, or a count. Beside numbers, lists and arrays the results of a call are arrays."""
 
     __slots__ = ()
 
@@ -17,7 +17,7 @@ class CallExtents(Grid):
 
 
 class CallExtentsMarshal(GridMarshal):
-    """Extents: a grid beside which tensors decide about the container of the results, and lists and numbers do not."""
+    """Places extents as a grid. Tensors beside it decide about the container of the results; lists and numbers do not."""
 
     returns = "numpy"
 

@@ -66,7 +66,7 @@ class Raster(DeviceFunction):
             targets: ``(height, width)``, ``((height, width), formats)``, or textures of slangpy's with the usage
                 ``render_target``.
             _result: tensors or arrays to write the images to.
-            shared: what is the same for all vertices and fragments: parameters of either function, and globals, by name.
+            shared: values for all vertices and fragments: parameters of either function, and globals, by name.
 
         Raises:
             ArgumentError: if a parameter of a function has no argument.
@@ -148,12 +148,12 @@ def raster(module: Any = None, *, vertex: Any, fragment: Any, device: Any = None
     """Returns a function that draws a mesh.
 
     Args:
-        module: the module of the functions that are named by a word.
-        vertex: a function that takes the attributes of a vertex and returns its position in clip space, with what it hands on:
-            the name of a Slang function that returns a struct with a member ``float4 position : SV_Position``; or a Python
-            function that returns a dict with ``"position"`` first.
-        fragment: a function that takes what the vertex function hands on, interpolated, and returns colours: the name of a
-            Slang function, or a Python function, whose parameters are named after what is handed on.
+        module: the module of the functions that are given by name.
+        vertex: a function that takes the attributes of a vertex, and returns its position in clip space and the values to
+            interpolate: the name of a Slang function that returns a struct with a member ``float4 position : SV_Position``,
+            or a Python function that returns a dict with ``"position"`` first.
+        fragment: a function that takes the interpolated values and returns colours: the name of a
+            Slang function, or a Python function, whose parameters have the names of the interpolated values.
         device: of functions in Python, if there is no module; by default the default device.
 
     Raises:

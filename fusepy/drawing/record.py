@@ -54,7 +54,7 @@ def record_draw(
 
     Args:
         size: a grid of the extents of the images.
-        shared: what is the same for all vertices and fragments, by name.
+        shared: values for all vertices and fragments, by name.
         formats: those of the colour targets, separated by commas; empty for those that hold what the fragment function returns.
 
     Raises:
@@ -123,7 +123,7 @@ def _named(given: Any, vertex: Function | FusedFunction) -> Mapping[str, Any]:
 
 
 def _handed_on(fragment: DrawStage, interface: Sequence[tuple[str, Traced]]) -> Mapping[str, Any]:
-    """Returns what the vertex function hands to the fragment function, by name."""
+    """Returns the values that the vertex function passes to the fragment function, by name."""
     if interface[0][0]:
         return {name: fragment.own(name, value.type) for name, value in interface}
     type = interface[0][1].type
@@ -142,7 +142,7 @@ def _whole_in(fragment: DrawStage, type: Type) -> list[str]:
 
 
 def _check_interface(drawing: Drawing, interface: Sequence[tuple[str, Traced]], loc: str | None) -> None:
-    """Checks that what a vertex function hands on has a position, and consists of numbers."""
+    """Checks that a vertex function returns a position, and only numbers."""
     (name, first), *others = interface
     if not name:
         return

@@ -1,4 +1,4 @@
-"""The two functions of a draw as bodies: the arguments that each of their parameters takes, and what they hand on."""
+"""The two functions of a draw as bodies: the arguments of each parameter, and the values that go from one to the other."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class DrawStage:
             return [(name, Traced(self.inner, out, None)) for (name, _), out in zip(results, self.outputs)]
 
     def count(self, dim: int) -> None:
-        """Makes sure that something runs along this dimension if there are arguments for it: they tell how many there are."""
+        """Makes sure that an argument runs along this dimension, if there are arguments for it: they give its extent."""
         group: Mapping[str, Any] = next(group for group, dims in self.given if dims == (dim,))
         if not any(use.map.dims == (dim,) for use in self.inner.uses()):
             leaves = [v for v in flatten(group)[0] if isinstance(v, Traced) and axes_of(v)]

@@ -77,7 +77,7 @@ def globals_of(drawing: Drawing) -> list[str]:
 
 
 def _colors(drawing: Drawing) -> int:
-    """Returns the number of colours that the fragment function returns; 1 if only a call of it tells."""
+    """Returns the number of colours that the fragment function returns; 1 if only a call shows it."""
     if isinstance(drawing.fragment, FusedFunction):
         return 1
     tracer = drawing.fragment.tracer

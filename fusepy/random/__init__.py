@@ -1,7 +1,7 @@
 """Random numbers as functions of a key, as in JAX: the same key gives the same numbers, at once, in fused functions and lazily.
 
-A key is a `uint2`. Make one of a seed by `key`, and others of it by `split` and `fold_in`; draw from each of them once. The
-number at an index of the result depends on the key and that index only.
+A key is a `uint2`. `key` makes one from a seed; `split` and `fold_in` make others from it. Draw from each key once. The number
+at an index of the result depends on the key and that index only.
 
 Imports `modules`, `vocabulary` and above.
 """

@@ -43,7 +43,7 @@ def _place(at: Any, rank: int) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def _eager(draw: Callable[..., Any], rank: int, type: Type, device: Any) -> FusedFunction:
-    """Returns the fused function of a draw; its name is that which users call."""
+    """Returns the fused function of a draw; it has the name that users call."""
 
     def run(key: Any, at: Any, low: Any, high: Any) -> Any:
         return draw(key, _place(at, rank), type, low, high)
@@ -133,7 +133,7 @@ def _normal(key: Any, at: Any, type: Type, mean: Any, deviation: Any) -> Any:
 def normal(key: Any, shape: Extents = (), dtype: Any = "float", mean: float = 0.0, std: float = 1.0, device: Any = None) -> Any:
     """Returns numbers of the normal distribution, by Box and Muller's method; see `uniform`.
 
-    The random bits behind them are the same on every device; the cosine is the device's, so that the last digits may differ.
+    The random bits are the same on every device; the cosine is the device's, so the last digits may differ.
     """
     return _drawn(_normal, key, shape, _type(dtype, "normal", "floats"), mean, std, device)
 
@@ -181,8 +181,8 @@ def _permutation(key: Any, at: Any, type: Type, n: Any, _: Any) -> Any:
 def permutation(key: Any, n: Any, device: Any = None) -> Any:
     """Returns the numbers from 0 to below `n` in a random order, as ``int``; see `uniform`.
 
-    Up to 256 numbers all orders are equally likely. Of more it is a network of Feistel's of 12 rounds, which needs neither memory
-    nor a sort: each number is computed by itself.
+    For up to 256 numbers all orders are equally likely. For more, a Feistel network of 12 rounds computes each number by itself,
+    without memory or a sort.
 
     Raises:
         ArgumentError: for anything but a number.

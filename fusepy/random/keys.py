@@ -1,4 +1,4 @@
-"""Keys of random numbers: of a seed, and of other keys."""
+"""Keys of random numbers, made from seeds and from other keys."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def key(seed: int) -> Any:
 
 
 def split(key: Any, n: Any = 2) -> tuple[Any, ...]:
-    """Returns `n` keys that have nothing to do with each other or with `key`; do not draw from `key` afterwards.
+    """Returns `n` keys, independent of each other and of `key`; do not draw from `key` afterwards.
 
     Raises:
         ArgumentError: for a negative number, or one that is not known while a function is traced.
@@ -67,7 +67,7 @@ def split(key: Any, n: Any = 2) -> tuple[Any, ...]:
 
 
 def fold_in(key: Any, data: Any) -> Any:
-    """Returns the key that an integer makes of `key`, such as the number of a step; of an array a key for each element.
+    """Returns the key made from `key` and an integer, such as the number of a step; for an array one key for each element.
 
     Example:
         >>> import fusepy as fp
@@ -95,7 +95,7 @@ _run = FusedFunction(_derive)
 
 
 def derive(key: Any, data: Any, purpose: int) -> Any:
-    """Derives keys on the device: of arrays, and of values that are traced."""
+    """Derives keys on the device, from arrays and traced values."""
     if current_trace() is None and not isinstance(key, Traced):
         return _run(key, data, purpose, _result="tensor")
     return _derive(key, data, purpose)

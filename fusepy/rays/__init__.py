@@ -1,4 +1,4 @@
-"""Ray-tracing pipelines: `ray_gen` makes a function of a Slang function that traces rays, and of what the rays run.
+"""Ray-tracing pipelines: `ray_gen` joins a Slang function that traces rays with the functions that its rays run.
 
 Imports `modules`, `functions` and above.
 """

@@ -1,4 +1,4 @@
-"""Payloads and depths of rays: what cannot be right is refused, since no compiler looks across the stages of a pipeline."""
+"""Checks of payloads and recursion depths: no compiler looks across the stages of a ray-tracing pipeline."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def check_payloads(
 ) -> None:
     """Raises `ArgumentError` if two functions that one ray may run have payloads of different types.
 
-    A hit group must have one payload, and one that some miss function has, if there is one. The ray generation must hand over a
-    payload that some function takes; its variables are read from the text.
+    All functions of a hit group must have the same payload; if there are miss functions, one of them must have it too. The ray
+    generation must pass a payload that some function takes; the types of its variables are read from the text.
     """
     for group, functions in groups.items():
         payloads = {s.types[0]: s.name for s in functions if s.kind != "intersection"}
@@ -57,7 +57,7 @@ def _mismatch(name: str, what: str, saw: str) -> ArgumentError:
 
 
 def _handed_over(name: str, source: ModuleSource) -> set[str]:
-    """Returns the types of the variables that `name`, and the functions that it calls, hand to ``TraceRay``."""
+    """Returns the types of the variables that `name` and the functions that it calls pass to ``TraceRay``."""
     texts = [bare(text) for text in texts_of([source])]
     reached = {name.rpartition("::")[2], *reached_from([name], texts)}
     found: set[str] = set()

@@ -1,4 +1,4 @@
-"""`ray_gen`: a Slang function that traces rays, with what the rays run, as a Python callable."""
+"""`ray_gen`: a Slang function that traces rays, and the functions that its rays run, as one Python callable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OPTIONS = ("hit_groups", "max_recursion", "max_payload_size")
 class RayFunction(Function):
     """A function that traces rays, made by `ray_gen`. It is called and configured like any function.
 
-    Its grid is the dispatch: ``DispatchRaysDimensions()`` is the width, the height, and the product of all other extents.
+    The grid of a call is the dispatch: ``DispatchRaysDimensions()`` is width, height, and the product of the other extents.
     """
 
     __slots__ = ()

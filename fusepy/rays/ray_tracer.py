@@ -19,7 +19,7 @@ from fusepy.trace.traced import Traced
 
 
 class RayTracer(SlangTracer):
-    """A tracer of a function that traces rays; its calls name what the rays run.
+    """A tracer of a function that traces rays; its calls name the functions that the rays run.
 
     Attributes:
         given: the stages and options as the user gave them.

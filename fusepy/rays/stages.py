@@ -1,4 +1,4 @@
-"""The functions that rays run, as the user names them: found, and checked against what their stage takes."""
+"""Finds the functions that the user names for the stages of rays, and checks their parameters."""
 
 from __future__ import annotations
 

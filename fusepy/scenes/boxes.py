@@ -43,11 +43,11 @@ class Boxes(Geometry):
         super().__init__(home, BottomLevel(corners, None, opaque), checked)
 
     def refit(self, low: Any, high: Any) -> None:
-        """Moves the boxes, and updates the structure; scenes with the boxes follow. Their number stays the same."""
+        """Moves the boxes, and updates the structure; scenes with the boxes follow. The number of boxes stays the same."""
         self._write(low, high, update=True)
 
     def rebuild(self, low: Any, high: Any) -> None:
-        """Moves the boxes, and builds the structure again; scenes with the boxes follow. Their number stays the same."""
+        """Moves the boxes, and builds the structure again; scenes with the boxes follow. The number of boxes stays the same."""
         self._write(low, high, update=False)
 
     def _write(self, low: Any, high: Any, *, update: bool) -> None:

@@ -1,4 +1,4 @@
-"""`Mesh`: triangles that instances of a scene show; and the base of such geometry."""
+"""`Mesh`: triangles that instances of a scene show; and the base class of geometry."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from fusepy.scenes.arrays import check_count, check_finite_rows, home_of, rows_o
 
 
 def device_for(values: Sequence[Any], device: Any) -> Device:
-    """Returns the given device, that of the first value on one, or the default device; it has ray tracing."""
+    """Returns the given device, else that of the first value on a device, else the default one; checks that it can trace rays."""
     found = as_device(device) if device is not None else home_of(values, None) or default_device()
     check_scenes(found)
     return found
 
 
 class Geometry:
-    """The base of what instances show.
+    """The base class of meshes and boxes.
 
     Attributes:
         device: the device whose memory it occupies.

@@ -26,10 +26,10 @@ class Instance:
     Attributes:
         geometry: what it shows.
         transform: from its own coordinates to those of the scene: ``(3, 4)`` or ``(4, 4)`` floats, the translation in the last
-            column; by default they are the same.
+            column; by default the identity.
         id: what Slang's ``InstanceID()`` returns; by default its number in the scene. 24 bits.
         mask: a ray meets it if its own mask and this one have a common bit. 8 bits.
-        hit_group: what is added to the number of the hit group of a ray, for ray-tracing pipelines. 24 bits.
+        hit_group: a number that is added to the index of a ray's hit group, for ray-tracing pipelines. 24 bits.
         culled: False makes its triangles two-sided for rays with ``RAY_FLAG_CULL_BACK_FACING_TRIANGLES``.
         counter_clockwise: the front of its triangles.
 
@@ -65,7 +65,7 @@ class Scene(TopLevel):
     Changes of its meshes and boxes (`Mesh.refit`, `Mesh.rebuild`) reach it at once, in the order of the program.
 
     Args:
-        instances: each an `Instance`, or geometry as it is; one by itself is a scene too.
+        instances: each an `Instance`, or geometry as it is; a single one needs no list.
 
     Attributes:
         instances: the instances, in order.

@@ -1,4 +1,4 @@
-"""NumPy's functions of single elements that others make up."""
+"""NumPy's elementwise functions, made of other functions."""
 
 from __future__ import annotations
 

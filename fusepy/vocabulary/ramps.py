@@ -1,4 +1,4 @@
-"""`linspace` as in NumPy: ends that are traced, types, and what its generator has in common with arrays."""
+"""`linspace` as in NumPy: ends that are traced, types, and the members that its generator shares with arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sorted rows and their kin: places in order, the largest elements, histograms.
+"""Sorting along an axis: sorted elements, their indices, the largest elements, histograms.
 
 Elements are compared pair by pair, without atomics: the results are the same on every device, and rows are short.
 """

@@ -1,4 +1,4 @@
-"""NumPy's functions along axes that reductions and scans make up: variance, running sums, norms, comparisons of whole arrays."""
+"""NumPy's functions along axes, made of reductions and scans: variance, running sums, norms, comparisons of whole arrays."""
 
 from __future__ import annotations
 

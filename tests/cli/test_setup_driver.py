@@ -119,12 +119,14 @@ def test_a_broken_environment_is_not_cured_with_drivers(monkeypatch: pytest.Monk
     assert "slangpy cannot even be imported" in capsys.readouterr().err
 
 
+@pytest.mark.long  # `make test` runs the program itself, and tests/cli/test_doctor.py the same probes
 def test_on_this_machine_a_device_is_found_at_once():
     done = subprocess.run([sys.executable, "tools/setup_driver.py"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Graphics device: ")
 
 
+@pytest.mark.long  # like the one above
 def test_hidden_drivers_are_named_and_nothing_is_installed():
     # CUDA would be a device too, where there is one: hide it as well.
     hidden = {**os.environ, "VK_DRIVER_FILES": "/nonexistent/icd.json", "CUDA_VISIBLE_DEVICES": ""}

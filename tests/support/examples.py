@@ -9,6 +9,6 @@ from hypothesis import settings
 QUICK = os.environ.get("FUSEPY_HYPOTHESIS", "repeatable") == "repeatable"
 
 
-def examples(most: int, **others: object) -> settings:
-    """Settings of a random test. At least 6 examples are taken."""
-    return settings(max_examples=min(most, max(most // 3, 6)) if QUICK else most, **others)  # type: ignore[arg-type]
+def examples(most: int, least: int = 6, **others: object) -> settings:
+    """Settings of a random test. At least `least` examples are taken; a test with many parameters asks for fewer of each."""
+    return settings(max_examples=min(most, max(most // 3, least)) if QUICK else most, **others)  # type: ignore[arg-type]

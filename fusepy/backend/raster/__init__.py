@@ -1,4 +1,4 @@
-"""Draws: their state, the text of their stages, their pipeline and its images, and their place in a program.
+"""Draws: their state, the text of their stages, their pipeline and its images, and their plans.
 
 Imports what `backend.execute` may import, and `backend.execute`.
 """

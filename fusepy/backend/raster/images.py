@@ -1,4 +1,4 @@
-"""The images that a draw fills: its own, or textures of the caller; and their way into tensors."""
+"""The images that a draw fills, its own or textures of the caller; copies of them into tensors."""
 
 from __future__ import annotations
 

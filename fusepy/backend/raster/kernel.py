@@ -43,7 +43,7 @@ class DrawKernel(Kernel):
         beside: bool = False,
         more: bool = False,
     ) -> None:
-        """Binds the resources of the functions and draws; behind them, `resources` are the results and the indices."""
+        """Binds the resources of the functions and draws; the results and the indices follow them in `resources`."""
         assert by_axis is not None
         own = len(self.resources)
         drawing = StageSink(sink, partial(self.draw, sink, resources[own:]))

@@ -105,7 +105,7 @@ class DrawPlan(Plan):
             )
 
     def launches(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int], new: Callable[[], int]) -> list[Launch]:
-        """Returns the draw. Its ``groups`` are the width and height of the image, and what is drawn: elements and instances."""
+        """Returns the draw. Its ``groups`` are the width and height of the image, and the numbers of elements and instances."""
         height, width = slots[self.positions[0]].shape
         count = math.prod(slots[self.positions[1]].shape) if self._indexed else recipe.grid[0]
         drawn = (width, height, count, recipe.grid[1])
@@ -113,7 +113,7 @@ class DrawPlan(Plan):
         return [Launch(self, DRAWN, recipe, drawn, reads=reads, results=tuple(results), idle=not recipe.count)]
 
     def elements_of(self, launch: Launch, kernel: Kernel) -> int:
-        """Returns 1: the groups say what is drawn."""
+        """Returns 1: the groups hold the numbers of elements and instances."""
         return 1
 
 

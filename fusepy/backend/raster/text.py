@@ -1,7 +1,7 @@
 """Code generation for draws: the vertex and the fragment function of a ``draw`` as the two entry points of one kernel text.
 
-The vertex entry point loads the attributes of its vertex from memory, as compute kernels load elements, so that arrays of any
-strides serve. The indices are the device's own: it runs the vertex function once for vertices that triangles share.
+The vertex entry point loads the attributes of its vertex from memory, as compute kernels load elements, so arrays may have any
+strides. The indices are the device's own: it runs the vertex function once for vertices that triangles share.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Draw:
         return text.assembled(program, names, fields, Shape(1, 1, False), stage, objects)
 
     def structs(self) -> list[str]:
-        """Returns the types of what the stages hand on, unless they are the user's."""
+        """Returns the structs that go from stage to stage, without those of the user."""
         vertex, fragment = self.draw.bodies
         lines: list[str] = []
         if self.interface == "FzVertex":

@@ -45,7 +45,7 @@ class RayKernel(Kernel):
         super().launch_bound(sink, bindings, values, count, resources, by_axis, beside, more)
 
     def _check(self, values: Iterable[Any]) -> None:
-        """Raises `ArgumentError` for an instance past the shader table: the device would read what lies behind it."""
+        """Raises `ArgumentError` for an instance past the shader table: the device would read memory behind the table."""
         needed = max((v.rows for v in values if isinstance(v, TopLevel)), default=0)
         if needed > self._rows:
             raise ArgumentError(

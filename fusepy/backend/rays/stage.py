@@ -22,14 +22,14 @@ class TracedPipeline(NamedTuple):
 
 @dataclass(frozen=True)
 class RayGeneration:
-    """The stage of a ray generation, and of what its rays run.
+    """The stage of a ray generation and of the functions that its rays run.
 
     Attributes:
         entry: the entry point of the ray generation.
         misses, callables: the entry points of these stages.
         groups: name, closest-hit, any-hit and intersection entry point of each hit group; empty for none.
         table: the hit group of each row of the shader table.
-        sizes: the greatest recursion, and bytes of payloads and of attributes.
+        sizes: the deepest recursion, and the bytes of payloads and of attributes.
     """
 
     entry: str

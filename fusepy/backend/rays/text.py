@@ -1,4 +1,4 @@
-"""Kernels that generate rays: the index space of their threads, and the entry points of what the rays run."""
+"""Kernels that generate rays: the index space of their threads, and the entry points of the functions that the rays run."""
 
 from __future__ import annotations
 

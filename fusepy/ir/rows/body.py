@@ -10,7 +10,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.region import spec_of
 
 DEAR = ("slang.call", "exp", "exp2", "log", "log2", "log10", "pow", "sin", "cos", "tan", "tanh", "atan2", "erf")
-CHEAP = 2  # nodes that are rather computed again than held
+CHEAP = 2  # operations that are cheaper to compute again than to hold
 
 
 @dataclass(frozen=True)
@@ -90,17 +90,17 @@ class RowBody:
         return stages
 
     def wanted(self, k: int) -> list[Value]:
-        """Returns the values that stage `k` is for: the operands of its folds, and in the last one the outputs."""
+        """Returns the values that stage `k` must compute: the operands of its folds, and in the last one the outputs."""
         found = [n.operands[0] for n in self.folds if self.level[n.operands[0]] == k]
         return [*dict.fromkeys(found), *((self.body.outputs[j] for j in self.outputs) if k == self.last else ())]
 
     def words(self) -> int:
-        """Returns the most numbers of 4 bytes that a thread holds for an element between two stages."""
+        """Returns the largest number of 4-byte words that a thread holds for an element between two stages."""
         kept = self.held([self.wanted(k) for k in range(self.last + 1)])
         return max((sum(map(_words, values)) for values in kept), default=0)
 
     def held(self, needed: Sequence[Sequence[Value]]) -> list[tuple[Value, ...]]:
-        """Returns for each stage the values that a thread holds behind it."""
+        """Returns for each stage the values that a thread holds after it."""
         seen: list[set[Value]] = []  # what the stages up to each one compute
         for wanted in needed:
             before = seen[-1] if seen else set[Value]()
@@ -127,7 +127,7 @@ class RowBody:
         return [v for v in self.body.values() if v in found]
 
     def without_cheap(self, found: list[Value]) -> list[Value]:
-        """Returns `found` without what a few operations compute from the others."""
+        """Returns `found` without values that a few operations compute from the others."""
         kept = list(found)
         for value in reversed(found):
             others = {v for v in kept if v is not value}
@@ -162,7 +162,7 @@ class RowBody:
         return Graph(self.body.name, used, nodes, outputs)
 
     def row(self, k: int) -> Graph:
-        """Returns the graph of the values of the row that are known behind the folds of stage `k`; ``-1`` is before all."""
+        """Returns the graph of the values of the row that are known behind the folds of stage `k`; ``-1`` is before the first."""
         level = k + 1
         made = {v: self.producer[v].op.name for v in self.whole if v in self.producer}
         known = {v for v in self.whole if v not in made or made[v] == "row_fold" or self.level[v] < level}

@@ -14,7 +14,7 @@ from fusepy.ir.value import Array
 
 
 class RowFold(Op):
-    """Inside a region that goes along rows: a value of each element combined along `RegionSpec.rows`, known to all of the row."""
+    """In a region that goes along rows: a value of each element, combined along `RegionSpec.rows` for all threads of the row."""
 
     name = "row_fold"
     arity = 1
@@ -29,7 +29,7 @@ class RowFold(Op):
         """Returns the folded value of each row of a grid, with extent 1 along `rows`.
 
         Raises:
-            ShapeError: if the operand is smaller than the grid: what is folded has another grid than the region.
+            ShapeError: if the operand has a smaller grid than the region.
         """
         type = node.operands[0].type
         if any(array.shape[d] != grid[d] for d in rows):  # elements would be combined several times

@@ -9,12 +9,12 @@ from fusepy.ir.graph import Node
 
 @dataclass(frozen=True)
 class Joined:
-    """Several regions that are one.
+    """The costs of several regions that are joined to one.
 
     Attributes:
-        number: that among all such regions of the program.
-        again: the price of what is computed more than once for an element if threads hold nothing of their row, in bytes.
-        stored: the bytes of what the separate regions store of each element and load again.
+        number: the number of this one among the joined regions of the program.
+        again: the price, in bytes, of values that are computed more than once for an element if threads hold no elements.
+        stored: the bytes for each element that separate regions store and load again.
     """
 
     number: int = 0

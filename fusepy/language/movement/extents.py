@@ -68,8 +68,8 @@ def _eager(name: str, record: Callable[..., Any], settings: tuple[Any, ...]) -> 
 def shape(x: Any) -> Shape:
     """Returns the extents of `x`, slowest first, without the components of an element.
 
-    Inside a fused function they are integers, and the program is one for arrays of these extents: other extents trace it again,
-    and reuse its kernels where the numbers are in none.
+    Inside a fused function they are integers, and the program is for arrays of these extents: other extents trace it again, and
+    reuse the kernels that do not contain the numbers.
 
     Example:
         >>> import fusepy as fp

@@ -43,7 +43,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Any:
 
 
 def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
-    """Returns for each of `indices` the element at it along an axis, and at its own place along the other axes.
+    """Returns for each of `indices` the element there along an axis; along the other axes its place is that of the index.
 
     Raises:
         ShapeError: unless `indices` has the shape of `x` but for that axis.

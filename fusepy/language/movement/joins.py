@@ -29,9 +29,9 @@ __all__ = [
 
 
 def concatenate(arrays: Sequence[Any], axis: int = 0) -> Any:
-    """Returns arrays one behind the other along an axis.
+    """Returns arrays one after the other along an axis.
 
-    Inside a fused function, what they are computed from element by element is computed in the kernel of the result.
+    Inside a fused function, elementwise work before it runs in the kernel of the result.
 
     Raises:
         ShapeError: if they differ along another axis.
@@ -117,7 +117,7 @@ def _widths(width: Any, rank: int) -> tuple[tuple[int, int], ...]:
 
 
 def roll(x: Any, shift: Any, axis: Extents | None = None) -> Any:
-    """Returns `x` with its elements moved along some axes, by default in C order; what leaves the end comes in at the front.
+    """Returns `x` with its elements moved along some axes, by default in C order; the last ones come in at the front.
 
     Args:
         shift: how far, for each axis; one number is for all. Inside a fused function it may be a traced integer.

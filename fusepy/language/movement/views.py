@@ -1,7 +1,7 @@
 """Views of arrays under NumPy's names.
 
-Inside a fused function they are recorded: strides say them, and no kernel computes them. A view of a tensor or NumPy array
-outside of one is a view, in the same memory.
+Inside a fused function they are recorded as strides, and no kernel runs for them. Outside of one, a view of a tensor or NumPy
+array shares its memory.
 """
 
 from __future__ import annotations

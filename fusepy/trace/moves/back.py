@@ -1,4 +1,4 @@
-"""Gradients of views: each element of the array gets the gradient of the element of the view that it is."""
+"""Gradients of views: each element of the array gets the gradient of the same element of the view."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _summed(trace: OpenTrace, terms: Terms, have: Shape, made: Shape, gradient: 
 
 
 def _placed(trace: OpenTrace, terms: Terms, step: Indexed, have: Shape, made: Shape, gradient: Value) -> Value:
-    """Returns the gradient of what a view takes, and 0 for all else."""
+    """Returns the gradient of the elements in a view, and 0 for the others."""
     at = Coordinates(terms, known_shapes(trace).shapes, have.__getitem__)
     tests: list[Term] = []
     indices: list[Strided | Term] = []

@@ -1,4 +1,4 @@
-"""Extents of arguments and captured values, and numbers that every call computes of its own arguments."""
+"""Extents of arguments and captured values, and numbers that every call computes from its own arguments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fusepy.trace.open_trace import OpenTrace
 
 @dataclass(frozen=True)
 class ExtentView(ArgumentView):
-    """The product of some extents of an argument, as a number. Every call computes it of its own argument.
+    """The product of some extents of an argument, as a number. Every call computes it from its own argument.
 
     Attributes:
         view: the conversion of the argument to structs, whose extents are meant; ``None`` for the argument itself.
@@ -44,7 +44,7 @@ def _coordinates(extent: int) -> Grid:
 
 
 def given_as(trace: OpenTrace, value: Value) -> str | None:
-    """Returns the container that an input makes results have; ``None`` for what the trace has added."""
+    """Returns the container that results have because of an input; ``None`` for what the trace has added."""
     place = trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)
     given = trace.given[value][1] if value in trace.given else trace.captures[place]
     added = isinstance(given, ArgumentView) or (isinstance(given, Grid) and given is _coordinates(given.shape[0]))
@@ -84,7 +84,7 @@ class TraceShapes:
         return unit
 
     def small(self, axis: Axis) -> int | None:
-        """Returns the extent if it is from 2 to 4, so that a vector could take the axis in."""
+        """Returns the extent if it is from 2 to 4, so that the axis could be the components of a vector."""
         extents, place, view = self._source(axis.input)
         extent = extents[axis.axis] if axis.axis < len(extents) else 0
         found = extent if 2 <= extent <= 4 else None

@@ -23,7 +23,7 @@ class MovedView(ArgumentView):
     """Views of an argument, one after the other. Every call applies them to its own argument.
 
     Attributes:
-        before: another conversion of the argument, which the views are of.
+        before: another conversion of the argument, before the views.
     """
 
     steps: tuple[ViewStep, ...]

@@ -1,4 +1,4 @@
-"""Arrays made of other arrays: joined, padded, rolled, repeated. What is computed element by element is not stored for it."""
+"""Arrays made of other arrays: joined, padded, rolled, repeated. Operands that are computed element by element are not stored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODES = ("constant", "edge", "wrap", "reflect", "symmetric")
 
 
 def concatenated(trace: OpenTrace, values: Sequence[Value], axis: int) -> Value:
-    """Returns arrays one behind the other along an axis.
+    """Returns arrays one after the other along an axis.
 
     Raises:
         ShapeError: if they differ along another axis.
@@ -168,7 +168,7 @@ def _place(at: Coordinates, d: int, extent: int, before: int, mode: str) -> Term
 
 
 def taken_along(trace: OpenTrace, value: Value, at: Value, axis: int) -> Value:
-    """Returns for each index the element at it along an axis, and at its own place along the others."""
+    """Returns for each index the element there along an axis; along the other axes its place is that of the index."""
     shape, own = shape_of(trace, value), shape_of(trace, at)
     if len(own) != len(shape) or any(n != m and 1 not in (n, m) for d, (n, m) in enumerate(zip(shape, own)) if d != axis):
         raise ShapeError(

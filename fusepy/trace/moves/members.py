@@ -1,4 +1,4 @@
-"""What traced values of numbers have beside operators: extents, and the methods of arrays that move elements."""
+"""Members of traced arrays beside operators: extents, and the methods that move elements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["array_member", "indexed"]
 
 
 def array_member(trace: OpenTrace, of: Traced, name: str) -> Any:
-    """Returns the attribute or method `name` of a traced array; ``None`` if arrays have no such."""
+    """Returns the attribute or method `name` of a traced array; ``None`` if there is none."""
     if name not in _PROPERTIES and name not in _METHODS:
         return None
     value = trace.plain.array(trace.lift(of), user_line())

@@ -27,7 +27,7 @@ Below = tuple[Node, list[MovedPart | None]]  # the node that computes a part, an
 
 
 def is_whole(plan: Remap, part: MovedPart) -> bool:
-    """True if a plan takes all elements of a part in their order."""
+    """True if a plan takes all elements of a part in order."""
     same = all(plan.indices[d] == Strided(d) and plan.extents[d] == plan.shape[d] for d in part.dims)
     return same and part.dims == tuple(sorted(part.dims))
 

@@ -1,4 +1,4 @@
-"""Plans: for each element of a result, the element of an array that it is."""
+"""Plans: for each element of a result, which element of an array it is."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Moved elements of computed values: what is computed element by element is computed of moved arguments, and not stored.
+"""Moved elements of computed values: elementwise work runs on moved arguments, and nothing is stored between.
 
-``(a + b)[1:]`` is ``a[1:] + b[1:]``: the arguments are read by other strides. What a reduction or a scan computes is stored, and
+``(a + b)[1:]`` is ``a[1:] + b[1:]``: the arguments are read by other strides. Results of reductions and scans are stored, and
 read at computed indices; so are arguments where no strides express the plan.
 """
 
@@ -171,7 +171,7 @@ class Pushing:
         return Term(self.terms, view, tuple(sorted(dims)), said)
 
     def step_of(self, owner: OpenTrace, part: MovedPart) -> ViewStep | None:
-        """Returns the step that the plan is of, if the argument can be viewed by it as it is."""
+        """Returns the step of the plan, if the argument can be viewed by it as it is."""
         step, same = self.plan.step, self.known.of(part.value)[: len(part.dims)] == self.plan.shape
         fits = step is not None and same and part.dims == tuple(range(step.rank)) and viewable(owner, part.value, step)
         return step if fits else None

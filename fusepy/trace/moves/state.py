@@ -1,4 +1,4 @@
-"""`Moves`: what a trace knows of moved elements."""
+"""`Moves`: views and extents that a trace has recorded."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Moves:
         of: the same the other way round.
         shapes: see `fusepy.trace.moves.shapes`.
         again: nodes that were recorded for other elements, by what they compute.
-        begun: for each function that is being differentiated, the number of nodes before it. What they compute is constant for
-            it: elements of that are read, and not computed again.
+        begun: for each function that is being differentiated, the number of nodes before it. Their results are constants for
+            it: elements of them are read, and not computed again.
     """
 
     integers: dict[int, Value] = field(default_factory=dict[int, Value])

@@ -93,7 +93,7 @@ class Indexed(ViewStep):
         return tuple(item.slice() if isinstance(item, Run) else item for item in self.items)
 
     def _of_torch(self, tensor: Any) -> Any:
-        """Slices forwards, and flips what runs backwards: torch has no negative strides."""
+        """Slices forwards, then flips axes that run backwards: torch has no negative strides."""
         index: list[Any] = []
         flipped: list[int] = []
         axis, place = 0, 0
@@ -131,7 +131,7 @@ class Permuted(ViewStep):
 
 @dataclass(frozen=True)
 class Reshaped(ViewStep):
-    """As many elements in other extents, one of which may be -1. What is not contiguous is copied first, as in NumPy."""
+    """The same elements in other extents; one may be -1. Arrays that are not contiguous are copied first, as in NumPy."""
 
     extents: tuple[int, ...] = ()
 

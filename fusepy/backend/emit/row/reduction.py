@@ -1,4 +1,4 @@
-"""The folds of one stage: what each thread combines, and what the threads that share a row combine of that."""
+"""The folds of one stage: each thread combines its elements, then the threads that share a row combine their results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEWEST = 4  # threads of a wave, at least
 
 
 class StageFolds:
-    """The folds at the end of a stage. All threads of a row get the same bits: those of its first thread, or of one order.
+    """The folds at the end of a stage. All threads of a row get the same bits: of its first thread, or of one fixed order.
 
     Args:
         places: the number of each ``row_fold`` in the body.

@@ -1,8 +1,8 @@
 """The thread shapes of kernels that go along rows, per device kind, and whether such a kernel is worth it.
 
-On a GPU the threads of a group hold the row in registers, so that memory is read once. Registers end where a thread holds some 32
-numbers; longer rows are read once for each stage, from the second time on out of the device's cache. On lavapipe a row that is
-read again comes out of the processor's cache. There each lane goes along a row of its own, unless rows are few or long (decision
+On a GPU the threads of a group hold the row in registers, so that memory is read once. Registers hold about 32 numbers of
+a thread; each stage reads longer rows again, from the device's cache. On lavapipe a row that is read again comes from the
+processor's cache. There each lane goes along a row of its own, unless rows are few or long (decision
 031).
 """
 
@@ -30,7 +30,7 @@ class RowWork:
         loaded: the bytes that each stage reads for an element.
         moved: the bytes that are read and written for an element in all.
         again, stored: as in `Joined`.
-        light: the body is a few operations, so that it may be spelled out many times.
+        light: the body is a few operations, so loops over it may be unrolled.
     """
 
     rows: int
