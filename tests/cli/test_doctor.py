@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from fusepy.backend.device import probe as probing
 from fusepy.backend.device.probe import Probe, best, probe
 from fusepy.cli import cache, doctor, main
 from fusepy.errors import DeviceError
+from tests.support import child
 
 SOFTWARE = Probe("vulkan", "done", None, "llvmpipe", "Vulkan", software=True)
 HARDWARE = Probe("cuda", "done", None, "GPU", "CUDA")
@@ -145,11 +145,11 @@ def test_an_install_that_cannot_start_says_its_last_words(monkeypatch: pytest.Mo
 
 
 def test_the_child_prints_one_verdict_and_rejects_unknown_types():
-    child = [sys.executable, "-m", "fusepy.backend.device.probe"]
-    dead = subprocess.run([*child, "metal" if sys.platform != "darwin" else "d3d12"], capture_output=True, text=True)
+    program = "import sys; from fusepy.backend.device.probe import main; sys.exit(main(sys.argv[1:]))"
+    dead = child.run(program, "metal" if sys.platform != "darwin" else "d3d12")
     assert dead.returncode == 1
     assert json.loads(dead.stdout.splitlines()[-1])["error"]
-    assert subprocess.run([*child, "voodoo"], capture_output=True).returncode == 2
+    assert child.run(program, "voodoo").returncode == 2
 
 
 def test_types_fit_the_platform():

@@ -72,11 +72,8 @@ def test_examples_run(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, marks=pytest.mark.long) if i else path for i, path in enumerate(EXAMPLES)],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.long
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs_in_a_process_of_its_own(path: Path, tmp_path: Path):
     if lacks(path):
         pytest.skip(f"needs {lacks(path)}")

@@ -65,6 +65,7 @@ print("done")
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory, threads and files are counted as Linux does")
+@pytest.mark.long
 def test_closed_devices_and_dropped_modules_leave_nothing_that_grows(tmp_path: Path) -> None:
     own = {**os.environ, "FUSEPY_CACHE_DIR": str(tmp_path)}  # a module that is known from the cache is not loaded at all
     own.pop("FUSEPY_CACHE", None)
