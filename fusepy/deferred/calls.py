@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusepy.arguments.key import KEYS
 from fusepy.backend.memory.pending import DESCRIBING, PENDING, RECORDER
 from fusepy.backend.memory.tensor import Tensor
-
-if TYPE_CHECKING:
-    from fusepy.program.program import Program
+from fusepy.program.program import Program
 
 # attributes of a tensor that need memory; see `LazyTensor.become`
 _MEMORY = ("address", "block", "high", "linear", "low", "origin", "strides")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.memory.pending import RECORDER, waiting
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.deferred.calls import Call, LazyTensor
@@ -23,9 +24,6 @@ from fusepy.program.program import Program
 from fusepy.pytree import several
 from fusepy.trace.recording import Recording
 from fusepy.trace.trace import Trace
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 PROGRAMS = 256  # cached structures per device
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.device.block import Block
+from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.generators import COMPUTED
 from fusepy.backend.memory.pending import PENDING, RECORDER, waiting
@@ -23,11 +24,8 @@ from fusepy.ir.strides import TensorShape
 from fusepy.location import user_place
 from fusepy.program.delivery import shape_of
 from fusepy.program.placement import warn_narrowed
+from fusepy.program.program import Program
 from fusepy.pytree import LEAF
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.program.program import Program
 
 
 class Putting(Protocol):

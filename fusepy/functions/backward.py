@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import is_nested, leaves_of, naming
+from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.registry import device_of
 from fusepy.errors import GradientError, GraphError, TraceError
 from fusepy.functions.accumulators import checked
@@ -21,9 +22,6 @@ from fusepy.trace.inputs import argument
 from fusepy.trace.recording import Recording
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 
 class BackwardTracer:

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import Written, check_encoder, recording_into
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.kernels.raw import RawKernel
 from fusepy.backend.kernels.values import freeze, shown
 from fusepy.backend.memory.pending import PENDING, before_effects
 from fusepy.errors import ArgumentError, FusepyError
 from fusepy.functions.options import integers
+from fusepy.functions.parts import Config, ProgramTable
+from fusepy.functions.slang_tracer import SlangTracer
 from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.location import user_line
 from fusepy.program.bound import after_hooks
 from fusepy.trace.setup import NO_SETUP, Setup, no_global
 from fusepy.trace.trace import current_trace
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.device.sink import Sink
-    from fusepy.functions.parts import Config, ProgramTable
-    from fusepy.functions.slang_tracer import SlangTracer
 
 
 class Dispatched(Protocol):

@@ -6,25 +6,23 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import FunctionType, NoneType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from fusepy.arguments.mapping import cast_numbers
+from fusepy.backend.device.device import Device
 from fusepy.backend.emit.options import NO_OPTIONS, Options
+from fusepy.backend.kernels.raw import RawKernel
 from fusepy.errors import FusepyError
+from fusepy.functions.nodes import Use
 from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.oracle import Param
 from fusepy.location import user_line
 from fusepy.program.program import Program
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.kernels.raw import RawKernel
-    from fusepy.functions.nodes import Use
-    from fusepy.ir.oracle import Param
-    from fusepy.pytree import Structure
-    from fusepy.trace.recording import Recording
-    from fusepy.trace.setup import Setup
-    from fusepy.trace.trace import Trace
-    from fusepy.trace.traced import Traced
+from fusepy.pytree import Structure
+from fusepy.trace.recording import Recording
+from fusepy.trace.setup import Setup
+from fusepy.trace.trace import Trace
+from fusepy.trace.traced import Traced
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from fusepy.inspect.reasons import work_of
 from fusepy.ir.graph import Graph
 from fusepy.ir.printer import value_type
-
-if TYPE_CHECKING:
-    from fusepy.trace.recording import Recording
+from fusepy.trace.recording import Recording
 
 
 def nearest(given: Graph, classes: Sequence[str], known: Sequence[Recording]) -> str:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.arrivals import PLAIN, Arrival
 from fusepy.ir.graph import Graph, Node, Op
+from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
 from fusepy.ir.value import Attr, Dims, Value
-
-if TYPE_CHECKING:
-    from fusepy.ir.oracle import Oracle
 
 
 class Builder:

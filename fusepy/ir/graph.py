@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.resolve.answer import Resolution
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Array, Attr, Value
-
-if TYPE_CHECKING:
-    from fusepy.ir.oracle import Oracle
-    from fusepy.ir.resolve.answer import Resolution
 
 
 class Op:

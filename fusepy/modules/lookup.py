@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fusepy.backend.sources.symbols import Symbols
 from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
 from fusepy.ir.names import split_path
 from fusepy.ir.types import Kind, Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.sources.symbols import Symbols
 
 BUILTIN = ("float3", "float", "int", "uint", "half", "double", "bool", "float2", "float4", "int2", "float3x3", "float4x4")
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusepy.arguments.nested import flat
+from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import Written, recording_into
 from fusepy.backend.device.sink import Sink
 from fusepy.program.program import Program
 from fusepy.trace.setup import Bindings, CallContext, Setup, joined, no_global
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 
 def run(setup: Setup, caller: Any, program: Program, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:

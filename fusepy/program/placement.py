@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusepy.arguments.mapped import Mapped, unmapped
+from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.array import check_narrower
 from fusepy.backend.marshals.constant import array_components
 from fusepy.backend.marshals.generators import Grid
@@ -19,9 +20,6 @@ from fusepy.ir.ops.power import given_exponents, refuse_negative
 from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.types import Type
 from fusepy.location import user_place
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 Place = Callable[[Any], Any]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.oracle import IN, OUT, Signature
 from fusepy.ir.types import Kind
 from fusepy.location import user_line
-
-if TYPE_CHECKING:
-    from fusepy.backend.slang.oracle import SlangOracle
 
 
 class Given(Protocol):

@@ -11,11 +11,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.resource import adopt_buffer, wrong_size
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import ArgumentView
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import AmbiguousCallError, FusepyError, UnsupportedArgumentError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.arrivals import TENSOR
@@ -28,10 +30,6 @@ from fusepy.ir.types import SCALARS, Kind, Type
 from fusepy.location import user_line
 from fusepy.trace.inputs import add_input
 from fusepy.trace.open_trace import OpenTrace
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.memory.tensor import Tensor
 
 _WHOLE = (Kind.RESOURCE, Kind.POINTER)
 _WRITTEN_BYTES = Type.parse("RWByteAddressBuffer")

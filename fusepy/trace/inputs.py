@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import Tree, bare, check_finite, is_nested
 from fusepy.backend.marshals.registry import kind_of_value
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import FusepyError, TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
 from fusepy.ir.graph import Value
 from fusepy.location import user_line
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.traced import Traced
-
-if TYPE_CHECKING:
-    from fusepy.backend.sources.source import ModuleSource
 
 STRUCTS = "pass the structs themselves: a tensor with dtype=m.Name, or a dict of the fields"
 

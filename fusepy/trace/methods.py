@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from fusepy.errors import NoMatchError, TraceError, UnknownNameError, did_you_mean
 from fusepy.ir.names import is_identifier
@@ -12,10 +12,7 @@ from fusepy.ir.oracle import member_types
 from fusepy.ir.types import Kind, Type
 from fusepy.location import user_line
 from fusepy.trace.open_trace import OpenTrace
-from fusepy.trace.traced import BINARY, COMPARISONS, UNARY
-
-if TYPE_CHECKING:
-    from fusepy.trace.traced import Traced
+from fusepy.trace.traced import BINARY, COMPARISONS, UNARY, Traced
 
 # operators that users can define for their types in Slang
 SLANG_OPERATORS = {

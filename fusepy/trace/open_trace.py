@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from fusepy.backend.device.device import Device
+from fusepy.backend.slang.oracle import SlangOracle
+from fusepy.backend.sources.source import ModuleSource
+from fusepy.derivatives.extents import ExtentFacts
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.types import Type
 from fusepy.ir.value import Dims
 from fusepy.trace.moves.state import Moves
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.slang.oracle import SlangOracle
-    from fusepy.backend.sources.source import ModuleSource
-    from fusepy.derivatives.extents import ExtentFacts
 
 
 class Groups(Protocol):

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.kernels.values import freeze
 from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
 from fusepy.location import user_line
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 Hook = Callable[["CallContext"], object]
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from fusepy.arguments.fields import TYPE
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import check_finite
+from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.registry import register_kind
 from fusepy.errors import ArgumentError, VerifyError
 from fusepy.ir.arrivals import BUFFER, OPAQUE, arrival_named
 from fusepy.ir.types import BOOL, FLOAT, INT, TEXTURE_RANKS, Kind, Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 _NUMBERS = {float: FLOAT, int: INT, bool: BOOL}
 _ARRAY = re.compile(r"(Tensor|List)<(.+)>\[([\d?, ]*)\]\Z")

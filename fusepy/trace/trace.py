@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.mapping import AS_A_WHOLE
+from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
-from fusepy.backend.emit.options import NO_OPTIONS
+from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.memory.tensor import computed
+from fusepy.backend.slang.oracle import SlangOracle
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.derivatives.extents import ExtentFacts
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
@@ -34,16 +37,9 @@ from fusepy.trace.maps import array_product, check_axes, common_map
 from fusepy.trace.methods import SLANG_OPERATORS, has_member, method_of, user_operator
 from fusepy.trace.moves.members import array_member, indexed
 from fusepy.trace.moves.state import Moves
+from fusepy.trace.setup import Setup
 from fusepy.trace.structs import as_struct_input
 from fusepy.trace.traced import Traced
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.emit.options import Options
-    from fusepy.backend.slang.oracle import SlangOracle
-    from fusepy.backend.sources.source import ModuleSource
-    from fusepy.trace.setup import Setup
-
 
 # Returns the trace that is being recorded in this thread or task. No Python function: every call of a device function asks.
 current_trace: Callable[[], Trace | None] = TRACING.get

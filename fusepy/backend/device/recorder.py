@@ -10,17 +10,15 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
+from fusepy.backend.device.queue import Queue
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.queue import Queue
 
 Entry = tuple[Any, list[Any]]
 ENCODERS = (spy.CommandEncoder, spy.ComputePassEncoder, spy.RenderPassEncoder, spy.RayTracingPassEncoder, spy.CommandBuffer)

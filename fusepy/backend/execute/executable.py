@@ -9,28 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusepy.backend.device.bound import Bound
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.execute.launch import Launch, Linked, ordered
 from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.link import link
+from fusepy.backend.execute.plan import Plan
+from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.execute.step import Step
 from fusepy.backend.execute.tape import Tape, TapePiece
+from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.overlap import shares
+from fusepy.backend.marshals.base import Maker
 from fusepy.backend.marshals.whole import check_written
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError
 from fusepy.ir.ops.region import spec_of
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.device.sink import Sink
-    from fusepy.backend.execute.plan import Plan
-    from fusepy.backend.execute.recipe import Recipe
-    from fusepy.backend.kernels.globals import Bindings
-    from fusepy.backend.marshals.base import Maker
 
 TAPES = 256
 

@@ -9,13 +9,12 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from fusepy.backend.emit.operand import Operand, Variant
-    from fusepy.backend.execute.recipe import Recipe
-    from fusepy.backend.kernels.kernel import Kernel
-    from fusepy.backend.memory.element import Element
+from fusepy.backend.emit.operand import Operand, Variant
+from fusepy.backend.execute.recipe import Recipe
+from fusepy.backend.kernels.kernel import Kernel
+from fusepy.backend.memory.element import Element
 
 Read = Callable[[Any], Any] | None
 _NONE: Mapping[str, int] = MappingProxyType({})

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import Variant, addressing
 from fusepy.backend.execute.number_range import bad_number
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan
+from fusepy.backend.kernels.globals import Bindings
+from fusepy.backend.kernels.kernel import Kernel
+from fusepy.backend.marshals.base import Maker
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.marshals.whole import check_written
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.sink import Sink
-    from fusepy.backend.kernels.globals import Bindings
-    from fusepy.backend.kernels.kernel import Kernel
-    from fusepy.backend.marshals.base import Maker
 
 
 class Runner(Protocol):

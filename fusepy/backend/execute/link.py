@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from fusepy.backend.device.block import size_class
+from fusepy.backend.device.device import Device
+from fusepy.backend.emit.operand import Field
 from fusepy.backend.emit.rows import walk_for
 from fusepy.backend.execute.fold_plan import ReducePlan
-from fusepy.backend.execute.launch import Linked, Make, Read, Row
+from fusepy.backend.execute.launch import Launch, Linked, Make, Read, Row
+from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.tape import Tape, shown
+from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.tensor import Tensor
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.emit.operand import Field
-    from fusepy.backend.execute.launch import Launch
-    from fusepy.backend.execute.layouts import Layout
-    from fusepy.backend.kernels.kernel import Kernel
 
 _INTEGERS = ("uint", "int", "int64_t")
 _OF_LAYOUT = ("out_base", "out_stride", "count", "extent", "walk", "zero", "stride")

@@ -10,19 +10,15 @@ from __future__ import annotations
 import math
 import struct
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.sink import Sink
+from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.ir.types import BOOL
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.device.sink import Sink
-    from fusepy.backend.kernels.globals import Bindings
 
 _CODES = {
     "bool": "I", "int8_t": "b", "uint8_t": "B", "int16_t": "h", "uint16_t": "H", "int": "i", "uint": "I", "int64_t": "q",

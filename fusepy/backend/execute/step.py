@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from fusepy.backend.execute.plan import Plan
-    from fusepy.backend.execute.texture_results import Target
+from fusepy.backend.execute.plan import Plan
+from fusepy.backend.execute.texture_results import Target
 
 
 @dataclass(frozen=True)

@@ -10,25 +10,22 @@ import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fusepy.backend.device.block import size_class
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.sink import Sink
+from fusepy.backend.execute.launch import Launch, Linked
+from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.number_range import bad_number
+from fusepy.backend.execute.plan import Plan
+from fusepy.backend.kernels.globals import Bindings
+from fusepy.backend.marshals.base import Maker
 from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
 from fusepy.ir.types import Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.device.sink import Sink
-    from fusepy.backend.execute.launch import Launch, Linked
-    from fusepy.backend.execute.layouts import Layout
-    from fusepy.backend.execute.plan import Plan
-    from fusepy.backend.kernels.globals import Bindings
-    from fusepy.backend.marshals.base import Maker
-
 
 _BYTES = Element.of(Type.parse("uint8_t"))
 

@@ -6,16 +6,14 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import slangpy as spy
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import EncoderSink
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.execute.tape import Tape
-    from fusepy.backend.kernels.globals import Bindings
+from fusepy.backend.execute.tape import Tape
+from fusepy.backend.kernels.globals import Bindings
 
 RUNS = 9
 ENOUGH_S = 0.5  # no further run begins after so long

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from fusepy.backend.emit.operand import addressing
+from fusepy.backend.execute.tape import Tape, TapePiece
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.ir.oracle import Oracle
-
-if TYPE_CHECKING:
-    from fusepy.backend.execute.tape import Tape, TapePiece
 
 
 def bytes_moved(piece: TapePiece, tape: Tape, oracle: Oracle) -> int:

@@ -8,20 +8,18 @@ the globals of another function.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import slangpy as spy
 
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.kernels.parameters import slot_of
 from fusepy.backend.kernels.slots import Binding, PlainSlot, Slot, Staged
 from fusepy.backend.slang.diagnostics import unsized
 from fusepy.backend.sources.reachable import reachable, reached_from, texts_of
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, UnsupportedArgumentError
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.device.sink import Sink
-    from fusepy.backend.sources.source import ModuleSource
 
 _NEVER: Any = object()
 _K = spy.TypeReflection.Kind

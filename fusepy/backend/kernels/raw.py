@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.options import Options
 from fusepy.backend.kernels.globals import Bindings, Bound, bound_globals, check_set, reads
 from fusepy.backend.kernels.slots import Staged
@@ -17,13 +19,9 @@ from fusepy.backend.slang.compiler import Program, digest_name
 from fusepy.backend.slang.entry_points import RENAMED, renamed, with_entry_points, without_entry_points
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.backend.sources.libraries import array_name, is_array
+from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, CompileError, ShapeError, UnknownNameError, did_you_mean
 from fusepy.ir.whole import LIBRARIES
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.device.sink import Sink
-    from fusepy.backend.sources.source import ModuleSource
 
 _PREFIX = "fz_p_"  # parameters of a wrapped function, kept apart from the user's globals
 _COUNT = "fz_threads"

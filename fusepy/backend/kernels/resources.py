@@ -9,10 +9,12 @@ The cost: a kernel keeps the resources of its last call alive (decision 010).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import slangpy as spy
 
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import OWN, Field
 from fusepy.backend.marshals.texture_cuda import bound, check_written
 from fusepy.backend.memory.sharing import memory_of
@@ -20,10 +22,6 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import AnyTexture, kind_of, overlap, texture_of
 from fusepy.backend.scenes.levels import TopLevel
 from fusepy.errors import ShapeError, UnsupportedArgumentError
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-from fusepy.backend.device.sink import Sink
 
 _Usage = spy.TextureUsage
 _OWN = (spy.Sampler, TopLevel)  # nobody else writes to these

@@ -6,21 +6,19 @@ Plain data is packed here: sgl's cursors accept wrong values without an error (t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.kernels.plain import Plain
 from fusepy.backend.kernels.values import HostArray, Listed, in_memory, shown
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.device.sink import Sink
 
 
 @dataclass

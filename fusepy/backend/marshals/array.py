@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.base import Array, Description
 from fusepy.backend.marshals.constant import Components, check_features, components
 from fusepy.backend.memory.contents import from_scalars
@@ -18,9 +19,6 @@ from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.ranges import as_narrower, check_range
 from fusepy.ir.strides import telling
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 
 class TensorMarshal:

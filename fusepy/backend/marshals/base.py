@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from fusepy.backend.device.device import Device
+from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.texture import TextureKind
 from fusepy.errors import ArgumentError
 from fusepy.ir.arrivals import Arrival, arrival_named
 from fusepy.ir.types import Type
 from fusepy.ir.value import Dims
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.memory.element import Element
-    from fusepy.backend.memory.tensor import Tensor
-    from fusepy.backend.memory.texture import TextureKind
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Maker = Callable[["Element", tuple[int, ...]], "Tensor"]  # makes memory for a result

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from fusepy.backend.device.device import Device
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import BOOL, Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 # Slang scalars that a device may lack, with the sgl feature that they need
 _FEATURES = {"half": "half", "double": "double", "int64_t": "int64", "uint64_t": "int64", "int16_t": "int16", "uint16_t": "int16"}

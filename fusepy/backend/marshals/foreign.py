@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.array import NumPyMarshal, check_features
 from fusepy.backend.marshals.base import Array, Description, Stream
 from fusepy.backend.marshals.vector import as_vector
@@ -19,9 +20,6 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import telling
 from fusepy.ir.types import Kind, Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 
 class SlangpyMarshal:

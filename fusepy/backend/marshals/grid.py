@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.generators import Grid, Linspace, check_extents
 from fusepy.errors import RangeError
 from fusepy.ir.types import FLOAT, INT, Kind, Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 
 class GridMarshal:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Field, Operand, Variant
 from fusepy.backend.marshals.base import Description
 from fusepy.ir.types import VOID, Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 
 class NoneMarshal:

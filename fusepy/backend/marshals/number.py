@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert, from_storage, member, storage
 from fusepy.backend.marshals.array import as_list
 from fusepy.backend.marshals.base import Description
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import RangeError
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.memory.tensor import Tensor
 
 INT64 = Type.parse("int64_t")
 UINT64 = Type.parse("uint64_t")

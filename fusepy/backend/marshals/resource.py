@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
+from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.memory.element import Element
@@ -19,9 +20,6 @@ from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.arrivals import BUFFER, HANDLE, OPAQUE
 from fusepy.ir.resources import BYTES
 from fusepy.ir.types import Kind, Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 _SAMPLER, _COMPARISON = Type.parse("SamplerState"), Type.parse("SamplerComparisonState")
 _ACCELERATION = Type.parse("RaytracingAccelerationStructure")

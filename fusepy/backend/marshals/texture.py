@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusepy.backend.device.bound import Bound
+from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.resource import check_device
@@ -14,9 +15,6 @@ from fusepy.backend.marshals.texture_cuda import POINT, check_taken, check_textu
 from fusepy.backend.memory.texture import AnyTexture, TextureKind, kind_of
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 
 class TextureMarshal:

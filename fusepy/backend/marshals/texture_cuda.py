@@ -11,16 +11,14 @@ Unsupported uses read or write wrong values without an error. The checks here re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import slangpy as spy
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Field
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.types import Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 POINT = "_point"  # suffix to the name of a texture, for the sampler with which fusepy reads its texels
 _HINT = "use the Vulkan device of this machine, or a Tensor"

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.generators import Generator
 from fusepy.backend.marshals.grid import coordinates, followed_steps
 from fusepy.errors import ResolveError
 from fusepy.ir.types import FLOAT, INT, UINT, Kind, Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 
 class GeneratorMarshal:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.array import NumPyMarshal, check_features
 from fusepy.backend.marshals.base import Array, CurrentStream, Description, Maker
 from fusepy.backend.memory.element import Element, scalar_type
@@ -17,9 +18,6 @@ from fusepy.backend.torch import check_gradient, check_numbers, is_torch, is_tra
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import telling
 from fusepy.ir.types import Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 SHARED_FROM = 1 << 16  # bytes: smaller results are copied, so that they do not keep a block of the pool
 

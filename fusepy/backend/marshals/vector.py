@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import slangpy as spy
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Field, Operand, Variant, convert, from_storage, join, member, storage
 from fusepy.backend.marshals.array import as_list
 from fusepy.backend.marshals.base import Description, Marshal
 from fusepy.backend.marshals.constant import Components, check_features
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.ir.types import FLOAT, Kind, Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.memory.tensor import Tensor
 
 Read = Callable[[Any], tuple[Any, ...]]
 

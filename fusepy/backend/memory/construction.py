@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.memory.contents import copy_from_numpy, fresh, from_array, zeros
 from fusepy.backend.memory.element import Element, element_of
 from fusepy.backend.memory.foreign_memory import from_dlpack
@@ -17,9 +18,6 @@ from fusepy.backend.memory.views import as_shape, numbers, reshaped
 from fusepy.errors import ArgumentError
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, FLOAT
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Made = TypeVar("Made", bound=Storage)

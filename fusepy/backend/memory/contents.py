@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import Written
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.device.strided_copy import Side
 from fusepy.backend.memory.element import Element, scalar_type
 from fusepy.backend.memory.host_arrays import as_array
@@ -20,10 +22,6 @@ from fusepy.errors import ShapeError, TraceError, UnsupportedArgumentError
 from fusepy.ir.ranges import check_range
 from fusepy.ir.strides import span
 from fusepy.symbolic import TRACING
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.device.sink import Sink
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Made = TypeVar("Made", bound=Storage)

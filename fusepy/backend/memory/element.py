@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import slangpy as spy
 from slangpy.reflection import SlangProgramLayout
 from slangpy.reflection import SlangType as Reflected
 
+from fusepy.backend.device.device import Device
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.oracle import Layout, Oracle
 from fusepy.ir.types import BOOL, SCALARS, Kind, Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-
 
 # who lays out the structs of slangpy's reflection of a module, by the identity of that reflection
 PROGRAMS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()

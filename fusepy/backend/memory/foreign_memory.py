@@ -7,10 +7,11 @@ own context. On other GPUs the contents are copied.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.memory.contents import from_array
 from fusepy.backend.memory.element import Element, scalar_type
 from fusepy.backend.memory.host_arrays import refuse_loss
@@ -19,9 +20,6 @@ from fusepy.backend.memory.storage import Foreign, HostMemory, Storage
 from fusepy.backend.torch import is_torch
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import TensorShape, contiguous_strides, is_contiguous, span
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Made = TypeVar("Made", bound=Storage)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.memory.contents import clear
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.storage import Storage
 from fusepy.errors import GradientError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 Made = TypeVar("Made", bound=Storage)
 

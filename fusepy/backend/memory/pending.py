@@ -9,12 +9,11 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from fusepy.backend.memory.storage import Storage
+from fusepy.backend.memory.storage import Storage
 
 
 class Waiting(Protocol):

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.views import View
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.argmap import check_rank
 from fusepy.ir.strides import TensorShape, contiguous_strides, is_contiguous, span, telling
 from fusepy.ir.types import Type
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 Self = TypeVar("Self", bound="Storage")
 ACCUMULATORS = ("sum", "push", "first", "max", "min", "mean")

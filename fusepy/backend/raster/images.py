@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import texel_type
+from fusepy.backend.raster.state import RasterState
 from fusepy.backend.slang.compiler import digest_name
 from fusepy.backend.slang.stage import COMPUTE
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.raster.state import RasterState
 
 _U, _T, _F = spy.TextureUsage, spy.TextureType, spy.FormatType
 _GROUP = 16  # threads of a group along x and y, where texels are read

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.memory.pending import PENDING, before_effects
 from fusepy.backend.memory.sharing import memory_of
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import DeviceError, ShapeError
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.backend.memory.tensor import Tensor
 
 _RETIRED = 64  # buffers of builds and structures of dropped scenes; with more they are released, which waits for the device
 _Mode, _Flags, _Usage = spy.AccelerationStructureBuildMode, spy.AccelerationStructureBuildFlags, spy.BufferUsage
