@@ -163,7 +163,7 @@ export async function removeSelected(flow) {
   if (nodes.length) await act("remove", { nodes });
 }
 
-/** Puts the nodes into columns, each to the right of those that it uses. */
+/** Puts the nodes into columns, each to the right of those that it uses, and as high as these are. */
 export function tidy(flow) {
   const { nodes, edges } = get().document;
   const depth = new Map();
@@ -174,14 +174,17 @@ export function tidy(flow) {
     }
     return depth.get(id);
   };
-  nodes.forEach((node) => depthOf(node.id));
-  const bottoms = new Map();
-  const order = [...nodes].sort((a, b) => a.at[1] - b.at[1]);
+  const sources = (id) => edges.filter((edge) => edge.to[0] === id).map((edge) => positions[edge.from[0]][1]);
+  const wanted = (node) => (depthOf(node.id) ? sources(node.id).reduce((sum, y) => sum + y, 0) / sources(node.id).length : node.at[1]);
   const positions = {};
-  for (const { id } of order) {
-    const y = bottoms.get(depth.get(id)) ?? 0;
-    positions[id] = [depth.get(id) * 290, y];
-    bottoms.set(depth.get(id), y + (flow.getNode(id)?.measured?.height ?? 200) + 50);
+  for (let column = 0, left = nodes; left.length; column++) {
+    const here = left.filter((node) => depthOf(node.id) === column).map((node) => ({ node, y: wanted(node) }));
+    left = left.filter((node) => depthOf(node.id) > column);
+    let bottom = -Infinity;
+    for (const { node, y } of here.sort((a, b) => a.y - b.y)) {
+      positions[node.id] = [column * 270, Math.round(Math.max(bottom, column ? y : 0))];
+      bottom = positions[node.id][1] + (flow.getNode(node.id)?.measured?.height ?? 200) + 45;
+    }
   }
   return act("move", { positions }).then(() => setTimeout(() => flow.fitView({ padding: 0.12, maxZoom: 1 }), 50));
 }
