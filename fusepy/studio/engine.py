@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import fusepy as fp
 from fusepy.errors import FusepyError, StudioError
-from fusepy.inspect.pixel_report import PixelValue
 from fusepy.studio.document import Document, Socket
 from fusepy.studio.evaluation import Evaluator, feeding, measured
-from fusepy.studio.export import ExportedProgram, program_of
+from fusepy.studio.export import program_of
 from fusepy.studio.files import inside
-from fusepy.studio.graphs import GraphBuilder, node_at
+from fusepy.studio.graphs import GraphBuilder
 from fusepy.studio.kinds import NodeKind
 from fusepy.studio.library import SLANG, Library
 from fusepy.studio.pictures import PICTURES, as_pixels, png
+from fusepy.studio.words import error_json, pixel_rows
 from fusepy.trace.standin import stand_in
-
-_SLANG_LINE = re.compile(r"([\w./-]+\.slangh?)[:(](\d+)")
 
 
 class StudioEngine:
@@ -123,11 +120,11 @@ class StudioEngine:
         self.evaluator.evaluate(document)
         results, found = self.evaluator.results, self.evaluator.errors
         edges = {f"{name}.{port}": shown for name, result in results.items() for port, shown in result.shown.items()}
-        errors = {name: self._error(document, name, error) for name, error in found.items()}
+        errors = {name: error_json(self.library, document, name, error) for name, error in found.items()}
         for name, node in document.nodes.items():
             recipe = self.library.recipes.get(node.kind)
             if recipe is not None and recipe.module in self.library.broken:
-                errors[name] = self._error(document, name, self.library.broken[recipe.module])
+                errors[name] = error_json(self.library, document, name, self.library.broken[recipe.module])
         return {"edges": edges, "errors": errors}
 
     def kernels(self, document: Document) -> list[dict[str, Any]]:
@@ -161,7 +158,7 @@ class StudioEngine:
         built = self.builder.whole(document, [end])
         report = fp.inspect_pixel(built.graph, built.arguments, at=at)
         program = program_of(self.library, document, end)
-        return [self._pixel(document, program, value) for value in report.values]
+        return pixel_rows(self.library, document, program, report)
 
     def export(self, document: Document, end: Socket | None = None) -> str:
         """Returns a Python program that computes an output, or else all ends of the document.
@@ -170,33 +167,3 @@ class StudioEngine:
             StudioError: if there is nothing to compute, or an input is missing.
         """
         return program_of(self.library, document, end).text
-
-    def _pixel(self, document: Document, program: ExportedProgram, value: PixelValue) -> dict[str, Any]:
-        node = node_at(value.line, document)
-        kind = None if node is None else document.nodes[node].kind
-        call = "slang.call" in value.text
-        line = None if node is None else program.lines.get(node)
-        return {
-            "name": node or value.name,
-            "text": value.text,
-            "type": value.type,
-            "value": str(value).partition(" is ")[2].partition("  <- ")[0].partition("  // ")[0],
-            "slang": self.library.slang_line(kind) if kind is not None and call else None,
-            "python": None if line is None else f"{line}: {program.text.splitlines()[line - 1].strip()}",
-            "bad": bool(value.mark),
-            "mark": value.mark,
-            "begins": value.begins,
-        }
-
-    def _error(self, document: Document, name: str, error: FusepyError) -> dict[str, Any]:
-        """Returns an error as the page gets it, with the line of the Slang file that it names or that is called."""
-        text = error.without_place
-        hint = error.hint
-        text = text.replace(f"\n  hint:     {hint}", "") if hint else text
-        found = _SLANG_LINE.search(text)
-        line = (
-            f"{found[1].removeprefix(f'{self.folder}/')}:{found[2]}"
-            if found is not None
-            else self.library.slang_line(document.nodes[name].kind)
-        )
-        return {"error": text, "hint": hint, "line": line}

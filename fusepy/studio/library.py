@@ -36,8 +36,7 @@ class Library:
         self.broken: dict[str, FusepyError] = {}
         self.recipes: dict[str, NodeRecipe] = {}
         self.notes: dict[str, FunctionNotes] = {}
-        self._functions: tuple[str, ...] = ()
-        self._seen: dict[str, int] = {}
+        self._seen: dict[str, object] = {}  # when the files of a module were written, at the last look
         for recipe in sources(device, folder):
             self.recipes[recipe.kind.name] = recipe
 
@@ -58,6 +57,7 @@ class Library:
         if name not in self.modules:
             self.modules[name] = fp.Module.load_from_file(self.device, path)
             self._take(name)
+            self._seen[name] = self._stamp(name)
 
     def add_pictures(self) -> None:
         """Offers the pictures that are in the folder now."""
@@ -92,6 +92,10 @@ class Library:
         """Reloads Slang files that have changed, also imported ones. Returns the names of those with new functions or errors."""
         changed: list[str] = []
         for name, module in self.modules.items():
+            stamp = self._stamp(name)
+            if stamp == self._seen.get(name):
+                continue
+            self._seen[name] = stamp
             try:
                 fresh, error = module.reload(), None
             except FusepyError as refused:
@@ -116,6 +120,14 @@ class Library:
         """Returns the line that defines the Slang function of a kind: ``"look.slang:12: float3 gain(...)"``."""
         notes = self.notes.get(kind)
         return f"{self.recipes[kind].module}:{notes.line}: {notes.text}" if notes is not None and notes.line else None
+
+    def _stamp(self, name: str) -> object:
+        """Returns when the files of a module were written; a broken one may import others now, so it has no stamp."""
+        if name in self.broken:
+            return object()
+        imported = [path for path, _ in self.modules[name]._source.files]  # pyright: ignore[reportPrivateUsage]
+        paths = [self.folder / name, *map(Path, imported)]
+        return tuple(path.stat().st_mtime_ns if path.exists() else None for path in paths)
 
     def _take(self, name: str) -> None:
         """Makes the recipes of a Slang file in place of those of its old source."""

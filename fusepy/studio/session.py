@@ -16,8 +16,8 @@ from fusepy.studio.kinds import ANY, NodeKind
 from fusepy.studio.worker import StudioWorker
 
 Message = dict[str, Any]
-IDLE_S = 0.3  # without an edit, before kernels are measured
-WATCH_S = 0.5  # between looks at the Slang files
+IDLE_S = 0.6  # without an edit, before kernels are measured: an edit must wait for that
+WATCH_S = 0.2  # between looks at the Slang files
 
 
 class StudioSession:

@@ -158,6 +158,12 @@ def test_a_pixel_has_every_value_with_its_lines(bench: Bench):
     assert values[2]["slang"].endswith("float root(float x) { return sqrt(x - 0.5); }")
     line, _, text = values[1]["python"].partition(": ")
     assert bench.engine.export(bench.document, ("root", "result")).splitlines()[int(line) - 1].strip() == text
+    bench.document = bench.document.add(bench.kinds, "mine.py/contrast", (0, 0))
+    bench.document = bench.document.add(bench.kinds, "look.slang/rings", (0, 0))
+    bench.join("photograph.uv -> rings.uv", "rings.result -> contrast.image")
+    rows = bench.engine.pixel(bench.document, ("contrast", "result"), (0, 0))
+    assert [row["name"] for row in rows][:4] == ["rings_n", "contrast_slope", "photograph", "rings"]
+    assert rows[-1]["python"] == "mine.py:7"
     with pytest.raises(FusepyError, match="no element"):
         bench.engine.pixel(bench.document, ("root", "result"), (48, 0))
 
