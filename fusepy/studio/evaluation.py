@@ -18,6 +18,7 @@ from fusepy.inspect.measure import seconds_per_kernel
 from fusepy.ir.graph import Node
 from fusepy.studio.document import Document, Socket
 from fusepy.studio.graphs import GraphBuilder, node_at
+from fusepy.studio.library import Library
 from fusepy.studio.pictures import Array, bad_numbers, thumbnail
 
 
@@ -117,7 +118,9 @@ def measured(builder: GraphBuilder, document: Document, names: Collection[str]) 
         seconds, _ = seconds_per_kernel(lowered.function, lowered.setup, lowered.program, placed, named)
         views = anatomy(lowered.program, lowered.leaves, seconds).kernels
         regions = [piece.plan.region for piece in lowered.program.tape(lowered.leaves).pieces]
-        kernels = [MeasuredKernel(_nodes_in(r, part), v.nbytes, v.seconds, v.indexing) for r, v in zip(regions, views)]
+        kernels = [
+            MeasuredKernel(_nodes_in(r, part, builder.library), v.nbytes, v.seconds, v.indexing) for r, v in zip(regions, views)
+        ]
         found += [kernel for kernel in kernels if kernel.nodes]
     return found
 
@@ -133,14 +136,17 @@ def shown(array: Array, type: str) -> dict[str, Any]:
     return {"png": picture, "text": f"{type} {extents}".rstrip(), "bad": bad_numbers(array), "size": size}
 
 
-def _nodes_in(region: Node, document: Document) -> tuple[str, ...]:
+def _nodes_in(region: Node, document: Document, library: Library) -> tuple[str, ...]:
     """Returns the nodes of the document that a kernel computes, in order."""
-    found: dict[str, None] = {}
+    lines: dict[str, None] = {}
     waiting = [region]
     while waiting:
         node = waiting.pop(0)
-        name = node_at(node.loc, document)
-        if name is not None:
-            found[name] = None
+        lines[node.loc or ""] = None
         waiting = [*(inner for body in node.bodies for inner in body.nodes), *waiting]
+    found: dict[str, None] = {}
+    for line in lines:
+        name = node_at(line, document)
+        inside = [n for n, placed in document.nodes.items() if line in library.recipes[placed.kind].calls]
+        found |= dict.fromkeys(inside if name is None else [name])
     return tuple(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import runpy
 import sys
 import traceback
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import fusepy as fp
 from fusepy.errors import FusepyError, StudioError
 from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.function import Function
+from fusepy.rays.ray_function import RayFunction
 from fusepy.studio.comments import FunctionNotes, notes_on
 from fusepy.studio.files import inside
 from fusepy.studio.kinds import NodeKind, PortValue
@@ -35,7 +35,7 @@ class Library:
         self.modules: dict[str, fp.Module] = {}
         self.broken: dict[str, FusepyError] = {}
         self.recipes: dict[str, NodeRecipe] = {}
-        self.notes: dict[str, FunctionNotes] = {}
+        self.notes: dict[str, tuple[str, FunctionNotes]] = {}
         self._seen: dict[str, object] = {}  # when the files of a module were written, at the last look
         for recipe in sources(device, folder):
             self.recipes[recipe.kind.name] = recipe
@@ -65,7 +65,9 @@ class Library:
         self.recipes[made.kind.name] = made
 
     def add_functions(self, path: Path) -> None:
-        """Adds the fused functions and graphs of a Python file, which is run. Only the command line names such files.
+        """Adds the fused functions, graphs and ray-tracing pipelines of a Python file, which runs it.
+
+        Only the command line names such files: a document never does.
 
         Raises:
             StudioError: if it cannot be run, or has no functions.
@@ -85,8 +87,11 @@ class Library:
             hint = "put @fp.fuse above the functions that are to be nodes"
             raise StudioError(f"{path.name} has no fused functions", saw=", ".join(sorted(found)[:8]), hint=hint)
         for name, function in functions.items():
-            recipe = python_recipe(function, name, path.name)
-            self.recipes[recipe.kind.name] = recipe
+            if isinstance(function, RayFunction):
+                self._add(function, function.node(), name, path.name)
+            else:
+                recipe = python_recipe(function, name, path.name)
+                self.recipes[recipe.kind.name] = recipe
 
     def changed(self) -> list[str]:
         """Reloads Slang files that have changed, also imported ones. Returns the names of those with new functions or errors."""
@@ -118,8 +123,8 @@ class Library:
 
     def slang_line(self, kind: str) -> str | None:
         """Returns the line that defines the Slang function of a kind: ``"look.slang:12: float3 gain(...)"``."""
-        notes = self.notes.get(kind)
-        return f"{self.recipes[kind].module}:{notes.line}: {notes.text}" if notes is not None and notes.line else None
+        file, notes = self.notes.get(kind, ("", FunctionNotes()))
+        return f"{file}:{notes.line}: {notes.text}" if notes.line else None
 
     def _stamp(self, name: str) -> object:
         """Returns when the files of a module were written; a broken one may import others now, so it has no stamp."""
@@ -133,27 +138,25 @@ class Library:
         """Makes the recipes of a Slang file in place of those of its old source."""
         self.recipes = {k: r for k, r in self.recipes.items() if r.module != name}
         module = self.modules[name]
-        text = (self.folder / name).read_text(encoding="utf-8", errors="replace")
-        nodes = fp.NodeLibrary.from_module(module)
-        for function, node in nodes.items():
-            notes = notes_on(text, function)
-            for i, signature in enumerate(distinct(_signatures(module, function))):
-                defaults = _defaults(module, function, signature)
-                recipe = slang_recipe(node, function, signature, name, notes, defaults, i)
+        for function, node in fp.NodeLibrary.from_module(module).items():
+            self._add(module.find_function(function), node, function, name)
+
+    def _add(self, function: Function, node: fp.Node, name: str, file: str) -> None:
+        """Adds the recipes of a Slang function: one for each way to name its parameters.
+
+        Args:
+            file: that from which programs take the function.
+        """
+        source = function.tracer.loaded.source
+        oracle, notes = function.tracer.device.oracle({source.alias: source}), notes_on(source.text, function.__name__)
+        for i, signature in enumerate(distinct(function.tracer.declared())):
+            found = {p.name: oracle.default(source.alias, function.__name__, signature, p.name) for p in signature.params}
+            defaults: dict[str, PortValue] = {n: value for n, value in found.items() if value is not None}
+            recipe = slang_recipe(node, name, signature, file, notes, defaults, i)
+            if recipe.kind.outputs:  # a node is its outputs
                 self.recipes[recipe.kind.name] = recipe
-                self.notes[recipe.kind.name] = notes
+                self.notes[recipe.kind.name] = Path(source.path).name, notes
 
 
 def _is_fused(value: Any) -> bool:
-    return isinstance(value, DeviceFunction) and not isinstance(value, Function)
-
-
-def _signatures(module: fp.Module, function: str) -> Sequence[Any]:
-    return module.find_function(function).tracer.declared()
-
-
-def _defaults(module: fp.Module, function: str, signature: Any) -> dict[str, PortValue]:
-    """Returns the defaults of parameters that are plain numbers."""
-    oracle, alias = module._oracle, module._source.alias  # pyright: ignore[reportPrivateUsage]
-    found = {p.name: oracle.default(alias, function, signature, p.name) for p in signature.params}
-    return {name: value for name, value in found.items() if value is not None}
+    return isinstance(value, DeviceFunction) and (isinstance(value, RayFunction) or not isinstance(value, Function))

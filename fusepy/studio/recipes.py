@@ -26,9 +26,11 @@ class NodeRecipe:
     Attributes:
         module: the name of the Slang file that it needs; empty for others.
         needs: the definitions that an exported program needs for it.
+        calls: the lines of a Python function of the user's, which stand in errors and kernels in place of the node's.
     """
 
     module = ""
+    calls: frozenset[str] = frozenset()
     needs: tuple[str, ...] = ()
 
     def __init__(self, kind: NodeKind, node: Callable[..., Any], spelled: str):
@@ -105,6 +107,8 @@ def python_recipe(function: Any, name: str, file: str) -> NodeRecipe:
     kind = NodeKind(f"{file}/{name}", name, file, tuple(inputs), (Port(RESULT, ANY),), inspect.getdoc(function) or "")
     made = NodeRecipe(kind, function.node(), f"{alias_of(file)}.{name}")
     made.module = file
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    made.calls = frozenset(f"{file}:{line}" for _, _, line in code.co_lines() if line) if code is not None else frozenset()
     return made
 
 

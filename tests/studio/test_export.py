@@ -13,10 +13,12 @@ from PIL import Image
 import fusepy as fp
 from fusepy.errors import StudioError
 from fusepy.studio.document import Document
+from fusepy.studio.engine import StudioEngine
+from fusepy.studio.files import read_modules, to_document
 from tests.studio.conftest import Bench
 
 
-@pytest.mark.req("G4", partly="stages as nodes")
+@pytest.mark.req("G4")
 def test_the_exported_program_computes_the_same_bits(bench: Bench, folder: Path, monkeypatch: pytest.MonkeyPatch):
     for kind in "exposure tint split mine.py/contrast multiply lerp blur colour luma square_root mean".split():  # noqa: SIM905
         bench.add(kind)
@@ -45,6 +47,21 @@ def test_the_exported_program_computes_the_same_bits(bench: Bench, folder: Path,
     (folder / "one.py").write_text(one, encoding="utf-8")
     runpy.run_path(str(folder / "one.py"), run_name="__main__")
     assert np.asarray(Image.open(folder / "exposure_result.png")).shape == (30, 40, 3)
+
+
+@pytest.mark.req("G4")
+def test_the_example_is_what_the_studio_exports():
+    folder = Path(__file__).resolve().parents[2] / "examples" / "studio"
+    engine = StudioEngine(str(folder), ("poster.slang",))
+    data, modules = read_modules((folder / "poster.json").read_text(encoding="utf-8"))
+    document = to_document(data, engine.kinds())
+    assert modules == engine.modules()
+    assert engine.export(document) == (folder / "poster.py").read_text(encoding="utf-8")
+    made = runpy.run_path(str(folder / "poster.py"), run_name="poster")["compute"]().to_numpy()
+    shown = Image.fromarray((np.clip(made, 0, 1) * 255 + 0.5).astype(np.uint8)).crop((200, 90, 800, 470))
+    wanted = Image.open(folder.parents[1] / "docs" / "images" / "poster.jpg")
+    apart = np.abs(np.asarray(shown.reduce(10), np.float32) - np.asarray(wanted.reduce(10), np.float32))
+    assert apart.mean() < 3  # the picture of the guide: JPEG keeps the means of dots
 
 
 def test_names_do_not_collide(bench: Bench, folder: Path):

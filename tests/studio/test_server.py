@@ -101,7 +101,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield found
 
 
-@pytest.mark.req("G4", partly="stages as nodes")
+@pytest.mark.req("G4")
 def test_a_page_builds_a_graph_and_saves_it(served: Served):
     async def test(client: ClientSession, page: Page) -> None:
         assert [g["name"] for g in served.server.session.groups] == ["Sources", "Arithmetic", "look.slang", "loops.slang"]
