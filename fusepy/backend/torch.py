@@ -26,6 +26,9 @@ def need_torch() -> Any:
     Raises:
         MissingPackageError: if it is not installed.
     """
+    imported = sys.modules.get("torch")
+    if imported is not None:  # 3 µs less than `import_module`
+        return imported
     try:
         return importlib.import_module("torch")
     except ImportError as error:

@@ -24,6 +24,7 @@ from fusepy.ir.graph import Graph
 from fusepy.passes.pipeline import REWRITES, run_pipeline
 from fusepy.program.delivery import Delivery, laid_out
 from fusepy.program.destinations import check_recordable
+from fusepy.program.lent import LentCall, lent_call
 from fusepy.program.lowering import Lowering
 from fusepy.pytree import LEAF
 
@@ -35,14 +36,17 @@ class ProgramState:
         home: the table that holds the program, and its key there; a reload removes it.
         names: the names of globals that the last call has set.
         recordable: the facts that `lazy` needs, after the first recorded call.
+        lent: the quick way of calls on torch's CUDA tensors, None if there is none; `asked` is true once that is known.
     """
 
-    __slots__ = ("home", "names", "recordable")
+    __slots__ = ("asked", "home", "lent", "names", "recordable")
 
     def __init__(self) -> None:
         self.home: tuple[dict[Any, Any], Any] = ({}, None)
         self.names: tuple[str, ...] = ()
         self.recordable: Any = None
+        self.lent: LentCall | None = None
+        self.asked = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -170,6 +174,10 @@ class Program(Delivery):
         with self.device.lock:  # another thread must not change the stream
             queue = self.device.queue
             queue.follow(stream())
+            state = self.state
+            if state.lent is not None and (made := state.lent(args, result, sink, bindings)) is not None:
+                queue.rejoin()
+                return made
             placed = self.inputs.placed(args)  # alive until all is submitted
             if self.readback is not None and result is None:
                 returned = self.readback(self.run, placed, sink, bindings)
@@ -181,6 +189,8 @@ class Program(Delivery):
                 returned = result
             else:
                 returned = self.deliver(args, placed, result, sink, bindings)
+            if not state.asked:
+                state.asked, state.lent = True, lent_call(self, args)
             queue.rejoin()
             return returned
 

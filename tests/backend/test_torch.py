@@ -136,3 +136,34 @@ def test_what_cannot_be_passed(d: Device) -> None:
         m.twice(x, _result=d.tensor(torch.zeros(9)))
     with pytest.raises(fp.UnsupportedArgumentError, match="no dtype for Pair"):
         m.pair(x)
+
+
+@pytest.mark.req("P3")
+def test_a_known_call_of_one_launch_makes_no_tensor_of_fusepy(d: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    m, v = d.module, torch.rand(40, 3)
+    on, other, out = d.tensor(v), d.tensor(torch.rand(40, 3)), d.tensor(torch.zeros(40, 3))
+    none = d.tensor(v[:0])
+    calls: list[tuple[Any, Any]] = [
+        (lambda: m.twice(on), v * 2 + 1),
+        (lambda: m.add(on, other, _result=out), v + other.as_subclass(torch.Tensor)),
+        (lambda: m.tint(on, 3.0, _result=out), v * 3),
+        (lambda: m.twice(out, _result=out), v * 6 + 1),  # in place
+        (lambda: m.twice(none), torch.zeros(0, 3)),
+    ]
+    for call, _ in calls:
+        call()
+    version = out._version
+    m.tint(on, 3.0, _result=out)
+    with monkeypatch.context() as patch:
+        patch.setattr(marshal, "over", None)
+        for call, expected in calls:
+            assert d.same(call(), expected)
+    assert out._version > version  # or backward() would use what was overwritten
+    for unusual in (v.T, v[1:], v[:, 1:], torch.view_as_complex(v[:, :2].contiguous()).conj().imag):
+        plain = unusual.resolve_neg()
+        assert d.same(m.add(d.tensor(unusual), d.tensor(unusual)), plain + plain)
+    with pytest.raises(fp.ShapeError, match="overlaps"):
+        m.add(d.tensor(v[1:]), d.tensor(v[1:]), _result=d.tensor(v[:-1]))
+    with pytest.raises(fp.RangeError):
+        m.tint(on, 10**60)
+    assert not m.twice(on, _result=d.tensor(torch.zeros(40, 6)[:, ::2])).is_contiguous()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Sequence
-from ctypes import c_char_p, c_int, c_size_t, c_uint, c_void_p
+from ctypes import c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cache
 from typing import Any
 
@@ -29,6 +29,8 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuStreamWaitEvent": (c_void_p, c_void_p, c_uint),
     "cuStreamIsCapturing": (c_void_p, c_void_p),
     "cuStreamSynchronize": (c_void_p,),
+    "cuMemHostAlloc": (c_void_p, c_size_t, c_uint),
+    "cuMemcpyDtoHAsync_v2": (c_void_p, c_uint64, c_size_t, c_void_p),
 }
 _OUT_OF_MEMORY = 2
 _CAPTURE = range(900, 909)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and its neighbours
@@ -126,6 +128,14 @@ class CudaDriver:
             self._event = self._answer(c_void_p, "cuEventCreate", _WITHOUT_TIMES)
         self._call("cuEventRecord", self._event, first)
         self._call("cuStreamWaitEvent", then, self._event, 0)  # it takes the state of the event, which can be recorded again
+
+    def host_memory(self, nbytes: int) -> int:
+        """Returns the address of new memory of the host that the device can write; it is never freed."""
+        return self._answer(c_void_p, "cuMemHostAlloc", nbytes, 0)
+
+    def copy_out(self, to: int, address: int, nbytes: int, stream: int) -> None:
+        """Copies device memory to memory of `host_memory`, after the earlier work of a stream."""
+        self._call("cuMemcpyDtoHAsync_v2", to, address, nbytes, stream)
 
     def wait(self, stream: int) -> None:
         """Waits until the work of a stream is done; other threads of Python run meanwhile."""

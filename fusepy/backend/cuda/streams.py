@@ -33,6 +33,10 @@ class Streams:
         """Makes the device's context current."""
         raise NotImplementedError
 
+    def _check(self) -> None:
+        """Raises an error if nothing can be recorded any more."""
+        raise NotImplementedError
+
     @property
     def direct(self: Self) -> Self | None:
         """The queue itself on CUDA."""
@@ -43,6 +47,13 @@ class Streams:
         self._submit()
         self._enter()
         function.launch(groups, self.stream)
+
+    def settled(self) -> int:
+        """Submits the recorded work, and returns the stream of the last work, with the context current on this thread."""
+        self._check()
+        self._submit()
+        self._enter()
+        return self.stream
 
     def follow(self, stream: int) -> None:
         """Submits the recorded work, and launches kernels on this CUDA stream from now on, after all earlier work."""

@@ -15,6 +15,7 @@ import slangpy as spy
 
 from fusepy.backend.cache.disk import DiskCache
 from fusepy.backend.cache.format import sealed, unsealed
+from fusepy.backend.cuda.reads import CudaReads
 from fusepy.backend.device.counters import Counters
 from fusepy.backend.device.idle import give, leave_to_parent, settle
 from fusepy.backend.device.live import Live
@@ -71,7 +72,8 @@ class Device(NativeMethods):
         self.include_paths = tuple(map(str, folders))
         self.lock = threading.RLock()
         self.queue: Queue = Queue(sgl, self.lock, deferred=deferred)
-        self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out)
+        fetch = None if self.queue.driver is None else CudaReads(self.queue, self.lock)
+        self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out, fetch=fetch)
         self.pool = Pool(sgl, before_release=self.wait, lock=self.lock, clock=self.queue)
         self.compiler = Compiler(sgl, self.lock)
         self.cache = DiskCache.from_environment()

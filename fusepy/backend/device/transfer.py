@@ -26,6 +26,7 @@ import numpy as np
 import slangpy as spy
 from numpy.typing import NDArray
 
+from fusepy.backend.cuda.reads import FETCHED
 from fusepy.backend.device.target import is_host_addressable
 from fusepy.backend.device.waiting import wait_for_submission
 from fusepy.backend.lost import Lost
@@ -51,6 +52,7 @@ class Transfer:
             graphics queue, which saves 13 µs on a host-addressable device. After None the copy makes an empty submission.
         copy: called with target, source, offset in the source, and byte count; it records a copy after all recorded work,
             submits both together and returns the ID. Without it `read` makes a submission of its own.
+        fetch: returns bytes from an address, at most `FETCHED`, after all recorded work; see `CudaReads`.
         host_addressable: overrides `is_host_addressable`; False forces the staged way, which works everywhere.
 
     All copies run after earlier submissions, and an upload runs before later submissions.
@@ -70,11 +72,13 @@ class Transfer:
         *,
         flush: Callable[[], int | None] = lambda: None,
         copy: Callable[[spy.Buffer, spy.Buffer, int, int], int] | None = None,
+        fetch: Callable[[int, int], bytes] | None = None,
         host_addressable: bool | None = None,
     ):
         self._device = device
         self._flush = flush
         self._copy = copy
+        self._fetch = fetch
         self.host_addressable = is_host_addressable(device) if host_addressable is None else host_addressable
         self._lock = threading.Lock()
         # staging buffers with their last submissions, oldest first
@@ -125,9 +129,15 @@ class Transfer:
         if self.host_addressable and nbytes:
             self.settle()
             ctypes.memmove(array.__array_interface__["data"][0], buffer.device_address + offset, nbytes)
+        elif self._is_quick(nbytes):
+            array[:] = np.frombuffer(self.read(buffer, offset, nbytes), np.uint8)
         elif nbytes:
             self._read_staged(buffer, offset, array)
         return array
+
+    def _is_quick(self, nbytes: int) -> bool:
+        """True if `read` has a quick way for so many bytes."""
+        return 0 < nbytes <= (FETCHED if self._fetch is not None else SMALL_READBACKS[0] if self._copy is not None else 0)
 
     def zero(self, buffer: spy.Buffer, offset: int, nbytes: int, *, idle: bool = False) -> None:
         """Sets `nbytes` bytes from byte `offset` of `buffer` on to zero; `idle` as in `upload`.
@@ -146,15 +156,22 @@ class Transfer:
             self.upload(buffer, offset, np.zeros(nbytes, np.uint8))
 
     def read(self, buffer: spy.Buffer, offset: int, nbytes: int, *, short: bool = False) -> bytes:
-        """Returns a few bytes from byte `offset` of `buffer` on, for single numbers. The fast way takes at most 256 bytes."""
+        """Returns a few bytes from byte `offset` of `buffer` on, for single numbers.
+
+        Args:
+            short: see `wait_for_submission`.
+        """
         if self.host_addressable:
             self.settle(short=short)
             return ctypes.string_at(buffer.device_address + offset, nbytes)
-        if self._copy is None or nbytes > SMALL_READBACKS[0]:
+        if not self._is_quick(nbytes):
             return self.download(buffer, offset, nbytes).tobytes()
+        if self._fetch is not None:
+            return self._fetch(buffer.device_address + offset, nbytes)
+        assert self._copy is not None
         with self._lock:
             staging = self._readback(SMALL_READBACKS[0], 0)
-            self._wait(self._copy(staging, buffer, offset, nbytes), short=short)
+            self._wait(self._copy(staging, buffer, offset, nbytes))
             return staging.to_numpy()[:nbytes].tobytes()  # pyright: ignore[reportUnknownMemberType]
 
     def settle(self, *, short: bool = False) -> None:

@@ -17,8 +17,8 @@ def wait_for_submission(device: spy.Device, submission: int, *, short: bool = Fa
     between polls, for 1/16 of the time waited so far, at most 1 ms.
 
     Args:
-        short: true if such work ended within microseconds before. Then the driver waits, which leaves both cores to a software
-            driver's threads: a call that returns a number takes 40 µs, and 58 with polling.
+        short: true if such work of a software driver ended within microseconds before. Then it waits itself, which leaves
+            both cores to its threads: a call that returns a number takes 40 µs, and 58 with polling.
     """
     finished = device.is_submit_finished
     if finished(submission):

@@ -37,21 +37,39 @@ class Runner(Protocol):
 
 
 class LinearTape:
-    """Runs a plan that is `linear` in one launch; passes calls of other layouts to `otherwise`."""
+    """Runs a plan that is `linear` in one launch; passes calls of other layouts to `otherwise`.
 
-    __slots__ = ("_disjoint", "_disjoint_shape", "_kernel", "_otherwise", "_plan", "_reads", "_resources", "_whole", "device")
+    Attributes:
+        plain: no argument is passed whole, written, or bound by name.
+        kernel: the kernel of calls below `LINEAR_LIMIT` elements, from the first on.
+        reads: the arguments that are read as numbers, with the functions that read them.
+    """
+
+    __slots__ = (
+        "_disjoint",
+        "_disjoint_shape",
+        "_otherwise",
+        "_resources",
+        "_whole",
+        "device",
+        "kernel",
+        "plain",
+        "plan",
+        "reads",
+    )
 
     def __init__(self, plan: Plan, otherwise: Runner):
         self.device = plan.device
-        self._plan = plan
+        self.plan = plan
         self._otherwise = otherwise
-        self._kernel: Kernel | None = None
+        self.kernel: Kernel | None = None
         self._disjoint: list[int] = []  # addresses and shape of the last call with destinations that was checked for overlap
         self._disjoint_shape: tuple[int, ...] = ()
         ways = {o: addressing(ACCESSES[o.arrival], o) for o in plan.operands}
         self._whole = any(o.is_whole for o in plan.memory) or any(o.arrival.raw for o in plan.operands)
         self._resources = "resource" in ways.values()
-        self._reads = [
+        self.plain = not (self._whole or self._resources or plan.written)
+        self.reads = [
             (plan.positions[o.position], field.read)
             for o, way in ways.items()
             if way in ("uniform", "index", "memory") or o.is_whole
@@ -61,7 +79,7 @@ class LinearTape:
 
     def evict(self) -> None:
         """Drops the kernel."""
-        self._kernel = None
+        self.kernel = None
 
     def run(
         self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None, make: Maker | None = None
@@ -71,7 +89,7 @@ class LinearTape:
         Raises:
             ShapeError, RangeError: if the arguments do not fit together or their parameters.
         """
-        plan = self._plan
+        plan = self.plan
         shape: tuple[int, ...] | None = None
         values: list[Any] = []
         for position, mapped, consumed, unaligned in plan.steps:
@@ -120,9 +138,9 @@ class LinearTape:
         if count == 0:
             return results
         values.append(count)
-        for position, read in self._reads:
+        for position, read in self.reads:
             values.append(args[position] if read is None else read(args[position]))
-        kernel = self._kernel
+        kernel = self.kernel
         if kernel is None or count >= LINEAR_LIMIT:
             kernel = self._made(count >= LINEAR_LIMIT)
         try:
@@ -140,8 +158,8 @@ class LinearTape:
         return results
 
     def _made(self, wide: bool) -> Kernel:
-        kernel = self._plan.kernel(Variant(True, self._plan.rank, wide))
+        kernel = self.plan.kernel(Variant(True, self.plan.rank, wide))
         self._otherwise.register()
         if not wide:
-            self._kernel = kernel
+            self.kernel = kernel
         return kernel

@@ -170,7 +170,7 @@ def torch_placer(device: Device, like: Any) -> Callable[[Any], Tensor]:
     A lazily negated tensor is copied, and so is one of bool, which has four bytes in fusepy.
     """
     element = _element_of_torch(like.dtype)
-    converted = _dtype_of_torch(element) if element.stored != element.dtype else None
+    converted = torch_dtype(element) if element.stored != element.dtype else None
     key = element.key(telling(tuple(like.shape)), device)  # extents beside the telling ones are in no key
 
     def place(value: Any) -> Tensor:
@@ -196,7 +196,7 @@ def torch_maker(device: Device, where: Any) -> Callable[[Element, tuple[int, ...
         if dtype is None:
             if element.dtype.names is not None:
                 return Tensor(device, element, shape)
-            dtype = dtypes[element] = _dtype_of_torch(element)
+            dtype = dtypes[element] = torch_dtype(element)
         owner = empty(shape + element.shape, dtype=dtype, device=where)
         return over(Tensor, device, element, shape, TorchResult(owner.data_ptr(), owner), None, None)
 
@@ -209,6 +209,7 @@ def _element_of_torch(dtype: Any) -> Element:
 
 
 @cache
-def _dtype_of_torch(element: Element) -> Any:
+def torch_dtype(element: Element) -> Any:
+    """Returns torch's dtype for the components of an element, as they are stored."""
     torch = need_torch()
     return torch.int32 if element.stored != element.dtype else getattr(torch, str(element.dtype))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from typing import Any
 
 import pytest
 
 from fusepy.backend.cuda.driver import CudaDriver, CudaKernel
+from fusepy.backend.cuda.reads import CudaReads
+from fusepy.backend.cuda.streams import Streams
 from fusepy.errors import DeviceError, ExportError, OutOfDeviceMemory
 
 MODULE, KERNEL, EVENT = 0x70, 0x71, 0x72
@@ -59,6 +62,18 @@ class FakeLibrary:
     def _streamiscapturing(self, stream: int, out: Any) -> None:
         out._obj.value = int(stream in self.capturing)
 
+    def _memhostalloc(self, out: Any, nbytes: int, flags: int) -> None:
+        self.host = ctypes.create_string_buffer(nbytes)
+        out._obj.value = ctypes.addressof(self.host)
+
+    def _memcpydtohasync_v2(self, to: int, address: int, nbytes: int, stream: int) -> None:
+        self.log.append(("copy", address, nbytes, stream))
+        self.pending = lambda: ctypes.memmove(to, bytes(range(nbytes)), nbytes)
+
+    def _streamsynchronize(self, stream: int) -> None:
+        self.log.append(("wait", stream))
+        self.pending()
+
     def _launchkernel(self, *boxed: Any) -> None:
         function, *shape, stream, _, extra = (b.value for b in boxed)
         address, size = (ctypes.c_void_p * 5).from_address(extra)[1:4:2]
@@ -107,6 +122,36 @@ def test_a_stream_waits_for_another_and_a_capture_for_none(library: FakeLibrary)
     library.capturing = {8, 9}
     driver.order(8, 9)
     assert len(library.log) == 2
+
+
+class FakeQueue(Streams):
+    """A queue with work on stream 9; other threads can take its lock while a read waits."""
+
+    def __init__(self, library: FakeLibrary):
+        super().__init__(CudaDriver(library))
+        self.log, self.lock, self.stream = library.log, threading.Lock(), 9
+
+    def _check(self) -> None:
+        self.log.append("check")
+
+    def _submit(self) -> None:
+        self.log.append("submit")
+
+    def _enter(self) -> None:
+        self.log.append("enter")
+
+
+@pytest.mark.req("P3")
+def test_a_read_follows_the_work_of_the_queue_and_waits_for_its_stream(library: FakeLibrary) -> None:
+    queue = FakeQueue(library)
+    read = CudaReads(queue, queue.lock)
+    library.log.clear()
+    assert read(64, 4) == bytes(range(4))
+    assert library.log == ["check", "submit", "enter", ("copy", 64, 4, 9), ("wait", 9)]
+    library.codes["cuStreamSynchronize"] = 900
+    with pytest.raises(ExportError, match="captured"):
+        read(64, 4)
+    assert queue.lock.acquire(blocking=False)
 
 
 @pytest.mark.parametrize(("code", "kind"), [(2, OutOfDeviceMemory), (700, DeviceError), (901, ExportError)])
