@@ -51,7 +51,7 @@ class Variant:
 
     `tile` is the size of a thread group along the last two or three dimensions, last one first, if the user sets it.
     `space` names an index space other than `Counted`, see `backend.emit.region.SPACES`. Results of `dense` ones lie linearly,
-    though operands are not loaded so.
+    though operands are not loaded so. Arrays that user code reads whole are contiguous if it is `packed`.
     """
 
     linear: bool
@@ -60,6 +60,7 @@ class Variant:
     tile: tuple[int, ...] = ()
     space: str = ""
     dense: bool = False
+    packed: bool = False
 
     @property
     def index(self) -> str:
@@ -67,7 +68,7 @@ class Variant:
 
     def __str__(self) -> str:
         way = "linear" if self.linear else f"strided{self.rank}"
-        way += ("_64" if self.wide else "") + (f" by {self.space}" if self.space else "")
+        way += ("_64" if self.wide else "") + (f" by {self.space}" if self.space else "") + ", whole arrays packed" * self.packed
         return way + (f", tiles of {'x'.join(map(str, self.tile))}" if self.tile else "")
 
 

@@ -108,6 +108,8 @@ class LinearTape:
                     shape = extents
                 elif extents != shape:
                     return self._otherwise.run(args, outs, sink, bindings, make)
+        if plan.whole and not plan.packs(args):
+            return self._otherwise.run(args, outs, sink, bindings, make)
         if plan.written:
             check_written(plan.written, plan.memory, plan.positions, args)
         if shape is None:
@@ -158,7 +160,7 @@ class LinearTape:
         return results
 
     def _made(self, wide: bool) -> Kernel:
-        kernel = self.plan.kernel(Variant(True, self.plan.rank, wide))
+        kernel = self.plan.kernel(Variant(True, self.plan.rank, wide, packed=bool(self.plan.whole)))
         self._otherwise.register()
         if not wide:
             self.kernel = kernel

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Operand, Variant, addressing
@@ -27,6 +28,7 @@ from fusepy.backend.memory.element import Element
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import output_feeds, spec_of
+from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import Kind
 
 LINEAR_LIMIT = 1 << 31  # beyond it 32-bit arithmetic on indices may wrap
@@ -61,12 +63,13 @@ class Plan:
             that must be zero in its address.
         linear: true if contiguous arguments of one shape can be indexed without coordinates.
         open: true if it has generators, and no memory that gives it extents.
+        whole: on a GPU, the slots of arrays that user code reads whole; kernels are faster where these have no gaps.
         elements: the element of each result.
     """
 
     __slots__ = (
         "_feeds", "_textured", "context", "device", "elements", "given", "kernels", "linear", "memory", "name", "open",
-        "operands", "out_dims", "positions", "rank", "region", "sinks", "steps", "written",
+        "operands", "out_dims", "positions", "rank", "region", "sinks", "steps", "whole", "written",
     )  # fmt: skip
 
     def __init__(
@@ -112,6 +115,8 @@ class Plan:
             for o in self.memory
         ]
         self.written = [o for o in self.memory if written(o.want)]
+        gpu = device.target.kind != "software"
+        self.whole = [self.positions[o.position] for o in self.memory if gpu and o.want.kind is Kind.WHOLE]
 
     def _listed(self) -> list[Operand]:
         """Returns the operands of the region, in order."""
@@ -179,9 +184,10 @@ class Plan:
         """Returns the variant of a call, and its groups along each axis if kernels compute their coordinates from the groups."""
         groups, wide, space = None, recipe.wide, "rows"
         if self.linear and self.one_shape(slots) and all(slots[slot].linear for slot in results):
-            return Variant(True, self.rank, recipe.count >= LINEAR_LIMIT), None
+            return Variant(True, self.rank, recipe.count >= LINEAR_LIMIT, packed=self.packs(slots)), None
+        packed = self.packs(slots)
         if self.context.tile or not self.rank:
-            return Variant(False, self.rank, wide, self.context.tile), None
+            return Variant(False, self.rank, wide, self.context.tile, packed=packed), None
         if self.device.target.kind == "software":
             groups = walk_for(recipe.grid).groups
             wide = wide or recipe.count + SLACK >= LINEAR_LIMIT
@@ -189,7 +195,11 @@ class Plan:
             groups = squares_of(recipe.grid)
         elif not self.context.shaped:
             groups, space = blocks_of(tuple(recipe.grid), rows := self.context.rows(self.region)), f"blocks{rows}"
-        return Variant(False, self.rank, wide, space="" if groups is None else space), groups
+        return Variant(False, self.rank, wide, space="" if groups is None else space, packed=packed), groups
+
+    def packs(self, slots: Sequence[Any]) -> bool:
+        """True if there are arrays that are read whole, and none has gaps. Axes of extent 1 count: user code sees strides."""
+        return bool(self.whole) and all(slots[i].strides == contiguous_strides(slots[i].shape) for i in self.whole)
 
     def one_shape(self, slots: Sequence[Layout]) -> bool:
         """True if arguments are contiguous and of one batch shape, so that they can be indexed linearly."""

@@ -60,7 +60,7 @@ class MemoryAccess:
         pointer = f"{BLOCK}.a_{operand.name}"
         want = operand.want
         if want.kind is Kind.WHOLE:
-            return whole_value(operand)
+            return whole_value(operand, variant.packed)
         if want.kind is Kind.POINTER:
             return pointer
         # the pointer is to the lowest element, so that no offset is negative: NVIDIA's Vulkan driver treats offsets as unsigned

@@ -33,9 +33,12 @@ def whole_fields(operand: Operand) -> list[Field]:
     return [f for part in _parts(operand) for f in _Part(operand, part).fields()]
 
 
-def whole_value(operand: Operand) -> str:
-    """Returns the Slang initializer of the array, with members of the parameter block."""
-    parts = [_Part(operand, part).value() for part in _parts(operand)]
+def whole_value(operand: Operand, packed: bool = False) -> str:
+    """Returns the Slang initializer of the array, with members of the parameter block; a `packed` one has no gaps.
+
+    Loops over packed arrays compute no products for their addresses.
+    """
+    parts = [_Part(operand, part).value(packed and not part) for part in _parts(operand)]
     return parts[0] if len(parts) == 1 else "{ " + ", ".join(parts) + " }"
 
 
@@ -209,11 +212,16 @@ class _Part:
         what = f"{self.operand.function}: argument {self.operand.label!r} {what}"
         return ShapeError(what, saw=saw, expected=self.operand.want.name, hint=hint)
 
-    def value(self) -> str:
+    def value(self, packed: bool) -> str:
         at = f"{BLOCK}.{self.prefix}"
         pointer = f"*{at}_h" if self.buffer else f"({self.element}.Differential*){at}" if self.part else at
         extents, strides = ("{ " + ", ".join(f"{at}_{c}{i}" for i in range(self.rank)) + " }" for c in "ns")
-        return f"{{ {pointer}, {extents}, {strides}, {at}_b }}"
+        base = f"{at}_b"
+        if packed:
+            products = (" * ".join(f"{at}_n{i}" for i in range(axis + 1, self.rank)) for axis in range(self.rank))
+            strides = "{ " + ", ".join(f"int({p})" if p else "1" for p in products) + " }"
+            base = base if self.buffer else "0"
+        return f"{{ {pointer}, {extents}, {strides}, {base} }}"
 
 
 def _extent(axis: int) -> Callable[[Tensor], int]:
