@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cache
 from typing import Any
@@ -28,6 +28,13 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuEventRecord": (c_void_p, c_void_p),
     "cuStreamWaitEvent": (c_void_p, c_void_p, c_uint),
     "cuStreamIsCapturing": (c_void_p, c_void_p),
+    "cuStreamCreate": (c_void_p, c_uint),
+    "cuStreamBeginCapture_v2": (c_void_p, c_int),
+    "cuStreamEndCapture": (c_void_p, c_void_p),
+    "cuGraphInstantiateWithFlags": (c_void_p, c_void_p, c_uint64),
+    "cuGraphLaunch": (c_void_p, c_void_p),
+    "cuGraphDestroy": (c_void_p,),
+    "cuGraphExecDestroy": (c_void_p,),
     "cuStreamSynchronize": (c_void_p,),
     "cuMemHostAlloc": (c_void_p, c_size_t, c_uint),
     "cuMemcpyDtoHAsync_v2": (c_void_p, c_uint64, c_size_t, c_void_p),
@@ -35,6 +42,8 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 _OUT_OF_MEMORY = 2
 _CAPTURE = range(900, 909)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and its neighbours
 _WITHOUT_TIMES = 2  # CU_EVENT_DISABLE_TIMING
+_WITHOUT_NULL = 1  # CU_STREAM_NON_BLOCKING: no order with the null stream
+_OF_THREAD = 1  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: other threads may do what a capture forbids
 _MULTIPROCESSORS = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 _BUFFER, _SIZE, _END = 1, 2, 0  # CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END
 NULL_STREAM = 0
@@ -54,6 +63,7 @@ class CudaDriver:
         self._library = library
         self._launch = library.cuLaunchKernel
         self._event: int | None = None
+        self._apart: int | None = None  # a stream for captures
         self._call("cuInit", 0)
 
     def _call(self, name: str, *arguments: Any) -> None:
@@ -128,6 +138,34 @@ class CudaDriver:
             self._event = self._answer(c_void_p, "cuEventCreate", _WITHOUT_TIMES)
         self._call("cuEventRecord", self._event, first)
         self._call("cuStreamWaitEvent", then, self._event, 0)  # it takes the state of the event, which can be recorded again
+
+    def graph_of(self, record: Callable[[int], None]) -> int:
+        """Returns the handle of a graph with what `record` launches on the stream that it gets."""
+        if self._apart is None:
+            self._apart = self._answer(c_void_p, "cuStreamCreate", _WITHOUT_NULL)
+        self._call("cuStreamBeginCapture_v2", self._apart, _OF_THREAD)
+        graph = 0
+        try:
+            record(self._apart)
+        finally:
+            graph = self._end_capture(self._apart)
+        try:
+            return self._answer(c_void_p, "cuGraphInstantiateWithFlags", graph, 0)
+        finally:
+            self._call("cuGraphDestroy", graph)
+
+    def _end_capture(self, stream: int) -> int:
+        graph = c_void_p()
+        self._call("cuStreamEndCapture", stream, ctypes.byref(graph))
+        return graph.value or 0
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        """Launches a graph on a stream, after its earlier work."""
+        self._call("cuGraphLaunch", graph, stream)
+
+    def drop_graph(self, graph: int) -> None:
+        """Frees a graph; one that runs is freed afterwards."""
+        self._library.cuGraphExecDestroy(graph)
 
     def host_memory(self, nbytes: int) -> int:
         """Returns the address of new memory of the host that the device can write; it is never freed."""

@@ -111,6 +111,7 @@ class Queue(Streams):
             self._submit()
 
     keeps: bool = False
+    captures: bool = False
 
     def keep(self, *things: object) -> None:
         """Does nothing: memory of recorded work may be freed at once, because all later work on this queue runs after it."""

@@ -25,7 +25,10 @@ class Sink(Protocol):
 
     Attributes:
         keeps: true if work runs later, so that its memory must be passed to `keep`. A queue needs none: it runs work in order.
+        captures: true if work runs later and again: each launch needs parameters of its own, which nobody writes again.
     """
+
+    captures: bool = False
 
     @property
     def direct(self) -> Launcher | None:
@@ -79,7 +82,7 @@ class StageSink(Sink):
     """
 
     def __init__(self, sink: Sink, begin: Callable[[Any, spy.ShaderObject, Sequence[int]], None]):
-        self._begin, self.keeps = begin, sink.keeps
+        self._begin, self.keeps, self.captures = begin, sink.keeps, sink.captures
         self.copy, self.keep, self.flush, self.record = sink.copy, sink.keep, sink.flush, sink.record
 
     def dispatch(

@@ -149,9 +149,8 @@ class _Kernel:
         sgl.set_cuda_context_current()  # this thread may not be the one of the last call
         program = compiler.compile(name, text, (), (), "copy_strided").program
         self._pipeline = COMPUTE.pipeline(sgl, program)
-        self._root = sgl.create_root_shader_object(program)
-        cursor = spy.ShaderCursor(self._root)  # a cursor does not keep the root alive
-        self._block = (cursor.find_entry_point(0) if in_entry else cursor)["block"]
+        self._sgl, self._program, self._in_entry = sgl, program, in_entry
+        self._renew()
         numbers = 2 + 3 * rank + (4 if target.kind == "software" else 1)
         self._format = f"<QQ{numbers}{'q' if wide else 'i'}"
         if in_entry:
@@ -163,12 +162,20 @@ class _Kernel:
         self._packed = bytearray(layout.size)  # the rest of it is padding
         self._data = np.frombuffer(self._packed, np.uint8)
 
+    def _renew(self) -> None:
+        """Creates an empty root shader object."""
+        self._root = self._sgl.create_root_shader_object(self._program)
+        cursor = spy.ShaderCursor(self._root)  # a cursor does not keep the root alive
+        self._block = (cursor.find_entry_point(0) if self._in_entry else cursor)["block"]
+
     def launch(self, sink: Sink, source: int, target: int, numbers: Sequence[int], groups: int) -> None:
         """Records the copy. The device's lock is held."""
         struct.pack_into(self._format, self._packed, 0, source, target, *numbers)
         self._block.set_data(self._data)
         grid = [groups, 1, 1] if groups <= _GROUPS_PER_ROW else [_GROUPS_PER_ROW, -(-groups // _GROUPS_PER_ROW), 1]
         sink.dispatch(self._pipeline, self._root, grid)
+        if sink.captures:  # the root that it has taken stays as it is
+            self._renew()
 
 
 def _frame(word: str, rank: int, wide: bool, in_entry: bool, parts: str, threads: int, body: Sequence[str]) -> str:

@@ -85,6 +85,7 @@ class Transfer:
         self._uploads: deque[tuple[spy.Buffer, int]] = deque()
         self._small: deque[tuple[spy.Buffer, int]] = deque()
         self._readbacks: dict[tuple[int, int], spy.Buffer] = {}
+        self.refused: Callable[[], Exception] | None = None  # the error of reads on a thread that captures
         self.waits: deque[None] = deque()  # one for each thread that waits for the device now
 
     def upload(self, buffer: spy.Buffer, offset: int, array: NDArray[Any], *, idle: bool = False) -> None:
@@ -125,6 +126,8 @@ class Transfer:
     def download(self, buffer: spy.Buffer, offset: int, nbytes: int) -> Bytes:
         """Returns `nbytes` bytes from byte `offset` of `buffer` on, as a new uint8 array. Raises `ShapeError` beyond its end."""
         _check(buffer, offset, nbytes)
+        if self.refused is not None:
+            raise self.refused()
         array = np.empty(nbytes, np.uint8)
         if self.host_addressable and nbytes:
             self.settle()
@@ -161,6 +164,8 @@ class Transfer:
         Args:
             short: see `wait_for_submission`.
         """
+        if self.refused is not None:
+            raise self.refused()
         if self.host_addressable:
             self.settle(short=short)
             return ctypes.string_at(buffer.device_address + offset, nbytes)

@@ -164,6 +164,8 @@ class Tape:
                         # a later slot of this size class may take it over
                         slots[slot] = made = make(_BYTES, (size_class(nbytes),)) if element is None else make(element, shape)
                         places[slot] = made.low
+                        if keep is not None:
+                            keep(made.block)
                         continue
                     block = slots[slot] = allocate(nbytes)
                     places[slot] = block.address

@@ -47,6 +47,7 @@ class Kernel:
         "__weakref__",
         "_bound",
         "_buffer",
+        "_captured",
         "_count",
         "_cursor",
         "_data",
@@ -97,6 +98,7 @@ class Kernel:
         # set_data has no checks: a block of another size would overwrite the memory behind it, or leave it stale
         assert self.packer.size == size, (self.packer.format, size)
         self._count, self._groups = 0, [0, 1, 1]
+        self._captured = False  # true if it belongs to one launch of a capture
         self._packed = b""
         self._buffer = bytearray(size)
         self._data = np.frombuffer(self._buffer, np.uint8)
@@ -160,6 +162,9 @@ class Kernel:
         more: bool = False,
     ) -> None:
         """Binds these objects, in the order of the kernel's `resources`, and launches. The device's lock must be held."""
+        if sink.captures and not self._captured:
+            self._apart(sink).launch_bound(sink, bindings, values, count, resources, by_axis, beside, more)
+            return
         if self._bound is None:
             self.launch(sink, bindings, values, count, by_axis, beside, more)
             return
@@ -188,6 +193,9 @@ class Kernel:
         Raises:
             struct.error: if a number does not fit its field.
         """
+        if sink.captures and not self._captured:
+            self._apart(sink).launch(sink, bindings, values, count, by_axis, beside, more)
+            return
         device, bound = self._device, self.globals
         if count != self._count:
             groups = -(-count // self.per_group)
@@ -218,6 +226,13 @@ class Kernel:
         else:
             bound.surround(sink, partial(sink.dispatch, self.pipeline, self.root, by_axis or self._groups, beside, more))
         device.counters.dispatches += 1
+
+    def _apart(self, sink: Sink) -> Kernel:
+        """Returns this kernel for one launch of a capture, with parameters of its own."""
+        twin = self.twin(self._device)
+        twin._captured, twin._groups, twin._count = True, [0, 1, 1], 0
+        sink.keep(twin)
+        return twin
 
     def _bind(self, device: Device, bound: Bound, bindings: Bindings | None) -> None:
         """Writes these values of globals to the root, and no others."""

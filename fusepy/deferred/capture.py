@@ -1,0 +1,255 @@
+"""`capture`: the launches of a function, recorded once and run again without the work of its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import slangpy as spy
+
+from fusepy.arguments.mapped import unmapped
+from fusepy.arguments.nested import flat
+from fusepy.backend.cuda.driver import CudaKernel
+from fusepy.backend.cuda.graphs import CudaGraph
+from fusepy.backend.device.recorder import Written
+from fusepy.backend.device.sink import Sink
+from fusepy.backend.marshals.result_kinds import stream_of
+from fusepy.backend.memory.pending import PENDING, RECORDER
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import ArgumentError, ExportError
+from fusepy.program.bound import after_hooks, check_names
+from fusepy.program.slangpy_calls import destinations_of
+
+if TYPE_CHECKING:
+    from fusepy.backend.device.device import Device
+    from fusepy.program.program import Program
+
+
+class CaptureSink(Sink):
+    """Keeps launches instead of running them.
+
+    Attributes:
+        steps: what a replay does, in order.
+        launches: kernels that the CUDA driver launches, with their groups; all steps if `whole`.
+        kept: memory and parameters of the launches.
+    """
+
+    keeps = captures = True
+
+    def __init__(self, device: Device):
+        self._queue = device.queue
+        self.steps: list[Callable[[], None]] = []
+        self.launches: list[tuple[CudaKernel, Sequence[int]]] = []
+        self.kept: list[Any] = []
+
+    @property
+    def direct(self) -> CaptureSink | None:
+        return None if self._queue.direct is None else self
+
+    @property
+    def whole(self) -> bool:
+        """True if the driver launches everything, so that it can be one graph."""
+        return len(self.launches) == len(self.steps)
+
+    def launch(self, function: CudaKernel, groups: Sequence[int]) -> None:
+        self.launches.append((function, tuple(groups)))
+        self.steps.append(partial(self._queue.launch, function, tuple(groups)))
+
+    def dispatch(
+        self,
+        pipeline: spy.ComputePipeline,
+        root: spy.ShaderObject,
+        groups: Sequence[int],
+        beside: bool = False,
+        more: bool = False,
+    ) -> None:
+        self.steps.append(partial(self._queue.dispatch, pipeline, root, list(groups), beside, more))
+
+    def record(self, work: Callable[[spy.CommandEncoder], None], *kept: object) -> None:
+        self.kept += kept
+        self.steps.append(partial(self._queue.record, work))
+
+    def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
+        self.steps.append(partial(self._queue.copy, target, to, source, at, nbytes))
+
+    def keep(self, *things: object) -> None:
+        self.kept += things
+
+    def flush(self) -> None:
+        """Does nothing: nothing runs yet."""
+
+
+class Capture:
+    """The launches of a function's calls, made by `capture`.
+
+    Attributes:
+        result: what the function has returned. Each replay writes into the same memory.
+        launches: the number of launches and copies of a replay.
+    """
+
+    def __init__(self, device: Device, sink: CaptureSink, arguments: Sequence[Any], result: Any):
+        self.result = result
+        self.launches = len(sink.steps)
+        self._device, self._sink, self._arguments = device, sink, arguments
+        self._follows = None if device.cuda is None else stream_of([unmapped(a) for a in arguments])
+        self._graph: CudaGraph | None = None
+
+    def replay(self, *args: Any) -> Any:
+        """Runs the launches again, after all earlier work, and returns `result`, which they overwrite.
+
+        Args:
+            args: none, to compute with what the arguments of `capture` hold now; or as many as `capture` got, whose contents
+                are copied into those first. Numbers and settings stay as they were.
+
+        Raises:
+            ArgumentError: for other arguments than those of the capture, in number or kind.
+            ShapeError: for a tensor of another shape.
+            DeviceLostError: if the device is closed.
+        """
+        device = self._device
+        device.check()
+        with device.lock:
+            queue = device.queue
+            if self._follows is not None:
+                queue.follow(self._follows())
+            if args:
+                self._exchange(flat(args))
+            if queue.driver is not None and self._sink.whole:
+                stream = queue.settled()
+                if self._graph is None:
+                    self._graph = CudaGraph(queue.driver, self._sink.launches)
+                self._graph.launch(stream)
+            else:
+                for step in self._sink.steps:
+                    step()
+            device.counters.dispatches += self.launches
+            if self._follows is not None:
+                queue.rejoin()
+        return self.result
+
+    def _exchange(self, values: Sequence[Any]) -> None:
+        """Copies the contents of new arguments into the memory of those of the capture."""
+        if len(values) != len(self._arguments):
+            raise ArgumentError(
+                "replay() takes as many arguments as the capture had",
+                saw=f"{len(values)} values",
+                expected=f"none, or {len(self._arguments)}",
+                hint="call replay() without arguments after writing into those of the capture",
+            )
+        for i, (held, new) in enumerate(zip(self._arguments, values)):
+            if new is held:
+                continue
+            if isinstance(held, Tensor):
+                if isinstance(new, np.ndarray):
+                    held.copy_from_numpy(new)
+                    continue
+                if isinstance(new, Tensor):
+                    held.copy_from(new)
+                    continue
+            elif hasattr(held, "copy_") and type(new) is type(held):
+                held.copy_(new)
+                continue
+            elif type(new) is type(held) and new == held:
+                continue
+            raise ArgumentError(
+                f"replay(): value {i} cannot take the place of that of the capture",
+                saw=f"a {type(new).__name__} for a {type(held).__name__}",
+                expected="the same value, or a tensor for a tensor",
+                hint="pass what changes as a Tensor, also a single number",
+            )
+
+    def __repr__(self) -> str:
+        return f"Capture({self.launches} launches on {self._device.name})"
+
+
+def capture(f: Callable[..., Any], *args: Any) -> Capture:
+    """Records the launches of all calls of Slang functions and fused functions in ``f(*args)``, and runs them once.
+
+    A replay launches the same kernels on the same memory: on CUDA as one graph of the driver, elsewhere from a list with all
+    parameters bound. Python code of `f` runs once, so that numbers, globals, hooks and shapes are those of the capture.
+
+    Args:
+        f: a function that takes and returns tensors; it may call several functions.
+        args: its arguments, whose memory the replays read.
+
+    Raises:
+        ExportError: if `f` reads a result on the host, or returns something else than tensors.
+        ArgumentError: if `f` launches nothing, or on several devices.
+
+    Example:
+        >>> import fusepy as fp
+        >>> m = fp.Module.load_from_source(fp.default_device(), "doc_capture", "float twice(float x) { return 2 * x; }")
+        >>> x = fp.Tensor([1, 2, 3])
+        >>> g = fp.capture(lambda x: m.twice(m.twice(x)), x)
+        >>> g.result.tolist(), g.replay(fp.Tensor([0, 5, 1])).tolist()
+        ([4.0, 8.0, 12.0], [0.0, 20.0, 4.0])
+    """
+    recorder = _Recorder()
+    with recorder.recording():
+        result = f(*args)
+    if recorder.sink is None or recorder.device is None:
+        raise ArgumentError(
+            "capture() has recorded nothing", saw=f, hint="call functions of a module or fused functions inside, on tensors"
+        )
+    made = Capture(recorder.device, recorder.sink, flat(args), result)
+    made.replay()
+    return made
+
+
+class _Recorder:
+    """Records the calls of one thread; the first one decides about the device."""
+
+    def __init__(self) -> None:
+        self.device: Device | None = None
+        self.sink: CaptureSink | None = None
+
+    @contextmanager
+    def recording(self) -> Generator[None, None, None]:
+        token = RECORDER.set(self)
+        try:
+            yield
+        finally:
+            RECORDER.reset(token)
+            if self.device is not None and self.device.lost is None:
+                self.device.transfer.refused = None
+                self.device.lock.release()
+
+    def __call__(self, callee: Any, program: Program, args: Sequence[Any], kwargs: Mapping[str, Any], asked: Any) -> Any:
+        """Records a call. `args` end with the values of `kwargs`."""
+        device, result = program.device, destinations_of(asked, args)
+        sink = self._sink_of(device)
+        if PENDING and (result is not None or program.writes):
+            program.before(args, result)
+        kind = program.result_kind
+        if kind.word != "tensor" and program.maker is None and program.outs is None:
+            raise _reads(f"{program.graph.name}() returns {kind.word}")
+        bindings = None
+        if callee.setup is not None:
+            bindings = after_hooks(callee.setup, callee, device, args[: len(args) - len(kwargs)], kwargs)
+            check_names(bindings, program)
+            sink.keep(Written(bindings.values.values()))
+        return program(flat(args) if program.nested else args, result, sink, bindings)
+
+    def _sink_of(self, device: Device) -> CaptureSink:
+        if self.device is None:
+            device.lock.acquire()  # until the end: other threads wait, and what they run is not recorded
+            device.transfer.refused = partial(_reads, "a read on the host")
+            self.device, self.sink = device, CaptureSink(device)
+        elif self.device is not device:
+            raise ArgumentError(
+                "a capture is of one device", saw=device.name, expected=self.device.name, hint="make one capture for each device"
+            )
+        assert self.sink is not None
+        return self.sink
+
+
+def _reads(saw: str) -> ExportError:
+    return ExportError(
+        "a capture cannot read on the host: nothing is computed before its end",
+        saw=saw,
+        expected="functions that take and return Tensors, or torch tensors on the device",
+        hint="pass Tensors, and read g.result after fusepy.capture",
+    )
