@@ -18,6 +18,7 @@ from fusepy.backend.memory.cursor import BufferCursor
 from fusepy.backend.memory.element_cursor import ElementCursor
 from fusepy.backend.memory.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.deferred.capture import Capture, capture
 from fusepy.deferred.explain import explain
 from fusepy.deferred.record import lazy
 from fusepy.drawing import Raster, antialias, interpolate, opposite_corners, raster, rasterize
@@ -103,6 +104,7 @@ __all__ = [
     "BufferCursor",
     "CacheWarning",
     "CallContext",
+    "Capture",
     "CompileError",
     "CycleError",
     "Description",
@@ -156,6 +158,7 @@ __all__ = [
     "UnsupportedArgumentError",
     "VerifyError",
     "call_id",
+    "capture",
     "check_grads",
     "clear_cache",
     "cond",

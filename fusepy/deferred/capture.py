@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +16,13 @@ from fusepy.backend.cuda.driver import CudaKernel
 from fusepy.backend.cuda.graphs import CudaGraph
 from fusepy.backend.device.recorder import Written
 from fusepy.backend.device.sink import Sink
+from fusepy.backend.marshals.registry import host_array
 from fusepy.backend.marshals.result_kinds import stream_of
 from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, ExportError
 from fusepy.program.bound import after_hooks, check_names
-from fusepy.program.slangpy_calls import destinations_of
+from fusepy.program.destinations import destinations
 
 if TYPE_CHECKING:
     from fusepy.backend.device.device import Device
@@ -40,7 +41,8 @@ class CaptureSink(Sink):
     keeps = captures = True
 
     def __init__(self, device: Device):
-        self._queue = device.queue
+        queue = self._queue = device.queue
+        self._run = queue.launch, queue.dispatch, queue.record, queue.copy
         self.steps: list[Callable[[], None]] = []
         self.launches: list[tuple[CudaKernel, Sequence[int]]] = []
         self.kept: list[Any] = []
@@ -56,7 +58,7 @@ class CaptureSink(Sink):
 
     def launch(self, function: CudaKernel, groups: Sequence[int]) -> None:
         self.launches.append((function, tuple(groups)))
-        self.steps.append(partial(self._queue.launch, function, tuple(groups)))
+        self.steps.append(partial(self._run[0], function, tuple(groups)))
 
     def dispatch(
         self,
@@ -66,20 +68,56 @@ class CaptureSink(Sink):
         beside: bool = False,
         more: bool = False,
     ) -> None:
-        self.steps.append(partial(self._queue.dispatch, pipeline, root, list(groups), beside, more))
+        self.steps.append(partial(self._run[1], pipeline, root, list(groups), beside, more))
 
     def record(self, work: Callable[[spy.CommandEncoder], None], *kept: object) -> None:
         self.kept += kept
-        self.steps.append(partial(self._queue.record, work))
+        self.steps.append(partial(self._run[2], work))
 
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
-        self.steps.append(partial(self._queue.copy, target, to, source, at, nbytes))
+        self.steps.append(partial(self._run[3], target, to, source, at, nbytes))
 
     def keep(self, *things: object) -> None:
         self.kept += things
 
     def flush(self) -> None:
         """Does nothing: nothing runs yet."""
+
+    def divert(self, device: Device) -> Callable[[], None]:
+        """Takes what tensors do by themselves, such as copies, and keeps all memory; returns what ends this.
+
+        Nobody else uses the queue meanwhile, since the caller holds the device's lock.
+        """
+        queue, pool = vars(device.queue), vars(device.pool)
+        fresh: list[tuple[int, int]] = []
+
+        def refuse(written: int | None) -> None:
+            if written is None or not any(low <= written < high for low, high in fresh):
+                raise _reads("a read on the host" if written is None else "a write on the host to a tensor that was there before")
+
+        def keeping(allocate: Callable[[int], Any]) -> Callable[[int], Any]:
+            def kept(nbytes: int) -> Any:
+                block = allocate(nbytes)
+                if block is not None:
+                    self.keep(block)
+                    fresh.append((block.address, block.address + max(nbytes, 1)))
+                return block
+
+            return kept
+
+        own = {"captures": True, "dispatch": self.dispatch, "record": self.record, "copy": self.copy, "launch": self.launch}
+        kept = {name: keeping(getattr(device.pool, name)) for name in ("allocate", "allocate_idle")}
+        queue.update(own)
+        pool.update(kept)
+        device.transfer.refuse = refuse
+
+        def restore() -> None:
+            device.transfer.refuse = None
+            for names, attributes in ((own, queue), (kept, pool)):
+                for name in names:
+                    del attributes[name]
+
+        return restore
 
 
 class Capture:
@@ -143,8 +181,8 @@ class Capture:
             if new is held:
                 continue
             if isinstance(held, Tensor):
-                if isinstance(new, np.ndarray):
-                    held.copy_from_numpy(new)
+                if host_array(new) is not None:
+                    held.copy_from_numpy(np.asarray(new))
                     continue
                 if isinstance(new, Tensor):
                     held.copy_from(new)
@@ -168,8 +206,9 @@ class Capture:
 def capture(f: Callable[..., Any], *args: Any) -> Capture:
     """Records the launches of all calls of Slang functions and fused functions in ``f(*args)``, and runs them once.
 
-    A replay launches the same kernels on the same memory: on CUDA as one graph of the driver, elsewhere from a list with all
-    parameters bound. Python code of `f` runs once, so that numbers, globals, hooks and shapes are those of the capture.
+    Copies of tensors are recorded as well. A replay launches the same kernels on the same memory: on CUDA as one graph of the
+    driver, elsewhere from a list with all parameters bound. Python code of `f` runs once, so that numbers, arrays of NumPy,
+    globals, hooks and shapes are those of the capture.
 
     Args:
         f: a function that takes and returns tensors; it may call several functions.
@@ -187,39 +226,40 @@ def capture(f: Callable[..., Any], *args: Any) -> Capture:
         >>> g.result.tolist(), g.replay(fp.Tensor([0, 5, 1])).tolist()
         ([4.0, 8.0, 12.0], [0.0, 20.0, 4.0])
     """
-    recorder = _Recorder()
-    with recorder.recording():
+    leaves = flat(args)
+    with _Recorder(next((leaf.device for leaf in leaves if isinstance(leaf, Tensor)), None)) as recorder:
         result = f(*args)
-    if recorder.sink is None or recorder.device is None:
+    device, sink = recorder.device, recorder.sink
+    if device is None or sink is None or not sink.steps:
         raise ArgumentError(
             "capture() has recorded nothing", saw=f, hint="call functions of a module or fused functions inside, on tensors"
         )
-    made = Capture(recorder.device, recorder.sink, flat(args), result)
+    made = Capture(device, sink, leaves, result)
     made.replay()
     return made
 
 
 class _Recorder:
-    """Records the calls of one thread; the first one decides about the device."""
+    """Records the calls of one thread, and holds the lock of the device meanwhile; the first call decides about the device."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: Device | None):
         self.device: Device | None = None
         self.sink: CaptureSink | None = None
+        self._first = device
 
-    @contextmanager
-    def recording(self) -> Generator[None, None, None]:
-        token = RECORDER.set(self)
-        try:
-            yield
-        finally:
-            RECORDER.reset(token)
-            if self.device is not None and self.device.lost is None:
-                self.device.transfer.refused = None
-                self.device.lock.release()
+    def __enter__(self) -> _Recorder:
+        self._ends = ExitStack()
+        if self._first is not None:
+            self._sink_of(self._first)
+        self._ends.callback(RECORDER.reset, RECORDER.set(self))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ends.close()
 
     def __call__(self, callee: Any, program: Program, args: Sequence[Any], kwargs: Mapping[str, Any], asked: Any) -> Any:
         """Records a call. `args` end with the values of `kwargs`."""
-        device, result = program.device, destinations_of(asked, args)
+        device, result = program.device, None if asked is None else destinations(asked, args)[1]
         sink = self._sink_of(device)
         if PENDING and (result is not None or program.writes):
             program.before(args, result)
@@ -235,9 +275,10 @@ class _Recorder:
 
     def _sink_of(self, device: Device) -> CaptureSink:
         if self.device is None:
-            device.lock.acquire()  # until the end: other threads wait, and what they run is not recorded
-            device.transfer.refused = partial(_reads, "a read on the host")
+            device.check()
+            self._ends.enter_context(device.lock)  # until the end: other threads wait, and what they run is not recorded
             self.device, self.sink = device, CaptureSink(device)
+            self._ends.callback(self.sink.divert(device))
         elif self.device is not device:
             raise ArgumentError(
                 "a capture is of one device", saw=device.name, expected=self.device.name, hint="make one capture for each device"
@@ -248,7 +289,7 @@ class _Recorder:
 
 def _reads(saw: str) -> ExportError:
     return ExportError(
-        "a capture cannot read on the host: nothing is computed before its end",
+        "a capture cannot read or write on the host: it runs again without Python",
         saw=saw,
         expected="functions that take and return Tensors, or torch tensors on the device",
         hint="pass Tensors, and read g.result after fusepy.capture",

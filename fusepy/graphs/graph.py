@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fusepy.backend.device.device import Device
+from fusepy.deferred.capture import Capture, capture
 from fusepy.errors import GraphError
 from fusepy.functions.fused import FusedFunction
 from fusepy.functions.nodes import GraphValue, Use, wrong_count
@@ -124,6 +125,10 @@ class Graph(FusedFunction):
     def lower(self, *args: Any, _result: Any = None, **kwargs: Any) -> Lowered:
         """Traces a call without running it; see `FusedFunction.lower`."""
         return replace(super().lower(*args, _result=_result, **kwargs), built=wiring_chart(self.wiring))
+
+    def freeze(self, *args: Any) -> Capture:
+        """Records the launches of the graph on these arguments, to run them again; see `fusepy.capture`."""
+        return capture(self, *args)
 
     def __repr__(self) -> str:
         return f"<graph {self.__name__}({', '.join(self.wiring.names)})>"

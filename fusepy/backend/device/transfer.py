@@ -85,7 +85,8 @@ class Transfer:
         self._uploads: deque[tuple[spy.Buffer, int]] = deque()
         self._small: deque[tuple[spy.Buffer, int]] = deque()
         self._readbacks: dict[tuple[int, int], spy.Buffer] = {}
-        self.refused: Callable[[], Exception] | None = None  # the error of reads on a thread that captures
+        # called while calls are captured, before each copy with the address that the host writes, or None: raises an error
+        self.refuse: Callable[[int | None], None] | None = None
         self.waits: deque[None] = deque()  # one for each thread that waits for the device now
 
     def upload(self, buffer: spy.Buffer, offset: int, array: NDArray[Any], *, idle: bool = False) -> None:
@@ -103,6 +104,8 @@ class Transfer:
         _check(buffer, offset, array.nbytes, array.dtype)
         if array.nbytes == 0:
             return
+        if self.refuse is not None:
+            self.refuse(buffer.device_address + offset)
         if self.host_addressable:
             if not idle:
                 self.settle()
@@ -126,8 +129,8 @@ class Transfer:
     def download(self, buffer: spy.Buffer, offset: int, nbytes: int) -> Bytes:
         """Returns `nbytes` bytes from byte `offset` of `buffer` on, as a new uint8 array. Raises `ShapeError` beyond its end."""
         _check(buffer, offset, nbytes)
-        if self.refused is not None:
-            raise self.refused()
+        if self.refuse is not None:
+            self.refuse(None)
         array = np.empty(nbytes, np.uint8)
         if self.host_addressable and nbytes:
             self.settle()
@@ -151,6 +154,8 @@ class Transfer:
         _check(buffer, offset, nbytes)
         if nbytes == 0:
             return
+        if self.refuse is not None:
+            self.refuse(buffer.device_address + offset)
         if self.host_addressable:
             if not idle:
                 self.settle()
@@ -164,8 +169,8 @@ class Transfer:
         Args:
             short: see `wait_for_submission`.
         """
-        if self.refused is not None:
-            raise self.refused()
+        if self.refuse is not None:
+            self.refuse(None)
         if self.host_addressable:
             self.settle(short=short)
             return ctypes.string_at(buffer.device_address + offset, nbytes)

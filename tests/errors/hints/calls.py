@@ -44,6 +44,11 @@ def shared(pair: Any) -> Any:
     return given
 
 
+def elsewhere() -> Any:
+    """A tensor of `X` on a device of its own."""
+    return fp.Tensor.from_numpy(fp.init_device(fp.default_device().raw.info.type.name), X)
+
+
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     # arguments
     "too many arguments": (
@@ -224,5 +229,36 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "declare struct Ray : IDifferentiable",
         lambda m: tensor(np.zeros(2, diff().Ray.dtype), diff().Ray).with_grads().grad is not None,
         True,
+    ),
+    # captures
+    "a capture that reads": (
+        lambda m: fp.capture(lambda x: float(fp.sum(x)), tensor(X)),
+        "read g.result after fusepy.capture",
+        lambda m: float(fp.capture(fp.fuse(lambda x: fp.sum(x)), tensor(X)).result),
+        float(X.sum()),
+    ),
+    "a capture of nothing": (
+        lambda m: fp.capture(lambda x: x, tensor(X)),
+        "call functions of a module or fused functions inside, on tensors",
+        lambda m: fp.capture(lambda x: m.over(x), tensor(X)).result,
+        X,
+    ),
+    "a capture on two devices": (
+        lambda m: fp.capture(lambda x: (m.over(x), fp.sum(elsewhere())), tensor(X)),
+        "make one capture for each device",
+        lambda m: [float(fp.capture(fp.fuse(lambda x: fp.sum(x)), x).result) for x in (tensor(X), elsewhere())],
+        [float(X.sum())] * 2,
+    ),
+    "a replay with too many arguments": (
+        lambda m: fp.capture(m.over, tensor(X)).replay(tensor(X), 1.0),
+        "call replay() without arguments",
+        lambda m: fp.capture(m.over, tensor(X)).replay(),
+        X,
+    ),
+    "a replay with another number": (
+        lambda m: fp.capture(m.add, tensor(X), 1.0).replay(tensor(X), 2.0),
+        "pass what changes as a Tensor, also a single number",
+        lambda m: fp.capture(m.add, tensor(X), tensor(np.ones(1, F32))).replay(tensor(X), np.full(1, 2, F32)),
+        X + 2,
     ),
 }
