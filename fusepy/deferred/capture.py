@@ -16,7 +16,7 @@ from fusepy.backend.cuda.driver import CudaKernel
 from fusepy.backend.cuda.graphs import CudaGraph
 from fusepy.backend.device.recorder import Written
 from fusepy.backend.device.sink import Sink
-from fusepy.backend.marshals.registry import host_array
+from fusepy.backend.marshals.registry import host_array, kind_of_value
 from fusepy.backend.marshals.result_kinds import stream_of
 from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.tensor import Tensor
@@ -180,17 +180,18 @@ class Capture:
         for i, (held, new) in enumerate(zip(self._arguments, values)):
             if new is held:
                 continue
-            if isinstance(held, Tensor):
-                if host_array(new) is not None:
-                    held.copy_from_numpy(np.asarray(new))
-                    continue
-                if isinstance(new, Tensor):
-                    held.copy_from(new)
-                    continue
-            elif hasattr(held, "copy_") and type(new) is type(held):
+            kind = kind_of_value(held)
+            ours = kind.returns.word == "tensor" and hasattr(held, "copy_from")
+            if ours and host_array(new) is not None:
+                held.copy_from_numpy(np.asarray(new))
+                continue
+            if ours and kind_of_value(new) is kind:
+                held.copy_from(new)
+                continue
+            if kind.follows is not None and type(new) is type(held):
                 held.copy_(new)
                 continue
-            elif type(new) is type(held) and new == held:
+            if kind.returns.number and type(new) is type(held) and new == held:
                 continue
             raise ArgumentError(
                 f"replay(): value {i} cannot take the place of that of the capture",
@@ -227,7 +228,7 @@ def capture(f: Callable[..., Any], *args: Any) -> Capture:
         ([4.0, 8.0, 12.0], [0.0, 20.0, 4.0])
     """
     leaves = flat(args)
-    with _Recorder(next((leaf.device for leaf in leaves if isinstance(leaf, Tensor)), None)) as recorder:
+    with _Recorder(next((leaf.device for leaf in leaves if leaf.__class__ is Tensor), None)) as recorder:
         result = f(*args)
     device, sink = recorder.device, recorder.sink
     if device is None or sink is None or not sink.steps:

@@ -138,7 +138,7 @@ def lent_call(program: Lendable, args: Sequence[Any]) -> LentCall | None:
     if not lent or any(place is not None and i not in lent for i, place in enumerate(inputs.places)):
         return None
     taken = [args[i] for i in lent]
-    if not all(isinstance(t, torch.Tensor) and t.is_cuda and t.dtype is not torch.bool for t in taken):
+    if not all(getattr(t, "is_cuda", False) and t.dtype is not torch.bool for t in taken):
         return None
     if program.element.stored != program.element.dtype or any(t.device != taken[0].device for t in taken):
         return None
