@@ -265,7 +265,7 @@ class _Recorder:
         if PENDING and (result is not None or program.writes):
             program.before(args, result)
         kind = program.result_kind
-        if kind.word != "tensor" and program.maker is None and program.outs is None:
+        if kind.word != "tensor" and program.maker is None and not program.destinations.outs:
             raise _reads(f"{program.graph.name}() returns {kind.word}")
         bindings = None
         if callee.setup is not None:
