@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.execute.plan import LINEAR_LIMIT
 from fusepy.backend.marshals.torch import torch_dtype
@@ -21,25 +21,15 @@ if TYPE_CHECKING:
     from fusepy.backend.kernels.globals import Bindings
 
 
-class Lendable(Protocol):
-    """The part of a `Program` that is used here."""
-
-    device: Any
-    inputs: Any
-    executable: Any
-    element: Any
-    simple: bool
-    returns: str
-
-
 class LentCall:
     """Runs a program whose key was found; see `lent_call`.
 
     Args:
+        program: a `Program` that `lent_call` found fit.
         where: torch's device.
     """
 
-    def __init__(self, program: Lendable, tape: LinearTape, dtype: Any, where: Any):
+    def __init__(self, program: Any, tape: LinearTape, dtype: Any, where: Any):
         torch = need_torch()
         self._tape, self._device, self._checks = tape, program.device, program.inputs.checks
         self._dtype, self._where, self._inner = dtype, where, program.element.shape
@@ -55,24 +45,7 @@ class LentCall:
         kernel = tape.kernel
         if kernel is None:  # of the first call
             return None
-        values: list[Any] = []
-        shape: Any = None
-        for position, _, consumed, unaligned in tape.plan.steps:
-            tensor = args[position]
-            address = tensor.data_ptr()
-            if address & unaligned or not tensor.is_contiguous() or tensor.is_neg():
-                return None
-            values.append(address)
-            extents = tensor.shape
-            if consumed:
-                cut = len(extents) - len(consumed)
-                if extents[cut:] != consumed:
-                    return None
-                extents = extents[:cut]
-            if shape is None:
-                shape = extents
-            elif extents != shape:
-                return None
+        values, shape = self._addresses(args)
         if shape is None:
             return None
         full = shape + self._inner
@@ -99,6 +72,28 @@ class LentCall:
                 return None
         return made
 
+    def _addresses(self, args: Sequence[Any]) -> tuple[list[Any], Any]:
+        """Returns the addresses of the arguments in memory, and the extents of the grid; None if they are not of one shape."""
+        values: list[Any] = []
+        shape: Any = None
+        for position, _, consumed, unaligned in self._tape.plan.steps:
+            tensor = args[position]
+            address = tensor.data_ptr()
+            if address & unaligned or not tensor.is_contiguous() or tensor.is_neg():
+                return values, None
+            values.append(address)
+            extents = tensor.shape
+            if consumed:
+                cut = len(extents) - len(consumed)
+                if extents[cut:] != consumed:
+                    return values, None
+                extents = extents[:cut]
+            if shape is None:
+                shape = extents
+            elif extents != shape:
+                return values, None
+        return values, shape
+
     def _fits(self, result: Any, shape: Any) -> bool:
         """True if a destination is memory that the kernel can write as it is."""
         return (
@@ -123,7 +118,7 @@ class LentCall:
         return True
 
 
-def lent_call(program: Lendable, args: Sequence[Any]) -> LentCall | None:
+def lent_call(program: Any, args: Sequence[Any]) -> LentCall | None:
     """Returns the quick way of a program for arguments like these; None if there is none.
 
     The arguments in memory must be torch's own tensors, numbers must reach the parameters as they are, and the only result must

@@ -20,6 +20,7 @@ ELSEWHERE: dict[str, str] = {
     "studio/session.py": "studio/test_server.py",
     "studio/sources.py": "studio/test_engine.py",
     "studio/worker.py": "studio/test_server.py",
+    "backend/kernels/captures.py": "deferred/test_capture.py",
     "program/lent.py": "backend/test_torch.py",
     "language/movement/indices.py": "trace/moves/test_indexing.py",
     "trace/moves/extents.py": "language/movement/test_views.py",

@@ -6,6 +6,7 @@ The driver launches a kernel that sgl has compiled on any stream, at once, and n
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
@@ -201,15 +202,26 @@ class CudaKernel:
         self._driver = driver
         self._launch = driver.launcher()
         self._keep, self._retired = keep, retired
+        # objects of ctypes, which it passes as they are: 0.6 µs a launch, and 1.2 with numbers
+        self._before = c_void_p(driver.function(module, name))
+        self._after = (*map(c_uint, threads), c_uint(0))
+        self._prepare(nbytes)
+
+    def _prepare(self, nbytes: int) -> None:
+        """Makes memory for parameters."""
         self.block = ctypes.create_string_buffer(nbytes)
         size = c_size_t(nbytes)
         extra = (c_void_p * 5)(_BUFFER, ctypes.addressof(self.block), _SIZE, ctypes.addressof(size), _END)
         self._memory = size, extra
-        # objects of ctypes, which it passes as they are: 0.6 µs a launch, and 1.2 with numbers
-        self._before = c_void_p(driver.function(module, name))
-        self._after = (*map(c_uint, threads), c_uint(0))
         self._shape: Sequence[int] = ()
         self._boxed: dict[int, tuple[Any, ...]] = {}  # all arguments by stream, for groups of the last shape
+
+    def copy(self) -> CudaKernel:
+        """Returns the same kernel with these parameters in memory of its own."""
+        made = copy.copy(self)
+        made._prepare(len(self.block))
+        ctypes.memmove(made.block, self.block, len(self.block))
+        return made
 
     def launch(self, groups: Sequence[int], stream: int) -> None:
         """Launches groups along x, y and z on a stream, with the parameters in `block`."""

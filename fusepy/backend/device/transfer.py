@@ -164,11 +164,7 @@ class Transfer:
             self.upload(buffer, offset, np.zeros(nbytes, np.uint8))
 
     def read(self, buffer: spy.Buffer, offset: int, nbytes: int, *, short: bool = False) -> bytes:
-        """Returns a few bytes from byte `offset` of `buffer` on, for single numbers.
-
-        Args:
-            short: see `wait_for_submission`.
-        """
+        """Returns a few bytes from byte `offset` of `buffer` on, for single numbers; `short` as in `wait_for_submission`."""
         if self.refuse is not None:
             self.refuse(None)
         if self.host_addressable:

@@ -47,7 +47,6 @@ class Kernel:
         "__weakref__",
         "_bound",
         "_buffer",
-        "_captured",
         "_count",
         "_cursor",
         "_data",
@@ -98,7 +97,6 @@ class Kernel:
         # set_data has no checks: a block of another size would overwrite the memory behind it, or leave it stale
         assert self.packer.size == size, (self.packer.format, size)
         self._count, self._groups = 0, [0, 1, 1]
-        self._captured = False  # true if it belongs to one launch of a capture
         self._packed = b""
         self._buffer = bytearray(size)
         self._data = np.frombuffer(self._buffer, np.uint8)
@@ -162,9 +160,6 @@ class Kernel:
         more: bool = False,
     ) -> None:
         """Binds these objects, in the order of the kernel's `resources`, and launches. The device's lock must be held."""
-        if sink.captures and not self._captured:
-            self._apart(sink).launch_bound(sink, bindings, values, count, resources, by_axis, beside, more)
-            return
         if self._bound is None:
             self.launch(sink, bindings, values, count, by_axis, beside, more)
             return
@@ -193,9 +188,6 @@ class Kernel:
         Raises:
             struct.error: if a number does not fit its field.
         """
-        if sink.captures and not self._captured:
-            self._apart(sink).launch(sink, bindings, values, count, by_axis, beside, more)
-            return
         device, bound = self._device, self.globals
         if count != self._count:
             groups = -(-count // self.per_group)
@@ -210,9 +202,7 @@ class Kernel:
             else:
                 self._bind(device, bound, bindings)
         if direct is not None:
-            function = self._function
-            if function is None:
-                function = self._function = _loaded(device, self.pipeline, str(self._source.entry_point), len(self._buffer))
+            function = self._function or self._loaded()
             self.packer.pack_into(function.block, 0, *values)
             direct.launch(function, by_axis or self._groups)
             device.counters.dispatches += 1
@@ -226,13 +216,15 @@ class Kernel:
         else:
             bound.surround(sink, partial(sink.dispatch, self.pipeline, self.root, by_axis or self._groups, beside, more))
         device.counters.dispatches += 1
+        if sink.captures:  # the root that it has taken stays as it is
+            self._renew(device)
 
-    def _apart(self, sink: Sink) -> Kernel:
-        """Returns this kernel for one launch of a capture, with parameters of its own."""
-        twin = self.twin(self._device)
-        twin._captured, twin._groups, twin._count = True, [0, 1, 1], 0
-        sink.keep(twin)
-        return twin
+    def _loaded(self) -> CudaKernel:
+        """Makes the kernel as the CUDA driver launches it."""
+        assert isinstance(self.pipeline, spy.ComputePipeline)
+        name, nbytes = str(self._source.entry_point), len(self._buffer)
+        self._function = _for_driver(self._device, self.pipeline, name, nbytes)
+        return self._function
 
     def _bind(self, device: Device, bound: Bound, bindings: Bindings | None) -> None:
         """Writes these values of globals to the root, and no others."""
@@ -258,7 +250,7 @@ def _is_direct(kernel: Kernel) -> bool:
     return kernel.globals is None or not driver.has_global(kernel.pipeline.native_handle.value, "SLANG_globalParams")
 
 
-def _loaded(device: Device, pipeline: spy.ComputePipeline, name: str, nbytes: int) -> CudaKernel:
+def _for_driver(device: Device, pipeline: spy.ComputePipeline, name: str, nbytes: int) -> CudaKernel:
     """Returns a kernel as the CUDA driver launches it."""
     driver, threads = device.queue.driver, pipeline.thread_group_size
     assert driver is not None
