@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.backend.cuda.driver import CudaDriver, CudaKernel
+from fusepy.backend.cuda.driver import CudaDriver
+from fusepy.backend.cuda.kernel import CudaKernel
 
 
 class CudaGraph:

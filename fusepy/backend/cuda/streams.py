@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from fusepy.backend.cuda.driver import NULL_STREAM, CudaDriver, CudaKernel
+from fusepy.backend.cuda.driver import NULL_STREAM, CudaDriver
+from fusepy.backend.cuda.kernel import CudaKernel
 
 Self = TypeVar("Self", bound="Streams")
 

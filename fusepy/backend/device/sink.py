@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import slangpy as spy
 
-from fusepy.backend.cuda.driver import CudaKernel
+from fusepy.backend.cuda.kernel import CudaKernel
 
 
 class Launcher(Protocol):

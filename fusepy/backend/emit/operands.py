@@ -48,3 +48,16 @@ def identifiers(labels: Sequence[str]) -> list[str]:
         used.add(name)
         names.append(name)
     return names
+
+
+def follows_index(operand: Operand, identity: tuple[int, ...]) -> bool:
+    """True if a generator is the index of the thread and no more."""
+    return operand.spread and operand.dims == identity and operand.near is None
+
+
+def alignment(operand: Operand) -> int:
+    """Returns the alignment in bytes that CUDA needs for an element: it loads vectors of 2 and 4 in one piece, or aborts."""
+    scalar = operand.have.dtype
+    if operand.is_whole or not operand.consumed or scalar is None or operand.want.shape[-1] not in (2, 4):
+        return 1
+    return min(16, scalar.itemsize * operand.want.shape[-1])

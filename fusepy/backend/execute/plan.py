@@ -13,7 +13,7 @@ from typing import Any
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Operand, Variant, addressing
-from fusepy.backend.emit.operands import region_operands
+from fusepy.backend.emit.operands import alignment, follows_index, region_operands
 from fusepy.backend.emit.rows import SLACK, walk_for
 from fusepy.backend.emit.squares import blocks_of, squares_of
 from fusepy.backend.emit.tiles import covered
@@ -102,7 +102,7 @@ class Plan:
         mapped = [o for o in self.memory if not o.is_whole]
         self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self.out_dims)
         self.linear = self.linear and not context.tile and not self.sinks and "computed" not in ways
-        self.linear = self.linear and all(_follows(o, identity) for o, way in zip(self.operands, ways) if way == "index")
+        self.linear = self.linear and all(follows_index(o, identity) for o, way in zip(self.operands, ways) if way == "index")
         self.open = not self.rank and any(o.arrival.generated for o in self.operands)
         self._textured = bool(self.sinks) or any(o.arrival.texels and o.dims for o in self.operands)
         self.steps = [
@@ -110,7 +110,7 @@ class Plan:
                 self.positions[o.position],
                 not o.is_whole,
                 o.want.shape[: o.consumed] if o.consumed else (),
-                _alignment(o) - 1 if device.target.kind == "cuda" else 0,
+                alignment(o) - 1 if device.target.kind == "cuda" else 0,
             )
             for o in self.memory
         ]
@@ -215,16 +215,3 @@ class Plan:
     def elements_of(self, launch: Launch, kernel: Kernel) -> int:
         """Returns the number of elements that the groups of a launch cover, if `Launch.groups` is None."""
         return covered(self.context.tile, launch.recipe.grid, kernel.per_group) if self.context.tile else launch.recipe.count
-
-
-def _follows(operand: Operand, identity: tuple[int, ...]) -> bool:
-    """True if a generator is the index of the thread and no more."""
-    return operand.spread and operand.dims == identity and operand.near is None
-
-
-def _alignment(operand: Operand) -> int:
-    """Returns the alignment in bytes that CUDA needs for an element: it loads vectors of 2 and 4 in one piece, or aborts."""
-    scalar = operand.have.dtype
-    if operand.is_whole or not operand.consumed or scalar is None or operand.want.shape[-1] not in (2, 4):
-        return 1
-    return min(16, scalar.itemsize * operand.want.shape[-1])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import slangpy as spy
 
-from fusepy.backend.cuda.driver import CudaKernel
+from fusepy.backend.cuda.kernel import CudaKernel
 from fusepy.backend.device.sink import Sink
 from fusepy.errors import ExportError
 

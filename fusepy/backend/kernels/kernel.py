@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.cuda.driver import CudaDriver, CudaKernel
+from fusepy.backend.cuda.driver import CudaDriver
+from fusepy.backend.cuda.kernel import CudaKernel
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import BLOCK, Field

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fusepy.backend.emit.operand import BLOCK, Field, Operand
+from fusepy.backend.emit.space import packed_strides
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import CompileError, ShapeError, UnsupportedArgumentError
@@ -34,10 +35,7 @@ def whole_fields(operand: Operand) -> list[Field]:
 
 
 def whole_value(operand: Operand, packed: bool = False) -> str:
-    """Returns the Slang initializer of the array, with members of the parameter block; a `packed` one has no gaps.
-
-    Loops over packed arrays compute no products for their addresses.
-    """
+    """Returns the Slang initializer of the array, with members of the parameter block; a `packed` one has no gaps."""
     parts = [_Part(operand, part).value(packed and not part) for part in _parts(operand)]
     return parts[0] if len(parts) == 1 else "{ " + ", ".join(parts) + " }"
 
@@ -104,7 +102,7 @@ class _Part:
             handle = f"{self.buffer}.Handle"
             listed.append(Field(handle, f"{self.prefix}_h", "whole", position, read=self.of(self.handle, needed=True)))
         for axis in range(self.rank):
-            listed.append(Field("uint", f"{self.prefix}_n{axis}", "whole", position, axis, read=self.of(_extent(axis))))
+            listed.append(Field("uint", f"{self.prefix}_n{axis}", "whole", position, axis, read=self.of(self.extent(axis))))
         for axis in range(self.rank):
             listed.append(Field("int", f"{self.prefix}_s{axis}", "whole", position, axis, read=self.of(self.stride(axis))))
         base = self.of(self.place_in_buffer if self.buffer else lambda t: t.base // self.count)
@@ -160,9 +158,11 @@ class _Part:
 
         return read_gradient
 
+    def extent(self, axis: int) -> Callable[[Tensor], int]:
+        return lambda tensor: tensor.shape[axis]
+
     def stride(self, axis: int) -> Callable[[Tensor], int]:
-        count = self.count
-        return lambda tensor: tensor.strides[axis] // count
+        return lambda tensor: tensor.strides[axis] // self.count
 
     def checked(self, read: Callable[[Tensor], int]) -> Callable[[Tensor], int]:
         """Returns `read` with checks of the memory layout, which the type does not determine. It runs once per call and array."""
@@ -216,13 +216,5 @@ class _Part:
         at = f"{BLOCK}.{self.prefix}"
         pointer = f"*{at}_h" if self.buffer else f"({self.element}.Differential*){at}" if self.part else at
         extents, strides = ("{ " + ", ".join(f"{at}_{c}{i}" for i in range(self.rank)) + " }" for c in "ns")
-        base = f"{at}_b"
-        if packed:
-            products = (" * ".join(f"{at}_n{i}" for i in range(axis + 1, self.rank)) for axis in range(self.rank))
-            strides = "{ " + ", ".join(f"int({p})" if p else "1" for p in products) + " }"
-            base = base if self.buffer else "0"
-        return f"{{ {pointer}, {extents}, {strides}, {base} }}"
-
-
-def _extent(axis: int) -> Callable[[Tensor], int]:
-    return lambda tensor: tensor.shape[axis]
+        strides = packed_strides([f"{at}_n{i}" for i in range(self.rank)]) if packed else strides
+        return f"{{ {pointer}, {extents}, {strides}, {'0' if packed and not self.buffer else f'{at}_b'} }}"

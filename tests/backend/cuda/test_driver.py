@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from fusepy.backend.cuda.driver import CudaDriver, CudaKernel
+from fusepy.backend.cuda.driver import CudaDriver
+from fusepy.backend.cuda.kernel import CudaKernel
 from fusepy.backend.cuda.reads import CudaReads
 from fusepy.backend.cuda.streams import Streams
 from fusepy.errors import DeviceError, ExportError, OutOfDeviceMemory
