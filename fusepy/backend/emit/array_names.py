@@ -45,3 +45,14 @@ class ArrayNames:
         for name in sorted(self._names, key=len, reverse=True):
             text = text.replace(name, self._names[name])
         return text
+
+
+def packed_strides(extents: Sequence[str]) -> str:
+    """Returns the Slang initializer of the strides of an array without gaps: loops over it compute no products for addresses.
+
+    Example:
+        >>> packed_strides(["a", "b", "c"])
+        '{ int(b * c), int(c), 1 }'
+    """
+    products = (" * ".join(extents[axis + 1 :]) for axis in range(len(extents)))
+    return "{ " + ", ".join(f"int({p})" if p else "1" for p in products) + " }"

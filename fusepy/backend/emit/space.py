@@ -96,14 +96,3 @@ def linear_index(variant: Variant) -> str:
     for d in range(1, variant.rank):
         place = f"({place} * {BLOCK}.extent{d} + d{d})"
     return f"{variant.index} i = {place};"
-
-
-def packed_strides(extents: Sequence[str]) -> str:
-    """Returns the Slang initializer of the strides of an array without gaps: loops over it compute no products for addresses.
-
-    Example:
-        >>> packed_strides(["a", "b", "c"])
-        '{ int(b * c), int(c), 1 }'
-    """
-    products = (" * ".join(extents[axis + 1 :]) for axis in range(len(extents)))
-    return "{ " + ", ".join(f"int({p})" if p else "1" for p in products) + " }"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fusepy.backend.emit.array_names import packed_strides
 from fusepy.backend.emit.operand import BLOCK, Field, Operand
-from fusepy.backend.emit.space import packed_strides
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import CompileError, ShapeError, UnsupportedArgumentError
