@@ -57,10 +57,10 @@ def pytest_sessionfinish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def trials_are_forked() -> Iterator[None]:
     """Kernels that may crash Slang are tried in a fork that has imported fusepy, which takes a tenth of the time."""
-    from fusepy.backend.slang import comparisons
+    from fusepy.backend.slang import trial
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparisons, "subprocess", SimpleNamespace(run=child.start, TimeoutExpired=subprocess.TimeoutExpired))
+        patch.setattr(trial, "subprocess", SimpleNamespace(run=child.start, TimeoutExpired=subprocess.TimeoutExpired))
         yield
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fusepy.derivatives.differential import differential
+from fusepy.derivatives.refused import read_twice
 from fusepy.derivatives.scatter import packed
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.derivatives.visit import Visit
@@ -27,13 +28,17 @@ def vjp(v: Visit) -> list[Term | None]:
         GradientError: if Slang cannot differentiate the function.
     """
     t, operands = v.terms, v.operands
-    types = {i: differential(operands[i].type, v.oracle) for i in v.wanted}
-    wrt = [i for i in v.wanted if types[i] is not None]
+    again = v.node.op.name == "jvp"
+    if again:
+        read_twice(v.node, [operands[i].type for i in v.wanted])
+    # again: of all that has a derivative, since Slang crashes where some is constant
+    types = {i: differential(operands[i].type, v.oracle) for i in (range(len(operands)) if again else v.wanted)}
+    wrt = [i for i, type in types.items() if type is not None and not (again and operands[i].value in v.constants)]
     whole = [i for i in v.wanted if gathers(operands[i].type) or reads_graded(operands[i].type)]
     seeds = [j for j, g in enumerate(v.gradients) if g is not None]
     if not (wrt or whole) or not seeds:
         return [None] * len(operands)
-    grades = _check(v.node, v.attrs, operands, [*wrt, *whole], v.oracle)
+    grades = check(v.node, v.attrs, operands, [*wrt, *whole], v.oracle)
     body, passed = _body(v.node, v.attrs, operands, v.constants)
     places = {i: k for k, i in enumerate(passed)}
     given = [t.exact(g, result.type) for g, result in zip(v.gradients, v.node.results) if g is not None]
@@ -80,7 +85,7 @@ def jvp(
     """
     wrt = [i for i, tangent in enumerate(tangents) if tangent is not None]
     types = {j: type for j, v in enumerate(node.results) if (type := differential(v.type, oracle)) is not None}
-    _check(node, attrs, operands, wrt, oracle, forward=True)
+    check(node, attrs, operands, wrt, oracle, forward=True)
     body, passed = _body(node, attrs, operands, {})  # constants too get tangents: see `ir.ops.jvp`
     places = {i: k for k, i in enumerate(passed)}
     kept: dict[str, Attr] = {
@@ -116,23 +121,32 @@ def _body(
         inner.append(inputs[-1])
         passed.append(i)
     results = [Value(r.type, ()) for r in node.results]
-    nodes.append(Node(node.op, inner, [ArgMap(())] * len(inner), results, attrs, node.loc))
+    nodes.append(Node(node.op, inner, [ArgMap(())] * len(inner), results, attrs, node.loc, node.bodies))
     return Graph("primal", inputs, nodes, results), passed
 
 
-def _check(
+def check(
     node: Node,
     attrs: Mapping[str, Attr],
-    operands: Sequence[Term],
+    operands: Sequence[Term | Value],
     wrt: Sequence[int],
     oracle: Oracle | None,
     forward: bool = False,
+    order: int = 1,
 ) -> bool:
     """Returns true if textures, buffers and pointers of a call need gradients, so that Slang differentiates copies of functions.
+
+    Args:
+        order: how often the function is differentiated.
 
     Raises:
         GradientError: if Slang cannot differentiate the function of the call, or does so wrongly.
     """
+    if node.op.name == "jvp":  # the function of its body is differentiated once more
+        body = node.bodies[0]
+        (inner,) = (n for n in body.nodes if n.op.name != "const")
+        moved = [i for i, v in enumerate(inner.operands) if v in body.inputs and differential(v.type, oracle) is not None]
+        return check(inner, inner.attrs, inner.operands, moved, oracle, forward, order + 1)
     if "rays" in node.attrs:
         raise GradientError(
             f"{node.text('function')} traces rays through a pipeline, which has no derivative",
@@ -155,7 +169,7 @@ def _check(
         assert type is not None
         params.append((direction, type, i in wrt))
     result = node.results[0].type if attrs.get("returns", bool(node.results)) and node.results else None
-    call = CallTypes(node.text("function"), tuple(params), result, bool(attrs.get("method")))
+    call = CallTypes(node.text("function"), tuple(params), result, bool(attrs.get("method")), order=order)
     grades = not forward and any(reads_graded(operands[i].type) for i in wrt)
     found = None if grades else oracle.undifferentiable(node.text("module"), call, forward)
     if grades or (found is not None and not forward and any(is_sampled(x.type) for x in operands)):

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.refused import levels_in_body
 from fusepy.derivatives.terms import Term, Terms
-from fusepy.derivatives.visit import Visit
+from fusepy.derivatives.visit import Pushed, Visit
 from fusepy.errors import GradientError
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
+from fusepy.ir.oracle import Oracle
 from fusepy.ir.resources import reads_graded
 from fusepy.ir.types import FLOAT, INT, Type
 from fusepy.ir.whole import gathers
@@ -79,6 +80,7 @@ def loop(v: Visit) -> list[Term | None]:
     attrs: dict[str, Attr] = {
         "steps": _steps(node, x, counted),
         "counts": (str(bounds), str(carries), str(len(through))),
+        "wrt": tuple(str(i) for i in [*(bounds + j for j in through), *outside]),
         "of": tuple(str(value.type) for value in wrt),
     }
     tested = test or Graph("test", body.inputs, [], [])
@@ -121,6 +123,59 @@ def unlimited(op: str, place: str | None) -> GradientError:
     )
 
 
+# ---- forward mode -----------------------------------------------------------------------------------------------------
+
+
+def branch_tangents(
+    t: Terms, node: Node, x: Sequence[Term], dx: Sequence[Term | None], oracle: Oracle, pushed: Pushed
+) -> list[Term | None]:
+    """Records the tangents of a ``cond``: another one, whose branches give the tangents of its branches."""
+    wrt = [i for i, d in enumerate(dx) if d is not None]
+    through = [j for j, v in enumerate(node.results) if differential(v.type, oracle) is not None]
+    bodies = [pushed(b, [i - 1 for i in wrt], through, None) for b in node.bodies]
+    made = dict(zip(through, t.node("cond", [*x, *(d for d in dx if d is not None)], {}, bodies)))
+    return [made.get(j) for j in range(len(node.results))]
+
+
+def loop_tangents(
+    t: Terms, node: Node, x: Sequence[Term], dx: Sequence[Term | None], oracle: Oracle, pushed: Pushed
+) -> list[Term | None]:
+    """Records the tangents of a loop."""
+    operands, bodies, through = loop_with_tangents(t, node, x, dx, oracle, pushed)
+    found = t.node(node.op.name, operands, node.attrs, bodies)[len(node.results) :]
+    made = dict(zip(through, found))
+    return [made.get(j) for j in range(len(node.results))]
+
+
+def loop_with_tangents(
+    t: Terms, node: Node, x: Sequence[Term], dx: Sequence[Term | None], oracle: Oracle, pushed: Pushed
+) -> tuple[list[Term], list[Graph], list[int]]:
+    """Returns a loop that carries tangents beside what it carries: operands, bodies, and which carries have tangents.
+
+    The operands are the bounds, the carries, their tangents, the values from outside, and the tangents of these.
+    """
+    bounds = 2 if node.op.name == "fori_loop" else 0
+    body, own, carries = node.bodies[-1], min(bounds, 1), len(node.results)
+    types = [differential(v.type, oracle) for v in node.results]
+    through = [j for j, type in enumerate(types) if type is not None]
+    outside = [i for i, d in enumerate(dx) if d is not None and i >= bounds + carries]
+    wrt = [*(own + j for j in through), *(own + i - bounds for i in outside)]
+    given = [dx[bounds + j] or t.zero(node.results[j].type, types[j] or FLOAT) for j in through]
+    first, last = x[: bounds + carries], x[bounds + carries :]
+    around = [d for d in dx[bounds + carries :] if d is not None]
+    bodies = [pushed(body, wrt, through, own + carries)]
+    if not bounds:
+        test = node.bodies[0]
+        names = new_names(test.inputs, len(given) + len(around))
+        unused = [Value(d.type, (), name=name) for d, name in zip([*given, *around], names)]
+        inputs = [*test.inputs[:carries], *unused[: len(given)], *test.inputs[carries:], *unused[len(given) :]]
+        bodies = [Graph(test.name, inputs, test.nodes, test.outputs), *bodies]
+    return [*first, *given, *last, *around], bodies, through
+
+
+# ---- bodies -----------------------------------------------------------------------------------------------------------
+
+
 def copied(body: Graph, builder: Builder) -> dict[Value, Value]:
     """Adds the nodes of a body to those of a builder, and returns the values that stand for its values."""
     fresh = {v: Value(v.type, (), arrival=v.arrival, weak=v.weak, name=v.name) for v in body.inputs}
@@ -130,3 +185,10 @@ def copied(body: Graph, builder: Builder) -> dict[Value, Value]:
         operands = [fresh[v] for v in node.operands]
         builder.nodes.append(Node(node.op, operands, node.maps, results, node.attrs, node.loc, node.bodies))
     return fresh
+
+
+def new_names(inputs: Sequence[Value], count: int, of: str = "tangent") -> list[str]:
+    """Returns names of tangents or gradients that no input has."""
+    taken = {v.name for v in inputs}
+    names = (f"{of}_{k}" for k in range(count + len(taken)))
+    return [name for name in names if name not in taken][:count]

@@ -15,5 +15,7 @@ def differential(type: Type, oracle: Oracle | None) -> Type | None:
         return None if inner is None else Type.array(inner, type.shape[0])
     if type.kind is not Kind.NAMED or oracle is None:
         return None
+    if type.name.endswith("::Differential"):  # its own, as Slang demands
+        return type
     found = Type.parse(f"{type}::Differential")
     return None if oracle.layout(found) is None else found

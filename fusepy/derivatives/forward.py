@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from functools import partial
 
 from fusepy.derivatives.calls import jvp
-from fusepy.derivatives.control import copied
+from fusepy.derivatives.control import branch_tangents, copied, loop_tangents, new_names
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.extents import Axis, Extents, ViewOp, max_rank
 from fusepy.derivatives.folds import along
 from fusepy.derivatives.refused import no_gradient
+from fusepy.derivatives.second.calls import tangent_of_vjp
+from fusepy.derivatives.second.loops import tangent_of_loop_vjp
 from fusepy.derivatives.sums import is_number
 from fusepy.derivatives.tangents import tangent_of
 from fusepy.derivatives.terms import Term, Terms, spread
+from fusepy.derivatives.visit import Adjoint
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
@@ -49,10 +52,12 @@ class Forward:
 
     Args:
         nodes: the nodes to go through.
+        adjoint: the gradient of a body.
     """
 
-    def __init__(self, builder: Builder, nodes: Sequence[Node], oracle: Oracle, loc: str | None):
+    def __init__(self, builder: Builder, nodes: Sequence[Node], oracle: Oracle, loc: str | None, adjoint: Adjoint):
         self.oracle = oracle
+        self.adjoint = adjoint
         self.extents = Extents(Unasked())
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
@@ -119,8 +124,15 @@ class Forward:
             return
         if node.op.name == "slang.call":
             made = jvp(t, node, {**node.attrs, **attrs}, operands, dx, self.oracle)
+        elif node.op.name == "jvp":
+            made = jvp(t, node, node.attrs, operands, dx, self.oracle)
+        elif node.op.name == "vjp":
+            made = tangent_of_vjp(t, node, operands, dx, self.oracle)
+        elif node.op.name == "loop_vjp":
+            made = tangent_of_loop_vjp(t, node, operands, dx, self.oracle, self.body, self.adjoint)
         elif node.op.name in ("cond", "fori_loop", "while_loop"):
-            made = self.branch(node, operands, dx) if node.op.name == "cond" else self.loop(node, operands, dx)
+            record = branch_tangents if node.op.name == "cond" else loop_tangents
+            made = record(t, node, operands, dx, self.oracle, self.body)
         else:
             (value,), (type,) = node.results, types
             assert type is not None
@@ -148,37 +160,6 @@ class Forward:
 
     # ---- bodies -------------------------------------------------------------------------------------------------
 
-    def branch(self, node: Node, x: Sequence[Term], dx: Sequence[Term | None]) -> list[Term | None]:
-        """Records the tangents of a ``cond``: another one, whose branches give the tangents of its branches."""
-        wrt = [i for i, d in enumerate(dx) if d is not None]
-        through = [j for j, v in enumerate(node.results) if differential(v.type, self.oracle) is not None]
-        bodies = [self.body(b, [i - 1 for i in wrt], through) for b in node.bodies]
-        made = dict(zip(through, self.terms.node("cond", [*x, *(d for d in dx if d is not None)], {}, bodies)))
-        return [made.get(j) for j in range(len(node.results))]
-
-    def loop(self, node: Node, x: Sequence[Term], dx: Sequence[Term | None]) -> list[Term | None]:
-        """Records the tangents of a loop: the same loop, which carries them beside what it carries."""
-        bounds = 2 if node.op.name == "fori_loop" else 0
-        body, own, carries = node.bodies[-1], min(bounds, 1), len(node.results)
-        types = [differential(v.type, self.oracle) for v in node.results]
-        through = [j for j, type in enumerate(types) if type is not None]
-        outside = [i for i, d in enumerate(dx) if d is not None and i >= bounds + carries]
-        wrt = [*(own + j for j in through), *(own + i - bounds for i in outside)]
-        given = [dx[bounds + j] or self.terms.zero(node.results[j].type, types[j] or FLOAT) for j in through]
-        first, last = x[: bounds + carries], x[bounds + carries :]
-        around = [d for d in dx[bounds + carries :] if d is not None]
-        bodies = [self.body(body, wrt, through, own + carries)]
-        if not bounds:
-            test = node.bodies[0]
-            names = new_names(test.inputs, len(given) + len(around))
-            unused = [Value(d.type, (), name=name) for d, name in zip([*given, *around], names)]
-            inputs = [*test.inputs[:carries], *unused[: len(given)], *test.inputs[carries:], *unused[len(given) :]]
-            bodies = [Graph(test.name, inputs, test.nodes, test.outputs), *bodies]
-        operands = [*first, *given, *last, *around]
-        found = self.terms.node(node.op.name, operands, node.attrs, bodies)[carries:]
-        made = dict(zip(through, found))
-        return [made.get(j) for j in range(carries)]
-
     def body(self, body: Graph, wrt: Sequence[int], through: Sequence[int], place: int | None = None) -> Graph:
         """Returns a body with the tangents of the inputs `wrt` as further inputs, and of the outputs `through` as outputs.
 
@@ -201,14 +182,7 @@ class Forward:
             *inputs[len(inputs) if place is None else place :],
             *tangents[carried:],
         ]
-        forward = Forward(builder, tuple(builder.nodes), self.oracle, self.terms.loc)
+        forward = Forward(builder, tuple(builder.nodes), self.oracle, self.terms.loc, self.adjoint)
         moved = forward.run(given, [fresh[body.outputs[j]] for j in through])
         kept = [] if place is None else [fresh[v] for v in body.outputs]
         return builder.finish([*kept, *(v for v in moved if v is not None)])
-
-
-def new_names(inputs: Sequence[Value], count: int) -> list[str]:
-    """Returns names of tangents that no input has."""
-    taken = {v.name for v in inputs}
-    names = (f"tangent_{k}" for k in range(count + len(taken)))
-    return [name for name in names if name not in taken][:count]

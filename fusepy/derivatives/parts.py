@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fusepy.derivatives.differential import differential
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.struct import members
@@ -48,8 +49,9 @@ def _member(t: Terms, node: Node, g: Term, y: Term, x: Sequence[Term]) -> Parts:
     name, have = node.text("name"), x[0].type
     indices = swizzle(have, name)
     if indices is None:
-        differential = Type.parse(f"{have}::Differential")
-        return (t.op("field_gradient", g, of=have.name, type=differential.name, name=name),)
+        derived = differential(have, t.builder.oracle)
+        assert derived is not None, have
+        return (t.op("field_gradient", g, of=have.name, type=derived.name, name=name),)
     parts = _scalars(t, g)
     if not have.shape:
         return (t.total(parts),)
@@ -124,4 +126,6 @@ RULES: dict[str, Rule] = {
     "normalize": _normalize,
     "reflect": _reflect,
     "matmul": _matmul,
+    "add_gradients": lambda t, node, g, y, x: (g, g),
+    "field_gradient": lambda t, node, g, y, x: (g.member(node.text("name")),),
 }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fusepy.errors import GradientError
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import AS_ONE, Kind, Type
 
 _PART = "take the gradient of a part of the program without it, or pass its result as an argument"
 
@@ -64,6 +66,18 @@ def read_whole(node: Node, type: Type) -> GradientError:
         expected="a Tensor of fusepy",
         hint="import fusepy in the module, and take Tensor<T, N> there: what is read of it has a gradient",
     )
+
+
+def read_twice(node: Node, types: Sequence[Type]) -> None:
+    """Raises `GradientError` if one of the operands whose gradients are wanted is read whole, in a gradient of second order."""
+    for type in types:
+        if type.kind in AS_ONE:
+            raise no_gradient(
+                node,
+                f"the second derivative of what is read of a {type} is not computed",
+                type,
+                hint="read in a call of its own, and pass the value: f(read(array, i), x) in place of f(array, i, x)",
+            )
 
 
 def struct_without(type: Type, place: str | None) -> GradientError:

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from fusepy.derivatives.apart import Grid, apart, on_grid, result_dims
-from fusepy.derivatives.control import copied
+from fusepy.derivatives.control import copied, new_names
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.expanded import Expanded
 from fusepy.derivatives.extents import Axis, Extents, Shapes, ViewOp, max_rank
 from fusepy.derivatives.folds import contracted, reduced
+from fusepy.derivatives.forward import Forward
 from fusepy.derivatives.refused import no_gradient, read_in_body, struct_without
 from fusepy.derivatives.rules import gradients_of
 from fusepy.derivatives.sums import Gradients, Seed, is_number
@@ -123,7 +124,8 @@ class Reverse:
             return self.gradients.scatter.arrays(node, i, operands[i].type)
 
         count, setting = partial(self.count, grid), partial(self.setting, node)
-        held = (count, self.constants, arrays, setting, self.adjoint, self.oracle)
+        forward = Forward(t.builder, (), self.oracle, node.loc, self.adjoint)
+        held = (count, self.constants, arrays, setting, self.adjoint, forward.body, self.oracle)
         visit = Visit(t, node, named, operands, results, given, wanted, *held)
         parts = gradients_of(visit)
         for i in wanted:
@@ -150,7 +152,8 @@ class Reverse:
         fresh = copied(body, builder)
         builder.inputs = [fresh[v] for v in body.inputs]
         types = [differential(body.outputs[j].type, self.oracle) for j in seeds]
-        given = [builder.input(f"gradient_{j}", type) for j, type in zip(seeds, types) if type is not None]
+        names = new_names(body.inputs, len(seeds), "gradient")
+        given = [builder.input(name, type) for name, type in zip(names, types) if type is not None]
         reverse = Reverse(builder, tuple(builder.nodes), self.oracle, self.extents.shapes, self.terms.loc)
         ends = [(fresh[body.outputs[j]], g, None) for j, g in zip(seeds, given)]
         whole = [fresh[v] for v in wrt if v.type.kind in AS_ONE]

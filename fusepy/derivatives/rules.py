@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fusepy.derivatives.calls import vjp
 from fusepy.derivatives.control import branch, loop
@@ -10,11 +10,23 @@ from fusepy.derivatives.elementwise import FLAT, FORMULAS, gradients, power
 from fusepy.derivatives.folds import reduce_rule, scan_rule
 from fusepy.derivatives.parts import RULES
 from fusepy.derivatives.refused import no_gradient, read_whole
+from fusepy.derivatives.second.calls import of_vjp
+from fusepy.derivatives.second.loops import of_loop_vjp
 from fusepy.derivatives.terms import Term
 from fusepy.derivatives.visit import Visit
 from fusepy.ir.resources import reads_graded
 from fusepy.ir.types import AS_ONE
 from fusepy.ir.whole import gathers
+
+RULES_OF_BODIES: dict[str, Callable[[Visit], Sequence[Term | None]]] = {
+    "slang.call": vjp,
+    "jvp": vjp,
+    "vjp": of_vjp,
+    "cond": branch,
+    "fori_loop": loop,
+    "while_loop": loop,
+    "loop_vjp": of_loop_vjp,
+}
 
 
 def gradients_of(v: Visit) -> Sequence[Term | None]:
@@ -28,15 +40,11 @@ def gradients_of(v: Visit) -> Sequence[Term | None]:
         for type in (v.operands[i].type for i in v.wanted):
             if type.kind in AS_ONE and not gathers(type) and not reads_graded(type):
                 raise read_whole(v.node, type)
-        if name == "slang.call":
-            return vjp(v)
-        if name in ("cond", "fori_loop", "while_loop"):
-            return branch(v) if name == "cond" else loop(v)
+        if name in RULES_OF_BODIES:
+            return RULES_OF_BODIES[name](v)
     found = _of_operation(v, name, [v.terms.loaded(x) for x in v.operands])
     if found is not None:
         return found
-    if name in ("vjp", "loop_vjp", "add_gradients", "field_gradient", "zero_gradient"):
-        raise no_gradient(v.node, "it is a gradient already, and one by Slang has no second order")
     if name == "draw":
         instead = "write fp.interpolate(colours, fp.rasterize(positions, triangles, size), triangles), which has a gradient"
         raise no_gradient(v.node, "a draw has no derivative", hint=instead)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 
 from fusepy.derivatives.elementwise import FLAT, FORMULAS, gradients, power
 from fusepy.derivatives.folds import along, contracted, counted, no_scan, reduce_rule, reduced, scanned, without_zero
@@ -122,6 +123,13 @@ def _scan(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tang
     return t.where(zeros.equals(0), slope, t.where(zeros.equals(1.0), alone, 0.0))
 
 
+def summed(t: Terms, of: str, terms: Sequence[Term]) -> Term:
+    """Returns the sum of gradients of a value of type `of`, such as a struct."""
+    if terms[0].type.is_numeric:
+        return t.total(terms)
+    return reduce(lambda a, b: t.op("add_gradients", a, b, of=of), terms)
+
+
 def some(dx: Tangents) -> Term:
     """Returns the only tangent of an operation of one operand."""
     return next(d for d in dx if d is not None)
@@ -143,6 +151,8 @@ RULES: dict[str, Rule] = {
     "length": lambda t, node, y, want, x, dx: t.op("dot", x[0] / y, some(dx)),
     "normalize": _normalize,
     "reflect": _reflect,
+    "add_gradients": lambda t, node, y, want, x, dx: summed(t, node.text("of"), [d for d in dx if d is not None]),
+    "field_gradient": lambda t, node, y, want, x, dx: t.op("field_gradient", some(dx), **node.attrs),
     "reduce": _reduce,
     "scan": _scan,
 }

@@ -16,6 +16,8 @@ from fusepy.ir.types import Type
 # it come the places of these samplers and textures among the inputs of the body
 Adjoined = tuple[Graph, list[int]]
 Adjoint = Callable[[Graph, str, Sequence[Value], Sequence[int], Sequence[Type]], Adjoined]
+# a body with the tangents of some inputs as further inputs, and of some outputs as outputs; see `forward.Forward.body`
+Pushed = Callable[[Graph, Sequence[int], Sequence[int], "int | None"], Graph]
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Visit:
             each mip level.
         setting: the settings of a sampler, as a number.
         adjoint: the gradient of a body.
+        pushed: the tangents of a body.
     """
 
     terms: Terms
@@ -46,4 +49,5 @@ class Visit:
     arrays: Callable[[int], Sequence[Term]]
     setting: Callable[[int], Term]
     adjoint: Adjoint
+    pushed: Pushed
     oracle: Oracle

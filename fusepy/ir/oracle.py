@@ -64,6 +64,7 @@ class CallTypes:
         params: for each parameter direction and type, and whether its gradient is asked for.
         method: True if the first parameter is the object of a method.
         graded: True if textures, buffers and pointers are passed with gradients; see `ir.resources`.
+        order: how often it is differentiated; all but the last time in forward mode.
     """
 
     function: str
@@ -71,10 +72,11 @@ class CallTypes:
     result: Type | None
     method: bool = False
     graded: bool = False
+    order: int = 1
 
     def __str__(self) -> str:
         params = ",".join(f"{direction} {type}{'+' * wanted}" for direction, type, wanted in self.params)
-        return f"{self.function}({params})->{self.result}{' graded' * self.graded}"
+        return f"{self.function}({params})->{self.result}{' graded' * self.graded}{f' order {self.order}' * (self.order > 1)}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
-from fusepy.backend.slang import comparisons
+from fusepy.backend.slang import comparisons, trial
 from fusepy.backend.slang.diagnostics import unbuilt
 from fusepy.backend.slang.facts import Facts
 from fusepy.backend.sources.source import ModuleSource
@@ -95,7 +95,7 @@ def test_numbers_that_are_none(device: Any) -> None:
 
 def test_user_code_that_compares_matrices_is_refused(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a trial in a new process, which other tests fork from one that has imported fusepy."""
-    monkeypatch.setattr(comparisons, "subprocess", subprocess)
+    monkeypatch.setattr(trial, "subprocess", subprocess)
     if "vulkan" not in device.identity.lower():
         pytest.skip("Slang's code generation for SPIR-V is what dies")
     m = fp.Module.load_from_source(device, "below", MASK.format("bool3x3 b = m < x; return b;"))
@@ -118,11 +118,11 @@ def test_a_trial_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -
         comparisons.check_comparisons(spy.DeviceType.vulkan, [source], (), "below(m, x)", facts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(comparisons.sys, "executable", "")
+        patch.setattr(trial.sys, "executable", "")
         with pytest.raises(fp.CompileError, match="an empty sys"):
             tried()
     with monkeypatch.context() as patch:
-        patch.setattr(comparisons, "TIMEOUT", 0.001)
+        patch.setattr(trial, "TIMEOUT", 0.001)
         with pytest.raises(fp.CompileError, match="timed out"):
             tried()
     assert not facts.changed

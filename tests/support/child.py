@@ -93,6 +93,7 @@ def run(
         return subprocess.CompletedProcess(command, int(status), files["out"].read_text(), files["err"].read_text())
 
 
-def start(command: list[str], *, input: bytes, timeout: float, **_: Any) -> subprocess.CompletedProcess[str]:
+def start(command: list[str], *, input: bytes, timeout: float, **_: Any) -> subprocess.CompletedProcess[bytes]:
     """`subprocess.run` of ``[python, "-c", program]``, for code of fusepy that starts such a process."""
-    return run(*command[2:], seconds=timeout, input=input)
+    ended = run(*command[2:], seconds=timeout, input=input)
+    return subprocess.CompletedProcess(command, ended.returncode, ended.stdout.encode(), ended.stderr.encode())

@@ -58,7 +58,7 @@ class Compiler:
         self.is_cuda = device.info.type is spy.DeviceType.cuda
         self._lock = lock
         self._sessions = Sessions(device)
-        self._kind = device.info.type
+        self.kind = device.info.type
         self._failed: dict[str, CompileError] = {}
         self._attempts = 0
 
@@ -130,7 +130,7 @@ class Compiler:
                 return stage.pipeline(self._sessions.device, program.program), program
         except RuntimeError as error:
             refused = not isinstance(error, CompileError) and "error[E" not in str(error)
-            if not refused or program.plain is None or self._kind is not spy.DeviceType.vulkan:
+            if not refused or program.plain is None or self.kind is not spy.DeviceType.vulkan:
                 raise
             return self.pipeline(what, program.plain(), sources, text, stage)
 
@@ -145,7 +145,7 @@ class Compiler:
                 try:
                     yield
                 finally:  # a driver may refuse the code with an unclear message
-                    for made in self._sessions.code.glob(CODE[self._kind]):
+                    for made in self._sessions.code.glob(CODE[self.kind]):
                         check(what, made, sources)
             finally:
                 for made in self._sessions.code.iterdir():

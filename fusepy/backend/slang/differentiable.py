@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fusepy.backend.slang.compiler import Compiler
+from fusepy.backend.slang.second_order import kernel_of, refused_twice
 from fusepy.backend.sources.constant_reads import constant_read
 from fusepy.backend.sources.derivatives import ignored_no_diff, lacking_forward
 from fusepy.backend.sources.graded import graded_source
@@ -68,10 +69,12 @@ def refusal(
     params = call.params[1:] if call.method else call.params
     structs = [wanted and type.kind is Kind.NAMED for _, type, wanted in params]
     wrong = undifferentiable_parameter(call.function, texts, structs) or ignored_no_diff(call.function, texts)
-    if wrong is None and forward:
+    if wrong is None and (forward or call.order > 1):
         wrong = lacking_forward(call.function, texts)
     if wrong is not None:
         return wrong
+    if call.order > 1:
+        return refused_twice(compiler.kind, source, kernel_of(imports, call, forward))
     if call.graded:
         return _of_copies(compiler, source, imports, call)
     words = compiler.probe(differentiable(imports, call), [source])

@@ -26,12 +26,12 @@ class LoopVjp(Control):
     the arrays to which steps add the gradients of what they read whole, and the settings of samplers and textures.
 
     Attributes of the node: ``steps`` is the largest number of steps; ``counts`` are the numbers of bounds, of carries, and of
-    results that are gradients of carries; ``of`` are the types of the values that the results are gradients of.
+    results that are gradients of carries; ``wrt`` are the operands that the results are gradients of, ``of`` their types.
     """
 
     name = "loop_vjp"
     bodies = ("test", "body", "back")
-    needs = {"steps": (int,), "counts": (tuple,), "of": (tuple,)}
+    needs = {"steps": (int,), "counts": (tuple,), "wrt": (tuple,), "of": (tuple,)}
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         rank = grid_rank(node)

@@ -1,0 +1,53 @@
+"""The compilation of a kernel in another process, which Slang's compiler may end."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+
+import slangpy as spy
+
+from fusepy.backend.slang.stage import COMPUTE, PipelineStage
+from fusepy.backend.sources.source import ModuleSource
+
+TIMEOUT = 120.0  # seconds for the other process; it compiles a kernel
+
+
+def tried(kind: spy.DeviceType, arguments: tuple[object, ...], stage: PipelineStage = COMPUTE) -> tuple[int, str]:
+    """Compiles a program in another process.
+
+    Args:
+        arguments: those of `Compiler.compile`, or of `Compiler.link_existing`.
+
+    Returns:
+        how the process ended, and the words of Slang: 0 if the program compiles, 1 if Slang refuses it, else Slang crashed.
+
+    Raises:
+        OSError: if the process could not be started.
+        subprocess.TimeoutExpired: if it took too long.
+    """
+    if not sys.executable:
+        raise FileNotFoundError("an empty sys.executable: set it to the path of Python")
+    child = subprocess.run(
+        [sys.executable, "-c", "from fusepy.backend.slang.trial import trial; trial()"],
+        input=pickle.dumps((sys.path, kind.name, arguments, stage)),
+        capture_output=True,
+        check=False,
+        timeout=TIMEOUT,
+    )
+    return child.returncode, child.stderr.decode("utf-8", "replace")
+
+
+def trial() -> None:
+    """Runs in the other process: compiles the program in its standard input."""
+    from fusepy.backend.slang.compiler import Compiler
+
+    path, kind, arguments, stage = pickle.load(sys.stdin.buffer)
+    sys.path[:] = path
+    spy.Logger.get().remove_all_outputs()
+    device = spy.Device(type=spy.DeviceType[kind], enable_hot_reload=False, compiler_options={"include_paths": [spy.SHADER_PATH]})
+    compiler = Compiler(device, threading.RLock())
+    make = compiler.link_existing if isinstance(arguments[0], ModuleSource) else compiler.compile
+    stage.pipeline(device, make(*arguments).program)
