@@ -124,8 +124,8 @@ class Reverse:
             return self.gradients.scatter.arrays(node, i, operands[i].type)
 
         count, setting = partial(self.count, grid), partial(self.setting, node)
-        forward = Forward(t.builder, (), self.oracle, node.loc, self.adjoint)
-        held = (count, self.constants, arrays, setting, self.adjoint, forward.body, self.oracle)
+        pushed = Forward(t.builder, (), self.oracle, node.loc, self.adjoint).body
+        held = (count, self.constants, arrays, setting, self.adjoint, pushed, self.oracle)
         visit = Visit(t, node, named, operands, results, given, wanted, *held)
         parts = gradients_of(visit)
         for i in wanted:
@@ -152,8 +152,8 @@ class Reverse:
         fresh = copied(body, builder)
         builder.inputs = [fresh[v] for v in body.inputs]
         types = [differential(body.outputs[j].type, self.oracle) for j in seeds]
-        names = new_names(body.inputs, len(seeds), "gradient")
-        given = [builder.input(name, type) for name, type in zip(names, types) if type is not None]
+        named = zip(new_names(body.inputs, len(seeds), "gradient"), types)
+        given = [builder.input(name, type) for name, type in named if type is not None]
         reverse = Reverse(builder, tuple(builder.nodes), self.oracle, self.extents.shapes, self.terms.loc)
         ends = [(fresh[body.outputs[j]], g, None) for j, g in zip(seeds, given)]
         whole = [fresh[v] for v in wrt if v.type.kind in AS_ONE]
@@ -162,8 +162,6 @@ class Reverse:
         reverse.settings = {}
         made = builder.finish(reverse.run(ends, [fresh[v] for v in wrt if v.type.kind not in AS_ONE], whole))
         return made, [made.inputs.index(value) for value in reverse.settings]
-
-    # ---- frames -------------------------------------------------------------------------------------------------
 
     def has_gradient(self, value: Value, map: ArgMap) -> bool:
         """True if a value can have a gradient where it is loaded by `map`."""

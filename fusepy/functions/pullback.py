@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
+
+from fusepy.arguments.mapped import Mapped
 from fusepy.functions.parts import AnyFunction
 from fusepy.ir.types import BOOL
 from fusepy.trace.gradients import gradients
 from fusepy.trace.structs import returned
 from fusepy.trace.structure import flatten_values
-from fusepy.trace.trace import current_trace
+from fusepy.trace.trace import Trace, current_trace
 from fusepy.trace.traced import Traced
 
 
@@ -46,7 +49,7 @@ def pullback(
         trace = current_trace()
         assert trace is not None, "only a trace calls it"
         start = trace.moves.begin(trace.builder.nodes)
-        args = [floats(arg, "vjp") if i in floating else arg for i, arg in enumerate(given[:total])]
+        args = [floats(owned(arg, "vjp"), "vjp") if i in floating else arg for i, arg in enumerate(given[:total])]
         result = function(*args[:by_position], **dict(zip(keywords, args[by_position:])))
         leaves, _ = flatten_values(result, back.__name__, lambda v: id(v) in trace.named)
         values = [Traced(trace, returned(trace, leaf, back.__name__), None) for leaf in leaves]
@@ -76,6 +79,33 @@ def floats(tree: Any, what: str) -> Any:
     if not any(map(_is_integer, leaves)):
         return tree
     return structure.fill([leaf * 1.0 if _is_integer(leaf) else leaf for leaf in leaves])
+
+
+def owned(tree: Any, what: str) -> Any:
+    """Returns an argument by which a function is differentiated, as values that the innermost trace computes.
+
+    Numbers of Python and values from outside of the body of a loop or branch are constants else, which have no gradient.
+    """
+    trace = current_trace()
+    assert trace is not None, "only a trace calls it"
+    if isinstance(tree, list) and _is_of_numbers(tree):  # one array
+        return np.array(tree, np.float32)
+    leaves, structure = flatten_values(tree, what)
+    found = [trace.record("mul", [leaf, 1.0]) if _is_constant(trace.innermost(), leaf) else leaf for leaf in leaves]
+    return structure.fill(found) if any(a is not b for a, b in zip(leaves, found)) else tree
+
+
+def _is_of_numbers(tree: Any) -> bool:
+    return all(map(_is_of_numbers, cast("list[Any]", tree))) if isinstance(tree, list) else isinstance(tree, (int, float))
+
+
+def _is_constant(trace: Trace, leaf: Any) -> bool:
+    if isinstance(leaf, (bool, np.bool_, Mapped)):
+        return False
+    if isinstance(leaf, (int, float, np.generic)):
+        return True
+    value = trace.lift(leaf)
+    return trace.behind(value) is not None and value.type.is_float
 
 
 def _is_integer(leaf: Any) -> bool:

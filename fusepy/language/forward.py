@@ -11,7 +11,8 @@ from fusepy.arguments.mapped import unmapped
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.fused import FusedFunction
-from fusepy.language.gradients import floats, has_gradient, is_array, signature_of
+from fusepy.functions.pullback import floats, owned
+from fusepy.language.gradients import has_gradient, is_array, signature_of
 from fusepy.location import user_line
 from fusepy.pytree import flatten
 from fusepy.trace.arity import of_count
@@ -122,7 +123,7 @@ def _pushforward(function: Callable[..., Any], count: int, chosen: Sequence[int]
     def pushforward(*given: Any) -> Any:
         trace = current_trace()
         assert trace is not None, "only a trace calls it"
-        args, moved = given[:count], given[count:]
+        args, moved = [owned(arg, "jvp") if i in chosen else arg for i, arg in enumerate(given[:count])], given[count:]
         start = trace.moves.begin(trace.builder.nodes)
         result = function(*(floats(arg, "jvp") if i in chosen else arg for i, arg in enumerate(args)))
         leaves, structure = flatten_values(result, "jvp")

@@ -17,7 +17,7 @@ from fusepy.errors import ArgumentError, GradientError, did_you_mean
 from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
-from fusepy.functions.pullback import floats, pullback
+from fusepy.functions.pullback import floats, owned, pullback
 from fusepy.location import user_line
 from fusepy.pytree import flatten
 from fusepy.trace.arity import is_variadic, of_count
@@ -98,7 +98,7 @@ def differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, wi
         bound = own.bind(*args, **kwargs)
         bound.apply_defaults()
         start = trace.moves.begin(trace.builder.nodes)
-        of = [bound.arguments[name] for name in chosen]
+        of = [owned(bound.arguments[name], what) for name in chosen]
         bound.arguments.update((name, floats(tree, what)) for name, tree in zip(chosen, of))
         bound.arguments.update(honoured(trace, what, bound.arguments, annotations))
         result = function(*bound.args, **bound.kwargs)

@@ -152,7 +152,7 @@ CHECKED: dict[str, tuple[Program, bool]] = {
     "elementwise": (lambda m, p, q: fp.fuse(lambda p, q: fp.sin(p) * q / (1.0 + q * q))(p, q), True),
     "a reduction": (lambda m, p, q: fp.fuse(lambda p, q: fp.sum(fp.exp(p) * q))(p, q), True),
     "broadcast": (lambda m, p, q: fp.fuse(lambda p, q: p * p * q)(p, q[:, None]), True),
-    "Slang": (lambda m, p, q: m.dpoly(p, q), False),
+    "Slang": (lambda m, p, q: m.dpoly(p, q), True),
 }
 
 
