@@ -45,7 +45,7 @@ def from_outside(value: Value, what: str, place: str | None) -> GradientError:
         place=place,
         saw=f"{value.name!r}" if value.name else value.type,
         expected="a value that the body computes, or a carry",
-        hint=f"differentiate by a value of the body, such as x * 1.0; or take {what}() of the whole loop",
+        hint=f"pass its fields in a dict; or take {what}() of the whole loop",
     )
 
 

@@ -105,7 +105,7 @@ def _is_constant(trace: Trace, leaf: Any) -> bool:
     if isinstance(leaf, (int, float, np.generic)):
         return True
     value = trace.lift(leaf)
-    return trace.behind(value) is not None and value.type.is_float
+    return trace.behind(value) is not None and (value.type.is_float or (value.weak and value.type is not BOOL))
 
 
 def _is_integer(leaf: Any) -> bool:

@@ -41,6 +41,11 @@ def m(device: fp.Device) -> fp.Module:
     return fp.Module.load_from_source(device, "graded", SOURCE)
 
 
+def without_cuda(m: fp.Module, what: str) -> None:
+    if m.device.sgl.info.type is spy.DeviceType.cuda:
+        pytest.skip(f"textures on CUDA lack {what}")
+
+
 def texture(m: fp.Module, array: Any) -> Any:
     channels = array.shape[-1]
     names = {1: "r32_float", 2: "rg32_float", 4: "rgba32_float"}
@@ -74,13 +79,13 @@ def check(m: fp.Module, function: Any, image: Any, uv: Any) -> None:
         want = difference(image, at, 0.0625, lambda changed: value(texture(m, changed), uv))
         assert slope[at] == pytest.approx(want, rel=1e-2, abs=2e-2), at
     for at in np.ndindex(uv.shape):
-        want = difference(uv, at, 0.012, lambda changed: value(given, changed))
+        want = difference(uv, at, 3 / 256, lambda changed: value(given, changed))
         assert moved[at] == pytest.approx(want, rel=5e-2, abs=5e-2), at
 
 
-# by texels of 8 x 4: 0.015 away from where two texels meet, since NVIDIA filters with weights of 8 bits; colliding, inside and
-# outside
-UV = F32([[0.28, 0.28], [0.28, 0.28], [0.72, 0.55], [-0.36, 1.45], [1.28, -0.20], [2.34, 0.05]])
+# by texels of 8 x 4: 0.015 away from where two texels meet; colliding, inside and outside. In steps of 1/256 of a texel, since
+# NVIDIA filters with weights of 8 bits
+UV = np.round(F32([[0.28, 0.28], [0.28, 0.28], [0.72, 0.55], [-0.36, 1.45], [1.28, -0.20], [2.34, 0.05]]) * 1024) / F32(1024)
 
 
 @pytest.mark.req("B16")
@@ -94,6 +99,7 @@ def test_samples_have_gradients_in_texels_and_coordinates(m: fp.Module, mode: st
 
 
 def test_minifying_and_magnifying_filters(m: fp.Module) -> None:
+    without_cuda(m, "filters that differ")
     sampler = m.device.sgl.create_sampler(min_filter=FILTERS.point, mag_filter=FILTERS.linear)
     image = RNG.random((4, 8, 4)).astype(F32)
     for level in (0.0, 2.0):
@@ -101,6 +107,7 @@ def test_minifying_and_magnifying_filters(m: fp.Module) -> None:
 
 
 def test_lines_and_volumes(m: fp.Module) -> None:
+    without_cuda(m, "textures of one dimension")
     sampler = m.device.sgl.create_sampler(address_u=A.clamp_to_edge)
     check(m, lambda t, u: m.line(t, sampler, u), RNG.random((8, 1)).astype(F32), UV[:, 0].copy())
     places = np.concatenate([UV, UV[:, :1]], 1)
@@ -115,12 +122,14 @@ def test_loads_and_helpers_that_are_not_differentiable_themselves(m: fp.Module) 
     for x, y in places:
         want[y, x, :2] += image[y, x, 1::-1]
     np.testing.assert_allclose(slope, want, rtol=1e-5)
+    without_cuda(m, "three components")
     slope = fp.grad(lambda t: fp.sum(m.first_of(t, places).z))(texture(m, image)).to_numpy()
     assert slope[2, 1].tolist() == [0, 0, 2, 0]
     assert slope.sum() == 3
 
 
 def test_texels_outside_get_no_gradient(m: fp.Module) -> None:
+    without_cuda(m, "three components")
     image = np.ones((4, 8, 4), F32)
     places = np.int32([[8, 0], [-1, 2], [0, 4], [7, 3]])
     slope = fp.grad(lambda t: fp.sum(m.first_of(t, places).x))(texture(m, image)).to_numpy()

@@ -133,7 +133,4 @@ def test_gradients_that_are_taken_in_a_body(m: fp.Module) -> None:
     with pytest.raises(fp.GradientError, match="take the gradient outside of the loop or branch"):
         fp.FusedFunction(sampled)(UV)
     outer = fp.FusedFunction(lambda x: fp.fori_loop(0, 2, lambda i, c: c + fp.grad(lambda u: u * u)(x), 0.0))
-    with pytest.raises(fp.GradientError, match=r"by a value of the body, such as x \* 1\.0"):
-        outer(F32([1, 2]))
-    inner = fp.FusedFunction(lambda x: fp.fori_loop(0, 2, lambda i, c: c + fp.grad(lambda u: u * u)(x * 1.0), 0.0))
-    assert inner(F32([1, 2])).tolist() == [4, 8]
+    assert outer(F32([1, 2])).tolist() == [4, 8]

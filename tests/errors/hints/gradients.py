@@ -172,11 +172,27 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(lambda s: m.lit(s))({"at": np.ones((1, 3), F32), "power": 1.0})["at"],
         np.array([[0, 1, 0]], F32),
     ),
-    "the second order of a Slang function": (
-        lambda m: fp.grad(lambda x: fp.sum(fp.grad(m.squared)(x)))(A),
-        "pass its result as an argument",
-        lambda m: fp.grad(lambda x, slope: fp.sum(x * slope))(A, fp.grad(m.squared)(A)),
+    "the second order of a Slang function with an out parameter": (
+        lambda m: fp.grad(fp.grad(lambda x: m.squared_into(x)))(A),
+        "give it a result in place of out and inout parameters",
+        lambda m: A * fp.grad(fp.grad(m.squared))(A),
         SQUARES,
+    ),
+    "the second order of what is read": (
+        lambda m: fp.grad(lambda t: fp.sum(fp.grad(m.weighted, 2)(t, COUNTS, A)))(A),
+        "read in a call of its own, and pass the value",
+        lambda m: fp.grad(lambda t: fp.sum(fp.grad(lambda x: m.scaled(m.picked(t, COUNTS), x))(A)))(A),
+        np.array([0.0, 0.0, 12.0], F32),
+    ),
+    "a gradient in a loop by a struct from outside": (
+        lambda m: fp.fuse(lambda s: fp.fori_loop(0, 2, lambda i, c: c + fp.grad(m.lit)(s).power, A))(
+            fp.Tensor.zeros(fp.default_device(), (3,), m.Spot)
+        ),
+        "pass its fields in a dict",
+        lambda m: fp.fuse(lambda s: fp.fori_loop(0, 2, lambda i, c: c + fp.grad(m.lit)(s)["power"], A))(
+            {"at": np.ones((3, 3), F32), "power": A}
+        ),
+        A + 2,
     ),
     "an array of structs with a matrix": (
         lambda m: gathered(m.turned, m.Turned),

@@ -143,14 +143,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(looped(lambda i, c: r().scaled(image(), sampler(), CENTRE, c)))(F32([1])),
         F32([0]),
     ),
-    "a gradient in a loop by a value from outside": (
-        lambda m: fp.FusedFunction(lambda x: fp.fori_loop(0, 2, lambda i, c: c + fp.grad(lambda u: u * u)(x), 0.0))(F32([1, 2])),
-        "differentiate by a value of the body, such as x * 1.0",
-        lambda m: fp.FusedFunction(lambda x: fp.fori_loop(0, 2, lambda i, c: c + fp.grad(lambda u: u * u)(x * 1.0), 0.0))(
-            F32([1, 2])
-        ),
-        F32([4, 8]),
-    ),
     "an interface that is not differentiable": (
         lambda m: fp.grad(r().of_shape)(CIRCLE, 3.0),
         "declare interface IShape : IDifferentiable",

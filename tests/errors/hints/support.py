@@ -16,6 +16,10 @@ import fusepy;
 struct Spot : IDifferentiable { float3 at; float power; };
 [Differentiable] float lit(Spot s) { return s.at.y * s.power; }
 [Differentiable] float squared(float x) { return x * x; }
+[Differentiable] void squared_into(float x, out float y) { y = x * x; }
+[Differentiable] float scaled(float v, float x) { return v * x * x; }
+[Differentiable] float picked(Tensor<float, 1> t, int i) { return t[i]; }
+[Differentiable] float weighted(Tensor<float, 1> t, int i, float x) { return t[i] * x * x; }
 struct Ray { float3 position; float reach; };
 float luma(float3 c) { return dot(c, float3(0.25, 0.5, 0.25)); }
 float add(float a, float b) { return a + b; }
