@@ -92,7 +92,7 @@ def owned(tree: Any, what: str) -> Any:
         return np.array(tree, np.float32)
     leaves, structure = flatten_values(tree, what)
     found = [trace.record("mul", [leaf, 1.0]) if _is_constant(trace.innermost(), leaf) else leaf for leaf in leaves]
-    return structure.fill(found) if any(a is not b for a, b in zip(leaves, found)) else tree
+    return structure.fill(found) if any(a is not b for a, b in zip(leaves, found)) else cast("Any", tree)
 
 
 def _is_of_numbers(tree: Any) -> bool:

@@ -95,7 +95,8 @@ class _Moved:
         """Records the gradients of operands of the loop, for those given of the tangents, and returns one for each operand."""
         gradients = [*[None] * (len(self.results) - len(given)), *given]
         wanted = [self.places[i] for i in of]
-        held = (_unasked, {}, _no_arrays, _unasked, adjoint, self.pushed, self.oracle)
+        constants: dict[Value, Node] = {}
+        held = (_unasked, constants, _no_arrays, _unasked, adjoint, self.pushed, self.oracle)
         found = loop(Visit(self.t, self.node, self.node.attrs, self.operands, self.results, gradients, wanted, *held))
         return [found[self.places[i]] if i in of else None for i in range(len(self.places))]
 
