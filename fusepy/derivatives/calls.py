@@ -154,6 +154,19 @@ def check(
             hint="import fusepy_rays; write Hit hit = closest_hit(scene, ray); in a [Differentiable] function, and shade there",
         )
     assert oracle is not None
+    call = _typed(node, attrs, operands, wrt, order)
+    grades = not forward and any(reads_graded(operands[i].type) for i in wrt)
+    found = None if grades else oracle.undifferentiable(node.text("module"), call, forward)
+    if grades or (found is not None and order == 1 and not forward and any(is_sampled(x.type) for x in operands)):
+        grades, found = True, oracle.undifferentiable(node.text("module"), replace(call, graded=True), forward)
+    if found is not None:
+        words, hint = found
+        raise GradientError(f"Slang cannot differentiate {node.text('function')}", place=node.loc, saw=words, hint=hint)
+    return grades
+
+
+def _typed(node: Node, attrs: Mapping[str, Attr], operands: Sequence[Term | Value], wrt: Sequence[int], order: int) -> CallTypes:
+    """Returns a call with the types as which it takes its arguments."""
     dirs = attrs.get("dirs") or (IN,) * len(operands)
     assert isinstance(dirs, tuple)
     outs = iter([v.type for v in node.results][1 if attrs.get("returns", True) and node.results else 0 :])
@@ -169,12 +182,4 @@ def check(
         assert type is not None
         params.append((direction, type, i in wrt))
     result = node.results[0].type if attrs.get("returns", bool(node.results)) and node.results else None
-    call = CallTypes(node.text("function"), tuple(params), result, bool(attrs.get("method")), order=order)
-    grades = not forward and any(reads_graded(operands[i].type) for i in wrt)
-    found = None if grades else oracle.undifferentiable(node.text("module"), call, forward)
-    if grades or (found is not None and not forward and any(is_sampled(x.type) for x in operands)):
-        grades, found = True, oracle.undifferentiable(node.text("module"), replace(call, graded=True), forward)
-    if found is not None:
-        words, hint = found
-        raise GradientError(f"Slang cannot differentiate {node.text('function')}", place=node.loc, saw=words, hint=hint)
-    return grades
+    return CallTypes(node.text("function"), tuple(params), result, bool(attrs.get("method")), order=order)

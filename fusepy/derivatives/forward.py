@@ -122,18 +122,8 @@ class Forward:
         dx = [self.operand(node, v, x) for v, x in zip(node.operands, operands)]
         if not any(dx):
             return
-        if node.op.name == "slang.call":
-            made = jvp(t, node, {**node.attrs, **attrs}, operands, dx, self.oracle)
-        elif node.op.name == "jvp":
-            made = jvp(t, node, node.attrs, operands, dx, self.oracle)
-        elif node.op.name == "vjp":
-            made = tangent_of_vjp(t, node, operands, dx, self.oracle)
-        elif node.op.name == "loop_vjp":
-            made = tangent_of_loop_vjp(t, node, operands, dx, self.oracle, self.body, self.adjoint)
-        elif node.op.name in ("cond", "fori_loop", "while_loop"):
-            record = branch_tangents if node.op.name == "cond" else loop_tangents
-            made = record(t, node, operands, dx, self.oracle, self.body)
-        else:
+        made = self.of_bodies(node, {**node.attrs, **attrs}, operands, dx)
+        if made is None:
             (value,), (type,) = node.results, types
             assert type is not None
             y = Term(t, value, tuple(frame[: value.rank]))
@@ -145,6 +135,22 @@ class Forward:
                 placed = Term(t, fitted.value, tuple(own[d] for d in fitted.dims), fitted.wants)
                 whole = len(node.operands) == 1 and list(placed.dims) == list(range(value.rank))
                 self.tangents[value] = placed.value if whole else self.spread_out(placed, value)
+
+    def of_bodies(
+        self, node: Node, attrs: dict[str, Attr], x: Sequence[Term], dx: Sequence[Term | None]
+    ) -> Sequence[Term | None] | None:
+        """Returns the tangents of the results of a call, or of a node with bodies; ``None`` for others."""
+        name = node.op.name
+        if name in ("slang.call", "jvp"):
+            return jvp(self.terms, node, attrs, x, dx, self.oracle)
+        if name == "vjp":
+            return tangent_of_vjp(self.terms, node, x, dx, self.oracle)
+        if name == "loop_vjp":
+            return tangent_of_loop_vjp(self.terms, node, x, dx, self.oracle, self.body, self.adjoint)
+        if name not in ("cond", "fori_loop", "while_loop"):
+            return None
+        record = branch_tangents if name == "cond" else loop_tangents
+        return record(self.terms, node, x, dx, self.oracle, self.body)
 
     def operand(self, node: Node, value: Value, x: Term) -> Term | None:
         """Returns the tangent of an operand as a term over the grid of its node; ``None`` if it has none."""

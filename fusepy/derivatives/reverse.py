@@ -52,6 +52,7 @@ class Reverse:
         self.constants = {n.results[0]: n for n in builder.nodes if n.op.name == "const"}
         self.gradients = Gradients(self.terms, oracle)
         self.expanded: Expanded | None = None
+        self.pushed = Forward(builder, (), oracle, loc, self.adjoint).body
         self.settings: dict[Value, Value] | None = None  # of samplers and textures of a body
         own = {id(node) for node in nodes}
         constants = [(node, *settle(node, oracle)) for node in builder.nodes if id(node) not in own]
@@ -124,10 +125,8 @@ class Reverse:
             return self.gradients.scatter.arrays(node, i, operands[i].type)
 
         count, setting = partial(self.count, grid), partial(self.setting, node)
-        pushed = Forward(t.builder, (), self.oracle, node.loc, self.adjoint).body
-        held = (count, self.constants, arrays, setting, self.adjoint, pushed, self.oracle)
-        visit = Visit(t, node, named, operands, results, given, wanted, *held)
-        parts = gradients_of(visit)
+        held = (count, self.constants, arrays, setting, self.adjoint, self.pushed, self.oracle)
+        parts = gradients_of(Visit(t, node, named, operands, results, given, wanted, *held))
         for i in wanted:
             part, times = parts[i], t.loaded(operands[1 - i]) if node.op.name == "contract" else None
             if part is not None and self.expanded is not None and node.operands[i] in self.expanded:

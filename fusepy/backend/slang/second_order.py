@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import slangpy as spy
 
 from fusepy.backend.slang.compiler import digest_name
+from fusepy.backend.slang.stage import COMPUTE, THREAD_INDEX
 from fusepy.backend.slang.trial import tried
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
@@ -124,7 +125,8 @@ def _entry(function: str, inputs: Sequence[Typed], outputs: Sequence[Typed], for
         params += [f"uniform Ptr<{_differential(type)}> s_{name}" for name, type in moved]
         given = ", ".join([*passed, *(f"{name}_to" for name, _, _ in outputs)])
         lines = [*pairs, f"bwd_diff({function})({given});", *(f"*s_{name} = q_{name}.d;" for name, _ in moved)]
-    return ['[shader("compute")] [numthreads(1, 1, 1)]', f"void {ENTRY}({', '.join(params)})", "{", *lines, "}"]
+    head = COMPUTE.head(ENTRY, THREAD_INDEX, "".join(f", {param}" for param in params))
+    return [*COMPUTE.attributes((1, 1, 1)), head, "{", *lines, "}"]
 
 
 def _parameter(name: str, type: Type, wanted: bool) -> str:
