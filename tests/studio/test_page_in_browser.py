@@ -118,7 +118,7 @@ def page(opened: Page) -> Iterator[Page]:
     assert [url for url in opened.requests if not url.startswith(("data:", "blob:", opened.url.partition("?")[0]))] == []
 
 
-@pytest.mark.req("G4", partly="stages as nodes")
+@pytest.mark.req("G4")
 def test_a_graph_is_built_undone_saved_loaded_and_exported(page: Page) -> None:
     page.add("photograph", 380, 200)
     page.add("exposure", 640, 200)
@@ -217,7 +217,7 @@ def test_a_line_ends_in_a_menu_or_is_taken_away(page: Page) -> None:
     assert float(page.run(f"document.querySelector('{page.node('exposure')} input[type=range]').value")) == 1.25
 
 
-@pytest.mark.req("G4", partly="stages as nodes")
+@pytest.mark.req("G4")
 def test_by_keyboard_alone_and_the_values_behind_a_pixel(page: Page) -> None:
     page.press("/")
     for name in ("photograph", "logarithm"):

@@ -175,7 +175,7 @@ def codes(text: str) -> list[str]:
     return [unescape(code) for code in re.findall(r"<code>(.*?)</code>", text, re.DOTALL)]
 
 
-@pytest.mark.req("G4", partly="stages as nodes")
+@pytest.mark.req("G4")
 def test_g4_the_page_of_a_graph(m: Any, tmp_path: Path) -> None:
     g, args = pipeline(m)
     g.to_html(tmp_path / "graph.html", *args)

@@ -45,7 +45,7 @@ def page(browser: Browser, m: Any, tmp_path: Path) -> Iterator[Browser]:
     assert [url.partition("#")[0] for url in browser.requests] == [(tmp_path / "graph.html").as_uri()]
 
 
-@pytest.mark.req("G4", partly="stages as nodes")
+@pytest.mark.req("G4")
 def test_g4_all_kernels_nodes_and_texts_are_there(page: Browser, m: Any) -> None:
     g, args = pipeline(m)
     explained = g.explain(*args)
