@@ -20,7 +20,7 @@ _tracing: ContextVar[tuple[Any, ...]] = ContextVar("fusepy_tracing", default=())
 NOTHING_SAID: Mapping[int, ArgMap] = MappingProxyType({})
 
 
-@dataclass
+@dataclass(frozen=True)
 class Recording:
     """A traced call: its graph, its arguments, and how results go back to Python.
 

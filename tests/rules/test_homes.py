@@ -12,7 +12,15 @@ from collections.abc import Mapping
 
 import pytest
 
+from fusepy.backend.execute.launch import Launch
+from fusepy.deferred.join import Joint
 from fusepy.passes.pipeline import PIPELINE, SEPARATED
+from fusepy.program.bound import SetUpProgram
+from fusepy.program.destinations import Destinations
+from fusepy.program.inputs import Inputs
+from fusepy.program.lowering import Lowering
+from fusepy.program.program import Program
+from fusepy.trace.recording import Recording
 from tests.rules.tree import TEXTS, classes, only, parsed, trees
 
 HOMES: dict[str, list[str]] = {
@@ -77,6 +85,11 @@ def test_passes_are_frozen_dataclasses() -> None:
             step.name = "other"  # type: ignore[misc]
     passes = {name for name, tree in trees().items() for c in classes(tree) if any(ast.unparse(b) == "Pass" for b in c.bases)}
     assert {f"passes/{type(step).__module__.rpartition('.')[2]}.py" for step in PIPELINE} == passes
+
+
+def test_programs_are_frozen_dataclasses() -> None:
+    for made in (Program, SetUpProgram, Joint, Inputs, Destinations, Lowering, Launch, Recording):
+        assert made.__dataclass_params__.frozen, made  # type: ignore[attr-defined]
 
 
 def test_these_rules_can_fail() -> None:
