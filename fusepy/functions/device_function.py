@@ -80,7 +80,7 @@ class DeviceFunction(Inspectable):
     strict_broadcasting = configure.strict_broadcasting
     strict = configure.strict
 
-    def __call__(self, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
         """Runs the function; inside a fused function, records the call. The first call with arguments of a kind compiles.
 
         Args:

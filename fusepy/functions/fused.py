@@ -13,7 +13,7 @@ from fusepy.arguments.objects import check_unchanged, filled, is_method_like, sp
 from fusepy.backend.device.device import Device
 from fusepy.errors import ArgumentError
 from fusepy.functions.device_function import DeviceFunction
-from fusepy.functions.parts import STATIC
+from fusepy.functions.parts import STATIC, AnyFunction
 from fusepy.functions.python_tracer import PythonTracer
 from fusepy.location import user_line
 from fusepy.trace.trace import Trace
@@ -60,8 +60,13 @@ class MethodTracer(PythonTracer):
         return made, ("method", self.owner.__class__, kept, key), outs, named, result
 
     def call(self, trace: Any, args: Sequence[Any], kwargs: Mapping[str, Any], config: Any) -> Any:
-        """Calls the method inside a trace: the object's values are those that it has now."""
-        return self._plain(self.owner).call(trace, args, kwargs, config)
+        """Calls the method inside a trace: the object's values are those that it has now, or those that the trace passes."""
+        named, owner = dict(kwargs), self.owner
+        state: dict[str, Any] = {}
+        if _STATE in named:  # the way back through a call, see `pullback`
+            split(owner, "", state)
+            owner = filled(owner, "", dict(zip(state, named.pop(_STATE).values())), [])
+        return self._plain(owner).call(trace, args, named, config)
 
     def _plain(self, owner: Any) -> PythonTracer:
         """Returns the tracer of the method of `owner` as a plain function."""
@@ -101,9 +106,13 @@ class FusedFunction(DeviceFunction):
         """Returns the function as a method of an object, as Python's own functions do."""
         if owner is None:
             return self
-        tracer = MethodTracer.of(cast("PythonTracer", self.tracer), owner)
-        made = self.variant(self.setup, tracer=tracer)
-        made.__dict__ = {**vars(self), "__signature__": tracer.signature, "__self__": owner, "__func__": self}
+        made = cast("FusedFunction", bound_to(self, owner))
+        made.__dict__ = {
+            **vars(self),
+            "__signature__": cast("PythonTracer", made.tracer).signature,
+            "__self__": owner,
+            "__func__": self,
+        }
         return made
 
     def __repr__(self) -> str:
@@ -113,13 +122,42 @@ class FusedFunction(DeviceFunction):
 STATIC.add(FusedFunction)
 
 
+def bound_to(function: AnyFunction, owner: Any) -> AnyFunction:
+    """Returns a function whose first argument is an object as a method of the object."""
+    return function.variant(function.setup, tracer=MethodTracer.of(cast("PythonTracer", function.tracer), owner))
+
+
+def of_object(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any] | None:
+    """Returns what a method computes as a function of its object and its arguments, and the object; ``None`` if it is no method.
+
+    What is made of a method, such as its gradient, is made of this function: it then takes the object's values at each call.
+    """
+    if isinstance(function, MethodType):
+        return function.__func__, function.__self__
+    if is_method_like(function):
+        return type(function).__call__, function
+    own = function.tracer if isinstance(function, FusedFunction) else None
+    if not isinstance(function, FusedFunction) or not isinstance(own, MethodTracer):
+        return None
+
+    def method(owner_: Any, *args: Any, **kwargs: Any) -> Any:
+        tracer = copy.copy(own)
+        tracer.owner = owner_
+        return function.variant(function.setup, tracer=tracer)(*args, **kwargs)
+
+    first = inspect.Parameter("owner_", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    vars(method)["__signature__"] = inspect.Signature([first, *own.signature.parameters.values()])
+    method.__name__ = function.__name__
+    return method, own.owner
+
+
 @overload
 def fuse(function: Callable[..., Any], *, static: Sequence[str] = ..., device: Device | None = ...) -> FusedFunction: ...
 @overload
 def fuse(
     function: None = ..., *, static: Sequence[str] = ..., device: Device | None = ...
 ) -> Callable[[Callable[..., Any]], FusedFunction]: ...
-def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | None = None) -> Any:
+def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | None = None, **others: Any) -> Any:
     """Fuses a Python function that calls Slang functions: it runs in as few kernels as its data flow allows.
 
     Inside, Slang functions, operators and fusepy's math functions are recorded instead of run. The first call with arguments
@@ -146,6 +184,9 @@ def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | N
         >>> look([1.0, 2.0], 10.0)
         [40.0, 80.0]
     """
+    if others:
+        hint = 'write fp.fuse(f, static=["x"]), with the names of static parameters; there are no other settings'
+        raise ArgumentError(f"fuse() takes no {next(iter(others))}=", place=user_line(), hint=hint)
     if function is None:
         return functools.partial(fuse, static=static, device=device)
     if isinstance(function, (classmethod, staticmethod)):
@@ -153,8 +194,7 @@ def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | N
         return wrapped.__class__(fuse(wrapped.__func__, static=static, device=device))
     if not callable(function):
         raise ArgumentError("fuse() takes a function", saw=repr(function)[:60], hint="write @fuse above a def, or fuse(f)")
-    if isinstance(function, MethodType):
-        return FusedFunction(function.__func__, static, device).__get__(function.__self__)
-    if is_method_like(function):
-        return FusedFunction(type(function).__call__, static, device).__get__(function)
+    method = None if isinstance(function, FusedFunction) else of_object(function)
+    if method is not None:
+        return FusedFunction(method[0], static, device).__get__(method[1])
     return FusedFunction(function, static, device)

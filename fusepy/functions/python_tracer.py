@@ -54,7 +54,7 @@ class PythonTracer:
         names = self.parameter_names()
         for name in static:
             if name not in names:
-                raise ArgumentError(f"static: {self.__name__}() has no parameter {name!r}", hint=did_you_mean(name, names))
+                raise ArgumentError(f"static: {self.__name__}() has no parameter {name!r}", hint=did_you_mean(str(name), names))
         plain = all(p.kind in _BY_PLACE and p.default is p.empty for p in self.signature.parameters.values())
         self.take(list(self.signature.parameters.values()))
         self.positional: int | None = len(names) if plain and not static else -1

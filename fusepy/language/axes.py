@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -11,6 +12,25 @@ from fusepy.errors import ArgumentError, ShapeError
 from fusepy.location import user_line
 
 Axis = int | Sequence[int] | None
+_F = TypeVar("_F", bound=Callable[..., Any])
+_ELSEWHERE = {"dim": "axis", "dims": "axis", "axes": "axis", "keepdim": "keepdims", "correction": "ddof"}
+_OTHERWISE = {"dtype": "fp.{0}(fp.astype(x, float))", "out": "y[...] = fp.{0}(x)", "where": "fp.{0}(fp.where(x > 1, x, 0.0))"}
+
+
+def numpys_words(function: _F) -> _F:
+    """Makes a function along axes name its own word for a keyword of torch, and what to write for one that NumPy has."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for word in kwargs:
+            known = word in _ELSEWHERE
+            if known or word in _OTHERWISE:
+                name = function.__name__
+                line = f"{_ELSEWHERE[word]}={kwargs[word]!r}" if known else _OTHERWISE[word].format(name)
+                raise ArgumentError(f"{name}() takes no {word}=", place=user_line(), hint=f"write {line}")
+        return function(*args, **kwargs)
+
+    return cast("_F", call)
 
 
 def axes_from(given: tuple[int, ...] | None, rank: int, name: str) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from fusepy.arguments.mapped import unmapped
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.errors import ArgumentError, GradientError
-from fusepy.functions.fused import FusedFunction
+from fusepy.functions.fused import FusedFunction, of_object
 from fusepy.functions.pullback import floats, owned
 from fusepy.language.gradients import has_gradient, is_array, signature_of
 from fusepy.location import user_line
@@ -118,6 +118,9 @@ def _extents(value: Any) -> tuple[int, ...]:
 @functools.lru_cache(maxsize=256)
 def _pushforward(function: Callable[..., Any], count: int, chosen: Sequence[int]) -> FusedFunction:
     """Returns the function of `count` arguments and the tangents of those `chosen` that gives the results and their tangents."""
+    method = of_object(function)
+    if method is not None:
+        return _pushforward(method[0], count + 1, tuple(i + 1 for i in chosen)).__get__(method[1])
     names = list(of_count(signature_of(function), count).parameters)[:count]
 
     def pushforward(*given: Any) -> Any:

@@ -16,7 +16,7 @@ from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.errors import ArgumentError, GradientError, did_you_mean
 from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.function import Function
-from fusepy.functions.fused import FusedFunction
+from fusepy.functions.fused import FusedFunction, bound_to, fuse, of_object
 from fusepy.functions.pullback import floats, owned, pullback
 from fusepy.location import user_line
 from fusepy.pytree import flatten
@@ -80,6 +80,10 @@ def differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, wi
     """Returns the function that computes a gradient, and the result before it if `with_value`; messages call it `what`."""
     if not callable(function):
         raise ArgumentError(f"{what}() takes a function", saw=repr(function)[:60], hint=f"write fp.{what}(f)(x)")
+    method = of_object(function)
+    if method is not None:
+        chosen = _behind_object(function, argnums, what)
+        return differentiated(method[0], chosen, has_aux, with_value, what).__get__(method[1])
     signature = signature_of(function)
     names = list(signature.parameters)
     annotations = {} if isinstance(function, DeviceFunction) else annotations_of(function, signature)
@@ -113,6 +117,18 @@ def differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, wi
     vars(gradient)["__signature__"] = signature
     vars(gradient)["differentiated"] = function
     return gradient_class(gradient)
+
+
+def _behind_object(function: Callable[..., Any], argnums: Any, what: str) -> Any:
+    """Returns the parameters of a method as those of the function that takes the object first."""
+    signature = signature_of(function)
+    several = isinstance(argnums, (tuple, list))
+    listed = cast("Sequence[Any]", argnums) if several else [argnums]
+    if is_variadic(signature):
+        chosen: list[Any] = [n + 1 if isinstance(n, int) and n >= 0 else n for n in listed]
+    else:
+        chosen = [_name(n, list(signature.parameters), what) for n in listed]
+    return tuple(chosen) if several else chosen[0]
 
 
 def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
@@ -156,13 +172,20 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], 
 @functools.lru_cache(maxsize=256)
 def _forward(function: Callable[..., Any]) -> Any:
     """Returns a function that can be called with arguments, also of lists and numbers."""
-    return function if isinstance(function, (Function, FusedFunction)) else FusedFunction(function)
+    return function if isinstance(function, (Function, FusedFunction)) else fuse(function)
 
 
 @functools.lru_cache(maxsize=256)
 def _pullback(function: Callable[..., Any], count: int, chosen: Sequence[int], results: int) -> Any:
     """Returns the function of `count` arguments and the gradients of the results that gives the gradients of those `chosen`."""
-    return pullback(_forward(function), count, (), range(results), lambda args: [args[i] for i in chosen], floating=chosen)
+    method = of_object(function)
+    if method is None:
+        return pullback(_forward(function), count, (), range(results), lambda args: [args[i] for i in chosen], floating=chosen)
+    later = [i + 1 for i in chosen]  # behind the object
+    made = pullback(
+        FusedFunction(method[0]), count + 1, (), range(results), lambda args: [args[i] for i in later], floating=later
+    )
+    return bound_to(made, method[1])
 
 
 def is_array(value: Any) -> bool:

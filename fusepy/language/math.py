@@ -125,8 +125,11 @@ def maximum(x: Any, y: Any) -> Any:
     return _apply("maximum", "x y", x, y)
 
 
-def clip(x: Any, low: Any = None, high: Any = None) -> Any:
-    """Limits `x` to the range from `low` to `high`; NaN if one of the three is NaN. A limit of ``None`` is none."""
+def clip(
+    x: Any, low: Any = None, high: Any = None, *, min: Any = None, max: Any = None, a_min: Any = None, a_max: Any = None
+) -> Any:
+    """Limits `x` to the range from `low` to `high`, or by NumPy's names; NaN if one of the three is NaN. ``None`` is no limit."""
+    low, high = (next((v for v in named if v is not None), None) for named in ((low, min, a_min), (high, max, a_max)))
     if low is None:
         return x if high is None else minimum(x, high)
     if high is None:

@@ -12,28 +12,13 @@ from typing import Any, TypeVar, cast, overload
 from fusepy.errors import ArgumentError
 from fusepy.functions.function import Function
 from fusepy.ir.ops.folds import SCANS
-from fusepy.language.axes import Axis
+from fusepy.language.axes import Axis, numpys_words
 from fusepy.language.fold_nodes import MISSING, combining, reduced, reduction
 from fusepy.location import user_line
 
 __all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "reduce", "scan", "sum"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_ELSEWHERE = {"dim": "axis", "dims": "axis", "axes": "axis", "keepdim": "keepdims"}
-
-
-def _numpys_words(function: _F) -> _F:
-    """Makes a reduction name NumPy's word for a keyword of torch."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        for word in kwargs:
-            if word in _ELSEWHERE:
-                what = f"{function.__name__}() takes no {word}="
-                raise ArgumentError(what, place=user_line(), hint=f"write {_ELSEWHERE[word]}={kwargs[word]!r}")
-        return function(*args, **kwargs)
-
-    return cast("_F", call)
 
 
 def _identity_by_name(function: _F) -> _F:
@@ -48,7 +33,7 @@ def _identity_by_name(function: _F) -> _F:
     return cast("_F", call)
 
 
-@_numpys_words
+@numpys_words
 def sum(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Returns the sum of `x` along axes; an int for bools and small integers. Floats are at least as accurate as pairwise sums.
 
@@ -67,43 +52,43 @@ def sum(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     return reduced(x, reduction("sum", axis, keepdims))
 
 
-@_numpys_words
+@numpys_words
 def mean(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Returns the arithmetic mean of `x` along axes, a float; NaN if there are no elements. See `sum` for the arguments."""
     return reduced(x, reduction("mean", axis, keepdims))
 
 
-@_numpys_words
+@numpys_words
 def prod(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Returns the product of `x` along axes. See `sum` for the arguments."""
     return reduced(x, reduction("prod", axis, keepdims))
 
 
-@_numpys_words
+@numpys_words
 def max(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Returns the maximum of `x` along axes; NaN if an element is. No elements: `ShapeError`. See `sum` for the arguments."""
     return reduced(x, reduction("max", axis, keepdims))
 
 
-@_numpys_words
+@numpys_words
 def min(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Returns the minimum of `x` along axes; NaN if an element is. No elements: `ShapeError`. See `sum` for the arguments."""
     return reduced(x, reduction("min", axis, keepdims))
 
 
-@_numpys_words
+@numpys_words
 def any(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """True if any element of `x` along axes is not zero. See `sum` for the arguments."""
     return reduced(x, reduction("any", axis, keepdims))
 
 
-@_numpys_words
+@numpys_words
 def all(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """True if no element of `x` along axes is zero. See `sum` for the arguments."""
     return reduced(x, reduction("all", axis, keepdims))
 
 
-@_numpys_words
+@numpys_words
 def argmax(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Returns the index of the first maximum, in C order over the axes; NaN is the largest.
 
@@ -115,13 +100,13 @@ def argmax(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     return reduced(x, reduction("argmax", axis, keepdims))
 
 
-@_numpys_words
+@numpys_words
 def argmin(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Returns the index of the first minimum, in C order over the axes; NaN is the smallest."""
     return reduced(x, reduction("argmin", axis, keepdims))
 
 
-@_numpys_words
+@numpys_words
 @_identity_by_name
 def reduce(function: Function, identity: Any, x: Any = MISSING, axis: Axis = None, keepdims: bool = False) -> Any:
     """Combines the elements of `x` along axes with a Slang function ``T f(T a, T b)``.
@@ -155,7 +140,7 @@ def reduce(function: Function, identity: Any, x: Any = MISSING, axis: Axis = Non
 def scan(function: str, identity: Any, *, axis: int = ..., exclusive: bool = ...) -> Any: ...
 @overload
 def scan(function: Function, identity: Any, x: Any = ..., axis: int = ..., exclusive: bool = ...) -> Any: ...
-@_numpys_words
+@numpys_words
 @_identity_by_name
 def scan(function: Any, identity: Any, x: Any = MISSING, axis: int = 0, exclusive: bool = False) -> Any:
     """Returns the running result up to each element along an axis: ``scan("sum", x)``, or with a Slang function as in `reduce`.

@@ -6,6 +6,8 @@ its objects, and takes traced values as well (`fusepy.language.constructors`).
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -59,6 +61,9 @@ from slangpy import (
     uint4,
 )
 
+from fusepy.backend.device.device import Device
+from fusepy.backend.device.open import init_device
+from fusepy.backend.kernels.dump import set_dump_generated_shaders
 from fusepy.elsewhere import no_name
 from fusepy.language.constructors import CONSTRUCTORS
 from fusepy.language.generators import call_id, grid, rand_float, thread_id, wang_hash
@@ -113,16 +118,36 @@ __all__ = [
 ]
 
 
+def create_torch_device(
+    type: str | DeviceType | None = None,
+    torch_device: Any = None,
+    enable_debug_layers: bool = False,
+    include_paths: Sequence[str | os.PathLike[str]] = (),
+) -> Device:
+    """Opens a device on the GPU that torch uses, with slangpy's parameter names: by default a CUDA device.
+
+    Args:
+        torch_device: torch's device or its index; by default torch's current one.
+
+    Raises:
+        DeviceError: if none opens.
+    """
+    chosen = DeviceType.cuda if type in (None, DeviceType.automatic) else type
+    return init_device(chosen, getattr(torch_device, "index", torch_device), include_paths, enable_debug_layers)
+
+
 _MODULES = ("crashpad", "math", "platform", "renderdoc", "tev", "thread", "ui")  # slangpy's, without its functional API
 
 
 _HOMES = ("slangpy", "slangpy.math", "slangpy.types.valueref")  # where what is handed on is defined
-_GENERATORS = {  # slangpy's classes, by the functions that make them
+_OWN = {  # what fusepy has in place of slangpy's; its classes of generators, by the functions that make them
     "CallIdArg": call_id,
     "GridArg": grid,
     "RandFloatArg": rand_float,
     "ThreadIdArg": thread_id,
     "WangHashArg": wang_hash,
+    "create_torch_device": create_torch_device,
+    "set_dump_generated_shaders": set_dump_generated_shaders,
 }
 
 
@@ -134,8 +159,8 @@ def spelled(name: str) -> Any:
     """
     if name in CONSTRUCTORS:
         return CONSTRUCTORS[name]
-    if name in _GENERATORS:
-        return _GENERATORS[name]
+    if name in _OWN:
+        return _OWN[name]
     found = None if name.startswith("_") else getattr(slangpy, name, None)
     if isinstance(found, ModuleType):
         return found if name in _MODULES else _refuse(name)

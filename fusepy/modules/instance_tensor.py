@@ -7,7 +7,7 @@ from typing import Any
 
 from fusepy.backend.marshals.result_kinds import is_writable
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import ArgumentError
+from fusepy.errors import ArgumentError, UnknownNameError
 from fusepy.modules.slang_type import SlangType
 from fusepy.modules.struct import bound
 from fusepy.program.sized import follows, sized
@@ -72,7 +72,12 @@ class InstanceTensor(Tensor):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "slang":
             raise AttributeError(name)
-        return bound(self.slang.module, self.slang.type.name, name, self)
+        try:
+            return bound(self.slang.module, self.slang.type.name, name, self)
+        except UnknownNameError:
+            if name == "tensor":  # slangpy's name
+                return self._data
+            raise
 
 
 def constructed(struct: SlangType, shape: tuple[int, ...], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor:

@@ -12,7 +12,7 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.sources.libraries import FOLDER
 from fusepy.errors import ArgumentError, GradientError
-from fusepy.functions.fused import FusedFunction
+from fusepy.functions.fused import FusedFunction, of_object
 from fusepy.inspect.explain import Explanation
 from fusepy.ir.types import FLOAT, HALF
 from fusepy.language.gradients import differentiated
@@ -149,7 +149,8 @@ class TrainingStep:
 
     def _program(self, structure: Structure, device: Device, batch: int, numbers: int) -> FusedFunction:
         """Returns the fused function of parameters, kept values, numbers and batch that gives the loss and all that is new."""
-        both, optimiser = differentiated(self._loss, 0, False, True, "training_step"), self._optimiser
+        loss_of, *owner = of_object(self._loss) or (self._loss,)  # a method is made a function of its object, see `of_object`
+        both, optimiser = differentiated(loss_of, len(owner), False, True, "training_step"), self._optimiser
         count, each = structure.leaves, len(optimiser.kept)
         update = optimiser.function
         update = getattr(_library(device), update) if isinstance(update, str) else update
@@ -157,12 +158,13 @@ class TrainingStep:
         first, *others = [*own, *(f"batch_{i}" for i in range(batch))][: 1 + batch]
         names = [re.sub(r"\W+", "_", path).strip("_") for path in structure.paths(first)]
         names += [f"{name}_{kept}" for name in names for kept in optimiser.kept]
-        names += [*update.tracer.parameter_names()[2 + each : 2 + each + numbers], *others]
+        names = [*["owner_"] * len(owner), *names, *update.tracer.parameter_names()[2 + each : 2 + each + numbers], *others]
 
         def step(*given: Any) -> Any:
+            own, given = given[: len(owner)], given[len(owner) :]
             leaves, kept = given[:count], given[count : count + count * each]
             values = given[count + count * each : count + count * each + numbers]
-            loss, gradients = both(structure.fill(leaves), *given[len(given) - batch :])
+            loss, gradients = both(*own, structure.fill(leaves), *given[len(given) - batch :])
             if loss.rank or loss.type.shape:
                 raise GradientError(
                     "the loss of a training step is one number",
@@ -180,7 +182,8 @@ class TrainingStep:
             return tuple(made)
 
         step.__name__ = f"step_of_{getattr(self._loss, '__name__', 'loss')}"
-        return FusedFunction(_with_names(step, names))
+        made = FusedFunction(_with_names(step, names))
+        return made.__get__(owner[0]) if owner else made
 
 
 def training_step(loss: Callable[..., Any], optimiser: Optimiser) -> TrainingStep:

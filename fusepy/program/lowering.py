@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.fold.kernel import emit_fold
@@ -34,6 +35,7 @@ from fusepy.backend.rays.plan import RayPlan
 from fusepy.backend.rays.text import emit_rays
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.sources.graded import graded_source
+from fusepy.backend.sources.reachable import mentions
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ResolveError
 from fusepy.ir.graph import Graph, Node, Value
@@ -135,7 +137,7 @@ class Lowering:
             region = with_spec(region, spec_of(region).storing(textures_for(targets, positions)))
         names = ["a value in between" if j is None else self.results[j] for j in results]
         options, shaped = self.options, bool(self.options.numthreads)
-        context = PlanContext(self.device, self.build, self.strict, options.tile, shaped, self._rows)
+        context = PlanContext(self.device, self.build, self.strict, options.tile, shaped, self._rows, self._placed)
         if region.op.apart:
             return DrawPlan(context, region, positions, elements, names, textures_for(targets, ()), self.graph.name)
         if pipelines_in(region.bodies):
@@ -160,7 +162,7 @@ class Lowering:
         imports = {a: self.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
         own = {old.name: new.name for old, new in zip(self.sources, self._copied(region))}
         imports = {a: tuple(own.get(name, name) for name in names) for a, names in imports.items()}
-        placed = not isinstance(variant, FoldVariant) and any("CallShapeInfo" in s.text for s in self.sources)
+        placed = not isinstance(variant, FoldVariant) and self._placed
         given = Emission(self.device.target, ACCESSES, imports, self._functions(), self.options, plain, placed)
         try:
             if region.op.apart:
@@ -175,6 +177,11 @@ class Lowering:
         except ResolveError as error:  # of a generator that fits no grid of this rank
             error.what = f"{self.graph.name}: {error.what}"
             raise
+
+    @cached_property
+    def _placed(self) -> bool:
+        """True if user code may ask slangpy's module for the place of its thread."""
+        return mentions(self.sources, "CallShapeInfo")
 
     def build(self, region: Node, variant: Variant) -> Kernel:
         source = self.source(region, variant, plain=True)

@@ -20,16 +20,31 @@ from fusepy.methods import FUNCTIONS, METHODS, takes
 from fusepy.pytree import flatten
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import no_function
-from fusepy.vocabulary import arithmetic, creation, names, products, sorting, statistics
+from fusepy.vocabulary import arithmetic, compositions, creation, matrices, names, products, sorting, statistics
 
-# words that mean another function of fusepy, or whose meaning for Slang's vectors is not NumPy's for arrays
-_OTHERS = {"round": arithmetic.around, "rint": _math.round, "flatten": views.flatten}
+# words that mean another function, that are in numpy.linalg, or whose meaning for Slang's vectors is not NumPy's for arrays
+_OTHERS = {"round": arithmetic.around, "rint": _math.round, "flatten": views.flatten, "norm": statistics.norm}
 _APART = {"cross"}
 
 
 def _numpys() -> dict[str, Callable[..., Any]]:
     """Returns fusepy's functions by the names of NumPy's that mean the same."""
-    modules = (_math, reductions, names, arithmetic, statistics, creation, extents, indices, joins, products, sorting, views)
+    modules = (
+        _math,
+        reductions,
+        names,
+        arithmetic,
+        statistics,
+        compositions,
+        matrices,
+        creation,
+        extents,
+        indices,
+        joins,
+        products,
+        sorting,
+        views,
+    )
     found = {n: getattr(m, n) for m in modules for n in m.__all__ if hasattr(np, n) and n not in _APART}
     return {n: f for n, f in found.items() if callable(f)} | _OTHERS
 

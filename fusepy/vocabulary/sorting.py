@@ -13,6 +13,7 @@ from fusepy.errors import ArgumentError, ShapeError, TraceError
 from fusepy.ir.types import BOOL, Kind
 from fusepy.language import math as _math
 from fusepy.language import reductions
+from fusepy.language.axes import numpys_words
 from fusepy.language.elementwise import composed
 from fusepy.language.movement.extents import seen_as_array
 from fusepy.language.movement.indices import take, take_along_axis
@@ -28,13 +29,15 @@ __all__ = ["argsort", "histogram", "sort", "topk"]
 LONGEST = 4096  # elements in a row: each is compared with all others
 
 
-def sort(x: Any, axis: int | None = -1) -> Any:
+@numpys_words
+def sort(x: Any, axis: int | None = -1, kind: str | None = None) -> Any:
     """Returns the elements of `x` in ascending order along an axis; NaN comes last. Equal elements keep their order.
 
     Rows are short: each element is compared with all others of its row, so a row of n elements takes n * n steps.
 
     Args:
         axis: the axis to sort along, the last one by default; ``None`` for the flat array.
+        kind: NumPy's names of ways to sort; all of them keep the order of equal elements here.
 
     Raises:
         ShapeError: for rows of more than 4096 elements.
@@ -47,7 +50,8 @@ def sort(x: Any, axis: int | None = -1) -> Any:
     return _sort(x, axis)
 
 
-def argsort(x: Any, axis: int | None = -1) -> Any:
+@numpys_words
+def argsort(x: Any, axis: int | None = -1, kind: str | None = None) -> Any:
     """Returns the indices that sort `x` along an axis; see `sort`.
 
     Example:
@@ -58,6 +62,7 @@ def argsort(x: Any, axis: int | None = -1) -> Any:
     return _argsort(x, axis)
 
 
+@numpys_words
 def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any]:
     """Returns the `k` largest elements of each row in descending order, and their indices; NaN counts as largest. See `sort`.
 

@@ -12,7 +12,7 @@ from fusepy.arguments.mapping import vmap
 from fusepy.errors import ArgumentError
 from fusepy.language import math as _math
 from fusepy.language import reductions
-from fusepy.language.axes import Axis
+from fusepy.language.axes import Axis, numpys_words
 from fusepy.language.differentiable import stop_gradient
 from fusepy.language.elementwise import composed
 from fusepy.language.fold_nodes import reduced, reduction
@@ -20,6 +20,7 @@ from fusepy.location import user_line
 from fusepy.trace.trace import current_trace
 from fusepy.vocabulary.arithmetic import isclose, traced
 from fusepy.vocabulary.names import isinf, isnan
+from fusepy.vocabulary.products import tensordot
 
 __all__ = [
     "allclose",
@@ -47,6 +48,7 @@ def _static(axis: Axis) -> Any:
     return tuple(axis) if isinstance(axis, list) else axis
 
 
+@numpys_words
 def var(x: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Any:
     """Returns the variance of `x` along axes: the mean of ``(x - mean(x)) ** 2``, a float. It is computed in two passes.
 
@@ -63,6 +65,7 @@ def var(x: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> A
     return _var(x, _static(axis), ddof, keepdims)
 
 
+@numpys_words
 def std(x: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Any:
     """Returns the standard deviation of `x` along axes, the root of `var`. Where it is 0, its gradient is 0."""
     return _std(x, _static(axis), ddof, keepdims)
@@ -93,7 +96,7 @@ def _running(name: str, kind: str, doc: str) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return function
+    return numpys_words(function)
 
 
 cumsum = _running("cumsum", "sum", "Returns the running sums of `x` along an axis, the first one by default; see `scan`.")
@@ -135,6 +138,7 @@ def _largest(x: Any, axis: Any, keepdims: bool) -> Any:
     return _math.where(isinf(found), 0.0, found)
 
 
+@numpys_words
 def softmax(x: Any, axis: Axis = -1) -> Any:
     """Returns ``exp(x) / sum(exp(x))`` along axes, the last one by default, without overflow.
 
@@ -184,10 +188,12 @@ def _norm(x: Any, ord: float | None, axis: Any, keepdims: bool) -> Any:
 
 @composed()
 def inner(a: Any, b: Any) -> Any:
-    """Returns the sums of products along the last axes of two arrays of one or two axes; of numbers their product."""
+    """Returns the sums of products along the last axes of two arrays; of numbers their product."""
     a, b = traced(a), traced(b)
     if not a.rank or not b.rank:
         return a * b
+    if a.rank > 2 or b.rank > 2:
+        return tensordot(a, b, ((-1,), (-1,)))
     return _math.matmul(a, vmap(b, (1, 0)) if b.rank == 2 else b)
 
 

@@ -257,3 +257,24 @@ def test_graphs_of_torch_refuse_what_they_would_not_see(m: Any, call: Any, said:
     torch._dynamo.reset()
     with pytest.raises(Exception, match=said):  # TorchDynamo raises errors of its own around them
         torch.compile(lambda w: call(m, w), fullgraph=True, backend="eager")(torch.ones(2))
+
+
+class Scaled:
+    """An object with a fused method and a value that changes."""
+
+    def __init__(self) -> None:
+        self.factor = 2.0
+
+    @fp.fuse
+    def squares(self, x: Any) -> Any:
+        return x * x * self.factor
+
+
+def test_gradients_flow_through_methods_with_the_values_of_each_call() -> None:
+    scaled = Scaled()
+    for factor in (2.0, 7.0):
+        scaled.factor = factor
+        x = torch.tensor([1.0, 3.0], requires_grad=True)
+        y = scaled.squares(x)
+        y.sum().backward()
+        assert (y.tolist(), x.grad.tolist()) == ([factor, 9 * factor], [2 * factor, 6 * factor])

@@ -192,3 +192,38 @@ def test_a_function_without_derivative_is_named_with_its_line(device: fp.Device)
     assert "`plain`" in str(raised.value)
     assert "declared at plain_functions.slang:2" in str(raised.value)
     assert not any(word in str(raised.value) for word in ("probe", "/tmp", "a0"))
+
+
+class Lens:
+    """An object whose values change between calls."""
+
+    def __init__(self) -> None:
+        self.power, self.weights = 2.0, {"shift": np.float32([1.0, 1.0])}
+
+    def look(self, x: Any) -> Any:
+        return fp.sum(x * x * self.power + x * self.weights["shift"])
+
+    fused = fp.fuse(look)
+
+    def __call__(self, x: Any) -> Any:
+        return self.look(x)
+
+
+@pytest.mark.parametrize("of", ["look", "fused", "__call__", ""])
+def test_gradients_of_methods_take_the_values_that_the_object_has(of: str) -> None:
+    lens = Lens()
+    method = getattr(lens, of) if of else lens
+    x, one = np.float32([1.0, 3.0]), np.float32(1)
+    gradient, pair = fp.grad(method), fp.value_and_grad(method, argnums=("x",))
+    for power, shift in ((2.0, 1.0), (5.0, 1.0), (5.0, 7.0), (np.float32(3), 7.0)):
+        lens.power, lens.weights["shift"] = power, np.float32([shift, shift])
+        wanted, total = 2 * power * x + shift, float((x * x * power + x * shift).sum())
+        np.testing.assert_allclose(gradient(x), wanted)
+        np.testing.assert_allclose(pair(x)[1][0], wanted)
+        value, back = fp.vjp(method, x)
+        np.testing.assert_allclose(back(one)[0], wanted)
+        np.testing.assert_allclose(fp.jvp(method, (x,), (x,)).d, (wanted * x).sum())
+        assert float(value) == float(pair(x)[0]) == total
+    fp.check_grads(method, x)
+    with pytest.raises(fp.ArgumentError, match="there is no parameter 1"):
+        fp.grad(method, 1)(x)

@@ -192,3 +192,27 @@ def changed(params: Any) -> None:
     step = fp.training_step(loss, fp.nn.Adam())
     step(params, X, Y)
     step({**params, "c": fp.nn.parameters(0.0)}, X, Y)
+
+
+class Model:
+    """A loss of an object whose values change between steps."""
+
+    def __init__(self) -> None:
+        self.wanted, self.scale = np.float32([1.0, 1.0]), 2.0
+
+    def loss(self, p: Any, x: Any) -> Any:
+        return fp.mean((p["a"] * x * self.scale - self.wanted) ** 2)
+
+    fused = fp.fuse(loss)
+
+
+@pytest.mark.parametrize("of", ["loss", "fused"])
+def test_the_loss_of_a_method_takes_the_values_that_the_object_has(of: str) -> None:
+    model, parameters, x = Model(), fp.nn.parameters({"a": 1.0}), np.float32([1.0, 2.0])
+    step, a = fp.training_step(getattr(model, of), fp.nn.SGD(lr=0.125)), 1.0
+    for scale, wanted in ((2.0, 1.0), (0.5, 1.0), (0.5, 3.0)):
+        model.scale, model.wanted = scale, np.float32([wanted, wanted])
+        assert float(step(parameters, x)) == pytest.approx(np.mean((a * x * scale - wanted) ** 2), rel=1e-5)
+        a -= 0.125 * np.mean(2 * (a * x * scale - wanted) * x * scale)
+        assert float(parameters["a"]) == pytest.approx(a, rel=1e-5)
+    assert step.explain(parameters, x).kernels == 1

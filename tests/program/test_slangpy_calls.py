@@ -74,6 +74,12 @@ def test_user_code_learns_its_place_in_the_call_and_in_its_group(told: fp.Module
         assert (found[2 * rank + axis] == place % size).all()
 
 
+def test_a_function_of_one_number_learns_its_place(device: Any) -> None:
+    source = "import slangpy; int at(float x) { return CallShapeInfo::get_call_id().shape[0]; }"
+    found = fp.Module.load_from_source(device, "place_of_numbers", source).at(fp.zeros(5))
+    assert found.tolist() == [0, 1, 2, 3, 4]
+
+
 def test_groups_that_do_not_fit_are_refused(m: fp.Module) -> None:
     with pytest.raises(fp.ArgumentError, match=r"call_group_shape\[1\] = 0"):
         m.same.call_group_shape((2, 0))
@@ -226,6 +232,40 @@ class Close:
 
     def __eq__(self, other: object) -> bool:
         return math.isclose(float(other), 5.0)  # type: ignore[arg-type]
+
+
+def test_tensors_of_structs_hold_addresses(device: Any) -> None:
+    source = """public struct Net { public float* weights; public float scale; };
+    public float at(Net* net, int i) { return net->weights[i] * net->scale; }
+    public float of(Net net, int i) { return net.weights[i] * net.scale; }"""
+    m = fp.Module.load_from_source(device, "addresses", source)
+    weights, nets = fp.Tensor([1.0, 2.0, 3.0]), fp.Tensor.empty(device, dtype=m.Net, shape=(1,))
+    cursor = nets.cursor()
+    cursor[0].write({"weights": weights.storage.device_address, "scale": 2.0})
+    cursor.apply()
+    for found in (m.at(nets.storage.device_address, [0, 2]), m.at(nets, [0, 2]), m.of(nets, [0, 2])):
+        assert np.asarray(found).tolist() == [2, 6]
+
+
+def test_a_module_whose_imports_import_it(device: Any, tmp_path: Any) -> None:
+    (tmp_path / "ring.slang").write_text(
+        "import ringed; public struct P { public float x; }; public float f(P p, float y) { return g(p) + y; }"
+    )
+    (tmp_path / "ringed.slang").write_text("import ring; public float g(P p) { return 2 * p.x; }")
+    m = fp.Module.load_from_file(device, str(tmp_path / "ring.slang"))
+    assert m.f({"x": [1.0, 2.0]}, 1.0) == [3, 5]
+    device.compiler.forget()
+    assert fp.fuse(lambda x: m.f({"x": x}, 1.0) * 2)([1.0, 2.0]) == [6, 10]
+
+
+def test_texts_of_kernels_are_written_as_files(m: fp.Module, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    fp.set_dump_generated_shaders(True)
+    try:
+        fp.fuse(lambda x: m.twice(x) * 1.25)([1.0])
+    finally:
+        fp.set_dump_generated_shaders(False)
+    assert any("twice" in path.read_text() for path in (tmp_path / ".temp").glob("*.slang"))
 
 
 def test_operands_that_decide_themselves() -> None:

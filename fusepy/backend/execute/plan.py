@@ -43,6 +43,7 @@ class PlanContext:
         build: compiles the kernel of a region in one variant; `rows` returns the rows of a thread of its `Blocks`.
         strict: true if broadcasting stretches nothing.
         tile: the extents of the groups that the user asks for, if any; `shaped` is true for groups of any size.
+        placed: true if user code asks for the place of its thread in the grid.
     """
 
     device: Device
@@ -51,6 +52,7 @@ class PlanContext:
     tile: tuple[int, ...] = ()
     shaped: bool = False
     rows: Callable[[Node], int] = lambda region: 1
+    placed: bool = False
 
 
 class Plan:
@@ -80,9 +82,7 @@ class Plan:
         elements: Sequence[Element],
         targets: Sequence[str] = (),
     ):
-        self.context = context
-        self.device = device = context.device
-        self.region = region
+        self.context, self.device, self.region = context, context.device, region
         self.positions, self.elements = tuple(positions), tuple(elements)
         assert region.body is not None
         self.name = region.body.name
@@ -93,7 +93,7 @@ class Plan:
         self.rank = max((max(d) + 1 for d in dims if d), default=0)
         self._feeds, self.sinks = self._fed(), spec.textures
         self.given = Given(
-            self.name, device, self.elements, targets, self.operands, self.positions, self.out_dims, tuple(self.sinks)
+            self.name, self.device, self.elements, targets, self.operands, self.positions, self.out_dims, tuple(self.sinks)
         )
         self.kernels: dict[Variant, Kernel] = {}
         identity = tuple(range(self.rank))
@@ -101,7 +101,7 @@ class Plan:
         self.memory = [o for o, way in zip(self.operands, ways) if way == "memory"]
         mapped = [o for o in self.memory if not o.is_whole]
         self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self.out_dims)
-        self.linear = self.linear and not context.tile and not self.sinks and "computed" not in ways
+        self.linear = self.linear and not (context.tile or context.placed or self.sinks) and "computed" not in ways
         self.linear = self.linear and all(follows_index(o, identity) for o, way in zip(self.operands, ways) if way == "index")
         self.open = not self.rank and any(o.arrival.generated for o in self.operands)
         self._textured = bool(self.sinks) or any(o.arrival.texels and o.dims for o in self.operands)
@@ -110,12 +110,12 @@ class Plan:
                 self.positions[o.position],
                 not o.is_whole,
                 o.want.shape[: o.consumed] if o.consumed else (),
-                alignment(o) - 1 if device.target.kind == "cuda" else 0,
+                alignment(o) - 1 if self.device.target.kind == "cuda" else 0,
             )
             for o in self.memory
         ]
         self.written = [o for o in self.memory if written(o.want)]
-        gpu = device.target.kind != "software"
+        gpu = self.device.target.kind != "software"
         self.whole = [self.positions[o.position] for o in self.memory if gpu and o.want.kind is Kind.WHOLE]
 
     def _listed(self) -> list[Operand]:

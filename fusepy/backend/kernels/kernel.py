@@ -18,6 +18,7 @@ from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.text import KernelSource
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
+from fusepy.backend.kernels.dump import dump
 from fusepy.backend.kernels.globals import Bindings, Bound, bound_globals, check_set, reads_of_calls
 from fusepy.backend.kernels.resources import Resources
 from fusepy.backend.slang.compiler import Program
@@ -80,6 +81,7 @@ class Kernel:
         size: int,
         sources: Sequence[ModuleSource] = (),
     ):
+        dump(source.name, source.text)
         device.raw.set_cuda_context_current()  # the thread may have changed; no effect on other APIs
         try:
             self.pipeline, program = device.compiler.pipeline(source.name, program, sources, source.text, source.stage)

@@ -82,6 +82,12 @@ class Element:
                 found.origin = inner.origin
                 cls._interned[type, inner] = found
             return found
+        if type.kind is Kind.POINTER:  # an address
+            found = cls._interned.get(type)
+            if found is None:
+                address = np.dtype(np.uint64)
+                found = cls._interned[type] = cls(type, address.itemsize, address, address, ())
+            return found
         layout = oracle.layout(type) if oracle is not None else None
         if layout is None:
             raise UnsupportedArgumentError(
@@ -131,9 +137,21 @@ def element_of(dtype: Any) -> Element:
         return Element.of(type, None if layout is None else PROGRAMS.get(id(layout)))
     if dtype in (float, int, bool):  # Slang's types of these names, as for Python's numbers
         return Element.of(Type.parse(dtype.__name__))
-    if isinstance(dtype, str) and (_is_slang(dtype) or dtype not in np.sctypeDict):
+    numpys = None if isinstance(dtype, str) and _is_slang(dtype) else _numpys(dtype)
+    if numpys is None:
         return Element.of(Type.parse(dtype))
-    return Element.of(scalar_type(np.dtype(dtype)))
+    return Element.of(scalar_type(numpys))
+
+
+def _numpys(dtype: Any) -> np.dtype[Any] | None:
+    """Returns NumPy's type of this name; ``None`` for a name that it does not have."""
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        if isinstance(dtype, str):
+            return None
+        hint = "write fp.zeros((2, 3)), with the extents as one argument; types are float, 'float3', np.float32, m.Ray"
+        raise UnsupportedArgumentError(f"{dtype!r} is no type", hint=hint) from None
 
 
 def program_layout(module: spy.SlangModule, oracle: Oracle) -> SlangProgramLayout:

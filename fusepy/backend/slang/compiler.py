@@ -242,9 +242,9 @@ class Compiler:
             if source.closure in self._failed:
                 raise self._failed[source.closure]
             check_buffers(source)
-            text = f"{line_directive(1, source.label)}\n{without_stages(source.text)}"
             try:
-                found = self._attempt(session, source.name, text, source.label, generated=False)
+                text = f"{line_directive(1, source.label)}\n{without_stages(source.text)}"
+                found = self._attempt(session, source.name, text, source.label, source)
             except CompileError as error:
                 imported = set(imports(source.text)[0])
                 if {f"{name}.slang" for name in LIBRARIES} <= imported:
@@ -259,9 +259,9 @@ class Compiler:
             session.kernels += 1  # a module takes as much memory as a kernel
         return found
 
-    def _attempt(self, session: Session, name: str, text: str, what: str, generated: bool = True) -> spy.SlangModule:
-        try:
-            return session.load(name, text, generated)
+    def _attempt(self, session: Session, name: str, text: str, what: str, of: ModuleSource | None = None) -> spy.SlangModule:
+        try:  # `of`: the user's module; without it, the text is generated
+            return session.load(name, text, of is None, of and of.home)
         except spy.SlangCompileError as error:
             words = clean(str(error))
             raise CompileError(f"Slang cannot compile {what}\n{words}", hint=advice(words, session.searched)) from error

@@ -61,10 +61,14 @@ class Session:
         """The folders where it looks for imports and includes, except its own."""
         return list(self.sgl.desc.compiler_options.include_paths)[1:]
 
-    def load(self, name: str, text: str, generated: bool = True) -> spy.SlangModule:
-        """Loads a module. The defines of the session hold in a user's text, not in one that is `generated`."""
+    def load(self, name: str, text: str, generated: bool = True, home: Path | None = None) -> spy.SlangModule:
+        """Loads a module. The defines of the session hold in a user's text, not in one that is `generated`.
+
+        Args:
+            home: the file that its imports import again; by default one of its name in the session's own folder.
+        """
         text = self._undefined + text if generated else text
-        return self.sgl.load_module_from_source(name, text, self.scratch / f"{name}.slang")
+        return self.sgl.load_module_from_source(name, text, home or self.scratch / f"{name}.slang")
 
 
 class Sessions:
@@ -103,7 +107,8 @@ class Sessions:
         dirs, defines, options, extends = _session_key(sources, optimised)
         if self.examines(sources, text):
             options = (*(pair for pair in options if pair[0] not in dict(self._shown)), *self._shown)
-        return self._rotated((dirs, defines, options, extends), sources, True)
+        # Slang cannot read a stored module whose imports import it
+        return self._rotated((dirs, defines, options, extends), sources, all(source.home is None for source in sources))
 
     def loading(self, sources: Sequence[ModuleSource], imports: Sequence[Path] = (), optimised: bool = True) -> Session:
         """Returns the session that loads these modules from `loaded`, and their imports from `imports`. It writes no modules.
@@ -167,5 +172,5 @@ def _session_key(sources: Sequence[ModuleSource], optimised: bool) -> SessionKey
                     )
     if not optimised:  # turns off spirv-opt; Slang's own optimisations still run
         options["optimization"] = spy.SlangOptimizationLevel.none
-    extends = sorted({digest for source in sources for digest in source.extends})
+    extends = sorted({digest for source in sources for digest in source.extends} | {s.closure for s in sources if s.home})
     return tuple(dirs), tuple(sorted(defines.items())), tuple(sorted(options.items())), tuple(extends)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.free_names import declared_in, free_names
+from fusepy.backend.sources.libraries import INCLUDE_DIRS
 from fusepy.backend.sources.source import ModuleSource
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -67,6 +68,19 @@ def texts_of(sources: Sequence[ModuleSource]) -> list[str]:
     """Returns the texts of modules and of all their imports."""
     files = dict.fromkeys(path for s in sources for path, _ in s.files)
     return [*(s.text for s in sources), *(t for t in map(_read, files) if t)]
+
+
+def mentions(sources: Sequence[ModuleSource], word: str) -> bool:
+    """True if the text of a module has this word, or that of an import, but for those of fusepy and slangpy."""
+    found = False
+    for source in sources:
+        found = found or word in source.text or (source.files != () and _imports_mention(source.files, word))
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _imports_mention(files: tuple[tuple[str, str], ...], word: str) -> bool:
+    return any(word in _read(path) for path, _ in files if not path.startswith(INCLUDE_DIRS))
 
 
 def _read(path: str) -> str:

@@ -88,6 +88,12 @@ class ModuleSource:
         """The file or name that diagnostics show."""
         return self.path or f"{self.alias}.slang"
 
+    @property
+    def home(self) -> Path | None:
+        """Its file, if one of its imports imports it again: Slang knows by the path that it is the same module."""
+        own = Path(self.path).resolve() if self.path else None
+        return own if any(Path(file).resolve() == own for file, _ in self.files) else None
+
     def imported(self) -> list[str]:
         """Returns the direct imports, as spelled. Users of this module do not see them."""
         return direct_imports(self.text, Path(self.path).parent if self.path else None, self.include_dirs)

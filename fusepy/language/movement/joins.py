@@ -10,6 +10,7 @@ import numpy as np
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import integers
 from fusepy.errors import ArgumentError, ShapeError
+from fusepy.language.axes import numpys_words
 from fusepy.language.movement.extents import made, ndim, shape
 from fusepy.language.movement.views import Extents, expand_dims, ravel, reshape
 from fusepy.location import user_line
@@ -28,8 +29,9 @@ __all__ = [
 ]
 
 
-def concatenate(arrays: Sequence[Any], axis: int = 0) -> Any:
-    """Returns arrays one after the other along an axis.
+@numpys_words
+def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
+    """Returns arrays one after the other along an axis; with ``axis=None``, all elements along one axis.
 
     Inside a fused function, elementwise work before it runs in the kernel of the result.
 
@@ -42,9 +44,12 @@ def concatenate(arrays: Sequence[Any], axis: int = 0) -> Any:
         [1.0, 2.0, 3.0]
     """
     listed = _several("concatenate", arrays)
+    if axis is None:
+        listed, axis = [ravel(x) for x in listed], 0
     return made("concatenate", joins.concatenated, listed, one_axis(axis, ndim(listed[0]), "concatenate"))
 
 
+@numpys_words
 def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
     """Returns arrays of one shape along a new axis.
 
@@ -59,12 +64,16 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
 
 
 def _several(name: str, arrays: Sequence[Any]) -> list[Any]:
-    """Returns a list of arrays.
+    """Returns a list of arrays; one array is that of its rows.
 
     Raises:
-        ArgumentError: for one array, or none.
+        ArgumentError: for a number, or no array.
     """
-    listed = list(arrays) if isinstance(arrays, (list, tuple)) else None
+    if isinstance(arrays, (list, tuple)):
+        listed: list[Any] = list(arrays)
+    else:
+        rows = hasattr(arrays, "shape") and ndim(arrays) > 0
+        listed = [cast("Any", arrays)[i, ...] for i in range(shape(arrays)[0])] if rows else []
     if not listed:
         raise ArgumentError(
             f"{name}() takes several arrays",
@@ -129,6 +138,11 @@ def roll(x: Any, shift: Any, axis: Extents | None = None) -> Any:
     """
     if axis is None and ndim(x) != 1:
         return reshape(roll(ravel(x), shift, 0), shape(x))
+    if isinstance(axis, (tuple, list)) and len({a % max(ndim(x), 1) for a in axis}) < len(axis):  # one after the other
+        shifts: Sequence[Any] = [*shift] if isinstance(shift, (tuple, list)) else [shift] * len(axis)
+        for by, along in zip(shifts, axis, strict=True):
+            x = roll(x, by, along)
+        return x
     axes = several_axes(0 if axis is None else axis, ndim(x), "roll")
     if isinstance(shift, (Traced, Storage)):
         return made("roll", _roll, [x, shift], axes)

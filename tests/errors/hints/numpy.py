@@ -103,4 +103,28 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: np.sort(X[fp.random.permutation(KEY, len(X)).numpy()]),
         np.sort(X).astype(F32),
     ),
+    "extents in the place of a key": (
+        lambda m: fp.random.uniform((2, 3)),
+        "write fp.random.uniform(fp.random.key(0), (2, 3))",
+        lambda m: drawn(fp.random.uniform(fp.random.key(0), (2, 3)), 0, 1),
+        1.0,
+    ),
+    "an extent in the place of a type": (
+        lambda m: fp.zeros(2, 3),
+        "write fp.zeros((2, 3)), with the extents as one argument",
+        lambda m: fp.zeros((2, 3)),
+        np.zeros((2, 3)),
+    ),
+    "a keyword of NumPy's sum": (
+        lambda m: fp.sum(X, dtype=float),
+        "write fp.sum(fp.astype(x, float))",
+        lambda m: fp.sum(fp.astype(X, float)),
+        X.sum(),
+    ),
+    "JAX's static arguments": (
+        lambda m: fp.fuse(lambda x: x, static_argnums=(0,))(1.0),  # pyright: ignore
+        'write fp.fuse(f, static=["x"]), with the names of static parameters',
+        lambda m: fp.fuse(lambda y, x: y * x, static=["x"])(X, 2),
+        X * 2,
+    ),
 }

@@ -56,4 +56,28 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.einsum("ij,jk->ik", A, B),
         A @ B,
     ),
+    "a quantile beyond 1": (
+        lambda m: fp.quantile(X, 25),
+        "write fp.quantile(x, 0.25)",
+        lambda m: fp.quantile(X, 0.25),
+        np.quantile(X, 0.25),
+    ),
+    "a median of nothing": (
+        lambda m: fp.median(X[:0]),
+        "check the size first",
+        lambda m: fp.median(X[:0]) if X[:0].size else 0.0,
+        0.0,
+    ),
+    "conditions without choices": (
+        lambda m: fp.select([X > 1, X > 0], [X]),
+        "pair them",
+        lambda m: fp.select([X > 1, X > 0], [X, -X]),
+        np.select([X > 1, X > 0], [X, -X]),
+    ),
+    "a grid in another order": (
+        lambda m: fp.meshgrid(X, X, indexing="yx")[0],
+        "write indexing='ij'",
+        lambda m: fp.meshgrid(X, X, indexing="ij")[0],
+        np.meshgrid(X, X, indexing="ij")[0],
+    ),
 }

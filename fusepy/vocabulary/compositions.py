@@ -1,0 +1,217 @@
+"""NumPy's functions of arrays that comparisons, reductions and sorted rows make up: averages, quantiles, NaN left out, tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fusepy.errors import ArgumentError, ShapeError
+from fusepy.ir.types import BOOL
+from fusepy.language import math as _math
+from fusepy.language import reductions
+from fusepy.language.elementwise import composed
+from fusepy.language.movement.extents import ndim, seen_as_array, shape
+from fusepy.language.movement.indices import take
+from fusepy.language.movement.joins import stack
+from fusepy.language.movement.views import ravel, reshape
+from fusepy.location import user_line
+from fusepy.trace.moves.arguments import one_axis
+from fusepy.vocabulary.names import isnan
+from fusepy.vocabulary.sorting import sort
+
+__all__ = [
+    "average",
+    "diff",
+    "float_power",
+    "interp",
+    "logaddexp",
+    "median",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nansum",
+    "percentile",
+    "ptp",
+    "quantile",
+    "searchsorted",
+    "select",
+    "vdot",
+]
+
+
+@composed("n", "axis")
+def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
+    """Returns the differences of neighbours along an axis, `n` times: ``x[1:] - x[:-1]``; of flags, whether they differ."""
+    x = seen_as_array(x)
+    front = (slice(None),) * one_axis(axis, x.ndim, "diff")
+    for _ in range(n):
+        after, before = x[(*front, slice(1, None))], x[(*front, slice(None, -1))]
+        x = after != before if x.type is BOOL else after - before
+    return x
+
+
+@composed("axis")
+def average(x: Any, axis: int | None = None, weights: Any = None) -> Any:
+    """Returns the mean along an axis, or the weighted one; `weights` are one for each element, or for each place."""
+    if weights is None:
+        return reductions.mean(x, axis)
+    x, weights = seen_as_array(x), seen_as_array(weights)
+    if axis is not None and weights.ndim == 1:
+        weights = weights[(slice(None), *[None] * (x.ndim - 1 - one_axis(axis, x.ndim, "average")))]
+    weights = weights + x * 0  # of the shape of `x`
+    return reductions.sum(x * weights, axis) / reductions.sum(weights, axis)
+
+
+@composed()
+def vdot(a: Any, b: Any) -> Any:
+    """Returns the sum of the products of all elements of two arrays."""
+    return reductions.sum(ravel(seen_as_array(a)) * ravel(seen_as_array(b)))
+
+
+@composed()
+def float_power(x: Any, y: Any) -> Any:
+    """Returns ``x ** y`` as floats, also of integers."""
+    return _math.power(seen_as_array(x) * 1.0, y)
+
+
+@composed()
+def logaddexp(x: Any, y: Any) -> Any:
+    """Returns ``log(exp(x) + exp(y))`` without overflow."""
+    x, y = seen_as_array(x) * 1.0, seen_as_array(y) * 1.0
+    apart = _math.where(x == y, 0.0, -_math.abs(x - y))  # infinities of one sign are 0 apart
+    return _math.maximum(x, y) + _math.log(1.0 + _math.exp(apart))
+
+
+def quantile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Returns the quantiles of `x` along an axis, by default of all elements; NaN if an element is. See `sort` for the limits.
+
+    Args:
+        q: a number from 0 to 1, or several, whose results are along a new first axis. Between two elements it is linear.
+
+    Raises:
+        ArgumentError: for another `q`.
+        ShapeError: of no elements.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.quantile([4.0, 1.0, 3.0, 2.0], 0.5)
+        2.5
+    """
+    wanted = np.asarray(q, np.float64)
+    if wanted.ndim > 1 or not np.all((wanted >= 0) & (wanted <= 1)):
+        what = "quantile() takes numbers from 0 to 1, percentile() from 0 to 100"
+        raise ArgumentError(what, place=user_line(), saw=repr(q)[:60], hint="write fp.quantile(x, 0.25)")
+    return _quantile(x, tuple(wanted.reshape(-1).tolist()), wanted.ndim > 0, axis, keepdims)
+
+
+@composed("q", "several", "axis", "keepdims")
+def _quantile(x: Any, q: Sequence[float], several: bool, axis: int | None, keepdims: bool) -> Any:
+    x, rank = seen_as_array(x), ndim(x)
+    at = 0 if axis is None else one_axis(axis, rank, "quantile")
+    rows = sort((ravel(x) if axis is None else x) * 1.0, axis=at)
+    count, front = rows.shape[at], (slice(None),) * at
+    if not count:
+        raise ShapeError("quantile() of no elements", place=user_line(), saw=shape(x), hint="check the size first")
+    made: list[Any] = []
+    for part in q:
+        low, beyond = math.floor(part * (count - 1)), part * (count - 1) % 1
+        first, second, last = (rows[(*front, i, ...)] for i in (low, min(low + 1, count - 1), count - 1))
+        found = _math.where(isnan(last), last, first + (second - first) * beyond if beyond else first)
+        if keepdims:
+            found = reshape(found, (1,) * rank) if axis is None else found[(*front, None)]
+        made.append(found)
+    return stack(made) if several else made[0]
+
+
+def percentile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Returns `quantile` for numbers from 0 to 100."""
+    return quantile(x, np.asarray(q, np.float64) / 100, axis, keepdims)
+
+
+def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Returns the middle element of each row, or the mean of the two in the middle; see `quantile`."""
+    return quantile(x, 0.5, axis, keepdims)
+
+
+@composed("axis", "keepdims")
+def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Returns the largest element less the smallest one, along axes."""
+    return reductions.max(x, axis, keepdims) - reductions.min(x, axis, keepdims)
+
+
+@composed("axis", "keepdims")
+def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Returns the sum along axes of what is not NaN."""
+    return reductions.sum(_math.where(isnan(seen_as_array(x)), 0, x), axis, keepdims)
+
+
+@composed("axis", "keepdims")
+def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Returns the mean along axes of what is not NaN; NaN if all is."""
+    there = ~isnan(seen_as_array(x))
+    return reductions.sum(_math.where(there, x, 0), axis, keepdims) / reductions.sum(there, axis, keepdims)
+
+
+@composed("axis", "keepdims")
+def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Returns the largest element along axes of what is not NaN; NaN if all is."""
+    return _extreme(seen_as_array(x), reductions.max, -math.inf, axis, keepdims)
+
+
+@composed("axis", "keepdims")
+def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Returns the smallest element along axes of what is not NaN; NaN if all is."""
+    return _extreme(seen_as_array(x), reductions.min, math.inf, axis, keepdims)
+
+
+def _extreme(x: Any, of: Any, least: float, axis: Any, keepdims: bool) -> Any:
+    if not x.type.is_float:
+        return of(x, axis, keepdims=keepdims)
+    none = reductions.all(isnan(x), axis, keepdims)
+    return _math.where(none, math.nan, of(_math.where(isnan(x), least, x), axis, keepdims=keepdims))
+
+
+def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0) -> Any:
+    """Returns for each element the choice of the first condition that is true there; `default` where none is."""
+    if len(conditions) != len(choices) or not conditions:
+        saw = f"{len(conditions)} and {len(choices)}"
+        raise ArgumentError("select() of other numbers of conditions and choices", place=user_line(), saw=saw, hint="pair them")
+    return _select(default, *conditions, *choices)
+
+
+@composed()
+def _select(default: Any, *arrays: Any) -> Any:
+    found, count = default, len(arrays) // 2
+    for condition, choice in reversed([*zip(arrays[:count], arrays[count:])]):
+        found = _math.where(condition, choice, found)
+    return found
+
+
+@composed("side")
+def searchsorted(a: Any, v: Any, side: str = "left") -> Any:
+    """Returns where each of `v` belongs in `a`, which is in ascending order: the number of elements before it.
+
+    Each is compared with all elements, so `a` is short. With ``side="right"``, elements that are equal stand before it.
+    """
+    a, v = seen_as_array(a), _beside(seen_as_array(v))
+    return reductions.sum(a <= v if side == "right" else a < v, -1)
+
+
+def _beside(x: Any) -> Any:
+    """Returns an array with a new last axis, along which other elements are compared with each."""
+    return x[..., None] if x.ndim else x
+
+
+@composed()
+def interp(x: Any, xp: Any, fp: Any) -> Any:
+    """Returns the values at `x` of the line through the points ``(xp, fp)``, whose `xp` ascend; outside, those at the ends."""
+    x, xp, fp = seen_as_array(x), seen_as_array(xp) * 1.0, seen_as_array(fp) * 1.0
+    count = xp.shape[0]
+    after = _math.clip(reductions.sum(xp <= _beside(x), -1), 1, max(count - 1, 1))
+    low, high = take(xp, after - 1, 0), take(xp, after, 0)
+    share = _math.clip((x - low) / _math.where(high == low, 1.0, high - low), 0.0, 1.0)
+    first, second = take(fp, after - 1, 0), take(fp, after, 0)
+    return first + (second - first) * share

@@ -1,0 +1,116 @@
+"""Triangles, diagonals, grids and other arrangements of arrays, by NumPy's names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from fusepy.errors import ArgumentError
+from fusepy.language import math as _math
+from fusepy.language.elementwise import composed
+from fusepy.language.movement.extents import ndim, seen_as_array, shape
+from fusepy.language.movement.indices import take
+from fusepy.language.movement.joins import concatenate
+from fusepy.language.movement.views import broadcast_to, flip, moveaxis, ravel, reshape, swapaxes
+from fusepy.location import user_line
+from fusepy.vocabulary.creation import arange
+
+__all__ = [
+    "diag",
+    "diagonal",
+    "fliplr",
+    "flipud",
+    "hstack",
+    "meshgrid",
+    "rot90",
+    "tril",
+    "triu",
+    "vstack",
+]
+
+
+@composed("k")
+def tril(x: Any, k: int = 0) -> Any:
+    """Returns matrices with 0 above the diagonal, or above the one `k` places to its right."""
+    x = seen_as_array(x)
+    return _math.where(_apart(x) <= k, x, 0)
+
+
+@composed("k")
+def triu(x: Any, k: int = 0) -> Any:
+    """Returns matrices with 0 below the diagonal, or below the one `k` places to its right."""
+    x = seen_as_array(x)
+    return _math.where(_apart(x) >= k, x, 0)
+
+
+def _apart(x: Any) -> Any:
+    """Returns how far each element of a matrix is to the right of the diagonal."""
+    return arange(x.shape[-1])[None, :] - arange(x.shape[-2])[:, None]
+
+
+@composed("offset")
+def diagonal(x: Any, offset: int = 0) -> Any:
+    """Returns the diagonals of the first two axes, or those `offset` places to their right, along a new last axis."""
+    x = moveaxis(seen_as_array(x), (0, 1), (-2, -1))
+    rows, columns = x.shape[-2:]
+    at = np.arange(max(0, min(rows - max(-offset, 0), columns - max(offset, 0))), dtype=np.int32)
+    return x[..., at + max(-offset, 0), at + max(offset, 0)]
+
+
+@composed("k")
+def diag(x: Any, k: int = 0) -> Any:
+    """Returns the diagonal of a matrix, or a matrix with this diagonal, `k` places to the right."""
+    x = seen_as_array(x)
+    if x.ndim != 1:
+        return diagonal(x, k)
+    at = arange(x.shape[0] + abs(k))
+    placed = take(x, _math.clip(at - max(-k, 0), 0, max(x.shape[0] - 1, 0)), 0)
+    return _math.where(at[None, :] - at[:, None] == k, placed[:, None], 0)
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
+    """Returns each array of one axis over the grid of all of them; the first two axes are swapped unless ``indexing="ij"``."""
+    if indexing not in ("xy", "ij"):
+        what = "meshgrid() with another indexing"
+        raise ArgumentError(what, place=user_line(), saw=repr(indexing), expected="'xy' or 'ij'", hint="write indexing='ij'")
+    places = [*range(len(arrays))]
+    if indexing == "xy" and len(arrays) > 1:
+        places[:2] = [1, 0]
+    listed = [ravel(x) for x in arrays]
+    sizes = dict(zip(places, (shape(x)[0] for x in listed)))
+    extents = [sizes[d] for d in range(len(arrays))]
+    spread = [[n if d == place else 1 for d, n in enumerate(extents)] for place in places]
+    return tuple(broadcast_to(reshape(x, own), extents) for x, own in zip(listed, spread))
+
+
+def hstack(arrays: Sequence[Any]) -> Any:
+    """Returns arrays one behind the other: numbers and arrays of one axis along it, others along their second axis."""
+    listed = [reshape(x, (1,)) if not ndim(x) else x for x in arrays]
+    return concatenate(listed, 0 if listed and ndim(listed[0]) == 1 else 1)
+
+
+def vstack(arrays: Sequence[Any]) -> Any:
+    """Returns arrays one below the other; those of one axis are rows."""
+    return concatenate([reshape(x, (1, -1)) if ndim(x) < 2 else x for x in arrays], 0)
+
+
+def flipud(x: Any) -> Any:
+    """Returns `x` with its first axis reversed."""
+    return flip(x, 0)
+
+
+def fliplr(x: Any) -> Any:
+    """Returns `x` with its second axis reversed."""
+    return flip(x, 1)
+
+
+def rot90(x: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
+    """Returns `x` turned by `k` right angles, from the first of two axes to the second one; it is a view."""
+    first, second = cast("tuple[int, int]", tuple(axes))
+    if k % 4 == 2:
+        return flip(flip(x, first), second)
+    if k % 4 == 1:
+        return swapaxes(flip(x, second), first, second)
+    return flip(swapaxes(x, first, second), second) if k % 4 else x
