@@ -17,6 +17,7 @@ from fusepy.backend.kernels.slots import Staged
 from fusepy.backend.slang.comparisons import check_comparisons
 from fusepy.backend.slang.compiler import Program, digest_name
 from fusepy.backend.slang.entry_points import RENAMED, renamed, with_entry_points, without_entry_points
+from fusepy.backend.slang.reflection import reflected
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.backend.sources.libraries import array_name, is_array
 from fusepy.backend.sources.source import ModuleSource
@@ -174,7 +175,7 @@ def _wrapper(device: Device, source: ModuleSource, name: str, numthreads: Sequen
     Raises:
         ArgumentError: if the first parameter is no thread id, or the function has a result or an out parameter.
     """
-    function = device.compiler.module(source).layout.find_function_by_name(name)
+    function = reflected(device.compiler.module(source)).find_function_by_name(name)
     if function is None or function.is_overloaded:  # type: ignore[redundant-expr]
         raise ArgumentError(f"{name} cannot be dispatched: it is overloaded", hint="give it a name of its own")
     params = [function.parameters[i] for i in range(len(function.parameters))]
@@ -194,7 +195,7 @@ def _wrapper(device: Device, source: ModuleSource, name: str, numthreads: Sequen
     kind = params[0].type.full_name
     count = 1 if kind in ("uint", "int") else 3 if "3" in kind else 2
     swizzle = "xyz"[:count]
-    libraries = _libraries([p.type for p in params[1:]], device.compiler.module(source).layout)
+    libraries = _libraries([p.type for p in params[1:]], reflected(device.compiler.module(source)))
     lines = [f"import {source.name};", *(f"import {name};" for name in libraries), *options.exports()]
     lines += [f"uniform {p.type.full_name} {_PREFIX}{p.name};" for p in params[1:]]
     lines += [f"uniform uint3 {_COUNT};", *COMPUTE.attributes(numthreads)]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import slangpy as spy
 
+from fusepy.backend.slang.reflection import reflected
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.source import ModuleSource
@@ -65,7 +66,7 @@ def renamed(module: spy.SlangModule, source: ModuleSource, numthreads: Sequence[
     Raises:
         CompileError: if ``main`` is in a file that the source includes.
     """
-    main = module.layout.find_function_by_name("main")
+    main = reflected(module).find_function_by_name("main")
     names = [main.parameters[i].name for i in range(len(main.parameters))]
     lines = [
         f"import {source.name};",

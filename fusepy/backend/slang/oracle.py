@@ -19,7 +19,7 @@ from fusepy.backend.slang.entry_points import with_entry_points
 from fusepy.backend.slang.facts import Facts
 from fusepy.backend.slang.layouts import globals_of, layout_of, members_of
 from fusepy.backend.slang.overloads import PICK, Callee, RawAnswer
-from fusepy.backend.slang.reflection import conforms, found, kind_of
+from fusepy.backend.slang.reflection import conforms, found, kind_of, reflected
 from fusepy.backend.sources.defaults import default_number
 from fusepy.backend.sources.libraries import array_name, is_array, seen
 from fusepy.backend.sources.prices import price
@@ -75,14 +75,14 @@ class SlangOracle:
         if type.kind is Kind.VECTOR:
             return [Param(name, type.element) for name in "xyzw"[: type.shape[0]]]
         for module in self._sources:
-            raw = self._facts[module].get("fields", type.name, lambda m=module: members_of(type, self._module(m).layout))
+            raw = self._facts[module].get("fields", type.name, lambda m=module: members_of(type, reflected(self._module(m))))
             if raw is not None:
                 return [Param(name, Type.parse(found) if found else None) for name, found in raw]
         return None
 
     def layout(self, type: Type) -> Layout | None:
         for module in self._sources:
-            raw = self._facts[module].get("layouts", type.name, lambda m=module: layout_of(type, self._module(m).layout))
+            raw = self._facts[module].get("layouts", type.name, lambda m=module: layout_of(type, reflected(self._module(m))))
             if raw is not None:
                 size, stride, alignment, fields, scalar = raw
                 return Layout(
@@ -97,13 +97,13 @@ class SlangOracle:
         return None
 
     def array_libraries(self, module: str) -> Sequence[str]:
-        return self._facts[module].get("libraries", "", lambda: seen(self._module(module).layout))
+        return self._facts[module].get("libraries", "", lambda: seen(reflected(self._module(module))))
 
     def array_type(self, module: str, name: str) -> Type | None:
         """Returns the array type that `module` calls `name`, such as ``Tensor<float,2>``, or None for other types."""
 
         def ask() -> str | None:
-            layout = self._module(module).layout
+            layout = reflected(self._module(module))
             array = found(layout.find_type_by_name(name))
             return array_name(array, layout) if array is not None and is_array(array) else None
 
@@ -113,7 +113,7 @@ class SlangOracle:
 
     def conforms(self, type: Type, interface: Type) -> bool:
         def ask(module: str) -> bool:
-            layout = self._module(module).layout
+            layout = reflected(self._module(module))
             super_ = found(layout.find_type_by_name(interface.name))
             if type.kind is Kind.WHOLE:  # an array converts to nothing else, so this type is an interface that it implements
                 return super_ is not None and kind_of(super_) == _K.interface
@@ -195,7 +195,7 @@ class SlangOracle:
         """Returns the canonical name of a type visible in `module`, or None. Aliases are resolved."""
 
         def ask() -> str | None:
-            type = found(self._module(module).layout.find_type_by_name(name))
+            type = found(reflected(self._module(module)).find_type_by_name(name))
             if type is None:
                 return None
             full = Type.parse(type.full_name).name
@@ -221,7 +221,7 @@ class SlangOracle:
 
         Reflection also finds indirect imports. Only the compiler knows which names can be used.
         """
-        callee = Callee.find(self._compiler.module(source).layout, name)
+        callee = Callee.find(reflected(self._compiler.module(source)), name)
         if name.startswith("operator"):
             return None  # its types make it visible
         if callee is not None and callee.owner is not None:
@@ -240,24 +240,24 @@ class SlangOracle:
         return self._compiler.module(self._sources[module])
 
     def _find(self, module: str, function: str) -> Callee | None:
-        return Callee.find(self._module(module).layout, function)
+        return Callee.find(reflected(self._module(module)), function)
 
     def _declared(self, module: str, function: str) -> list[Any]:
         callee = self._find(module, function)
         if callee is None:
             return []
         # the remaining overloads are Slang's functions of that name, hidden by the user's
-        return callee.declared(self._module(module).layout, own_overloads(self._module(module), function))
+        return callee.declared(reflected(self._module(module)), own_overloads(self._module(module), function))
 
     def _resolve(self, module: str, function: str, types: Sequence[Type]) -> list[Any] | None:
-        layout = self._module(module).layout
+        layout = reflected(self._module(module))
         callee = Callee.find(layout, function)
         return None if callee is None else callee.resolve(layout, types, partial(self._pick, module))
 
     def _pick(self, module: str, candidates: str, types: Sequence[Type]) -> RawAnswer | None:
         """Returns Slang's choice among functions of one name that are declared beside a module."""
         source = self._sources[module]
-        layout = self._compiler.beside(f"import {source.name};\n{candidates}\n", source).layout
+        layout = reflected(self._compiler.beside(f"import {source.name};\n{candidates}\n", source))
         callee = Callee.find(layout, PICK)
         return None if callee is None else callee.resolve(layout, types, partial(self._pick, module))
 
@@ -279,7 +279,7 @@ class SlangOracle:
         return self._compiler.probe(text, [source]) or ""
 
     def _conforming(self, module: str, interface: Type) -> list[str] | None:
-        layout = self._module(module).layout
+        layout = reflected(self._module(module))
         super_ = found(layout.find_type_by_name(interface.name))
         if super_ is None or kind_of(super_) != _K.interface:
             return None

@@ -33,6 +33,14 @@ def found(value: _T) -> _T | None:
     return value
 
 
+def reflected(module: spy.SlangModule) -> spy.ProgramLayout:
+    """Returns the layout of a module, as that of a program of the module alone.
+
+    `SlangModule.layout` keeps the module's session for good: 1.5 MB for each module that is asked (sgl of slangpy 0.43.1).
+    """
+    return module.session.link_program([module], []).layout
+
+
 def parameters(function: spy.FunctionReflection) -> list[spy.VariableReflection]:
     return [function.parameters[i] for i in range(len(function.parameters))]
 
