@@ -56,7 +56,7 @@ def _drawn(draw: Callable[..., Any], key: Any, shape: Extents, type: Type, low: 
     """Draws an array of these extents: in a trace as a part of it, else as a call."""
     if isinstance(key, (tuple, list)):  # most likely the extents
         hint = f"write fp.random.{draw.__name__.lstrip('_').replace('unit', 'uniform')}(fp.random.key(0), (2, 3))"
-        raise ArgumentError("a key comes first", place=user_line(), saw=repr(key)[:60], hint=hint)
+        raise ArgumentError("a key comes first", place=user_line(), saw=repr(cast("Any", key))[:60], hint=hint)
     extents = as_shape(shape)
     if len(extents) > 4:
         raise ShapeError("random numbers over more than 4 axes", place=user_line(), saw=extents, hint="draw fewer, and reshape")
