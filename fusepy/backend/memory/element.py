@@ -82,12 +82,6 @@ class Element:
                 found.origin = inner.origin
                 cls._interned[type, inner] = found
             return found
-        if type.kind is Kind.POINTER:  # an address
-            found = cls._interned.get(type)
-            if found is None:
-                address = np.dtype(np.uint64)
-                found = cls._interned[type] = cls(type, address.itemsize, address, address, ())
-            return found
         layout = oracle.layout(type) if oracle is not None else None
         if layout is None:
             raise UnsupportedArgumentError(
@@ -109,6 +103,9 @@ def struct_dtype(layout: Layout, oracle: Oracle | None) -> np.dtype[Any]:
     """Returns the NumPy dtype of a struct, with Slang's offsets: Slang reuses tail padding, so ``align=True`` would be wrong."""
     formats: list[Any] = []
     for field in layout.fields:
+        if field.type.kind is Kind.POINTER:  # an address
+            formats.append(np.uint64)
+            continue
         inner = Element.of(field.type, oracle)
         stored = inner.stored
         if field.type.scalar is BOOL and field.size == math.prod(inner.shape):
