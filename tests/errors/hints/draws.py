@@ -156,9 +156,27 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(lambda colour: fp.sum(fp.interpolate(colour, seen(), [[0, 1, 2]]).x))(COLOUR)[:, 0],
         np.float32([2, 1, 1]),
     ),
+    "triangles on the device without their opposites": (
+        lambda m: edged(fp.Tensor(TRIANGLE)),
+        "pass opposites=fp.opposite_corners(triangles), made before from a NumPy array",
+        lambda m: edged(fp.Tensor(TRIANGLE), fp.opposite_corners(TRIANGLE)),
+        WHITE[..., 0],
+    ),
+    "triangles of two corners": (
+        lambda m: fp.opposite_corners(TRIANGLE[:, :2]),
+        "give the numbers of the vertices of each triangle: np.array([[0, 1, 2]])",
+        lambda m: edged(np.array([[0, 1, 2]])),
+        WHITE[..., 0],
+    ),
 }
+TRIANGLE = np.int32([[0, 1, 2]])
+CORNERS = np.float32([[-1, -1, 0.5, 1], [3, -1, 0.5, 1], [-1, 3, 0.5, 1]])
 
 
 def seen() -> Any:
     need_raster(fp.default_device())
-    return fp.rasterize(np.float32([[-1, -1, 0.5, 1], [3, -1, 0.5, 1], [-1, 3, 0.5, 1]]), [[0, 1, 2]], (2, 2))
+    return fp.rasterize(CORNERS, [[0, 1, 2]], (2, 2))
+
+
+def edged(triangles: Any, opposites: Any = None) -> Any:
+    return fp.antialias(WHITE[..., 0], seen(), CORNERS, triangles, opposites)

@@ -190,7 +190,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         ),
         "pass its fields in a dict",
         lambda m: fp.fuse(lambda s: fp.fori_loop(0, 2, lambda i, c: c + fp.grad(m.lit)(s)["power"], A))(
-            {"at": np.ones((3, 3), F32), "power": A}
+            {"at": fp.Tensor(np.ones((3, 3), F32), dtype=m.float3), "power": A}
         ),
         A + 2,
     ),
@@ -308,11 +308,11 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.jvp(lambda x, n: x * x * n, (A, np.int32(1)), (np.ones_like(A), None)).d,
         SQUARES,
     ),
-    "the tangent of a gradient of a Slang function": (
-        lambda m: fp.jvp(fp.grad(m.squared), (A,), (A,)),
+    "the tangent of an array that is read whole": (
+        lambda m: fp.jvp(lambda x: m.pick(x, COUNTS), (A,), (A,)),
         "or pass its result as an argument",
-        lambda m: fp.jvp(lambda x, slope: x * slope, (A, fp.grad(m.squared)(A)), (np.ones_like(A), None)).d,
-        SQUARES,
+        lambda m: fp.jvp(lambda picked: 2 * picked, (fp.grad(lambda t: m.pick(t, COUNTS))(A),), (np.ones_like(A),)).d,
+        np.full(3, 2.0, F32),
     ),
     "one value for the results of several calls": (
         lambda m: m.add(A, 1.0, _result=np.zeros((), F32)),

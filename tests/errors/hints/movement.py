@@ -110,8 +110,8 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.concatenate([IMAGE, fp.pad(X[None], ((0, 0), (0, 3)))]),
         np.concatenate([IMAGE, np.pad(X[None], ((0, 0), (0, 3)))]),
     ),
-    "one array that is joined": (
-        lambda m: fp.concatenate(IMAGE),
+    "a number that is joined": (
+        lambda m: fp.concatenate(3.0),
         "write fp.concatenate([a, b])",
         lambda m: fp.concatenate([IMAGE, IMAGE]),
         np.concatenate([IMAGE, IMAGE]),
