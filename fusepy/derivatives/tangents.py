@@ -43,7 +43,7 @@ def tangent_of(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx:
     raise GradientError(
         f"{name} has no tangent",
         place=node.loc,
-        hint="take the derivative of a part of the program without it, or pass its result as an argument",
+        hint="take the gradient of a part of the program without it, or pass its result as an argument",
     )
 
 
