@@ -167,7 +167,7 @@ class RowBody:
         made = {v: self.producer[v].op.name for v in self.whole if v in self.producer}
         known = {v for v in self.whole if v not in made or made[v] == "row_fold" or self.level[v] < level}
         own = [n for n in self.body.nodes for v in n.results if v in self.whole and self.level[v] == level and v not in known]
-        outputs = [v for n in own for v in n.results if not self.constant(v) or v in self.body.outputs]
+        outputs = [v for n in dict.fromkeys(own) for v in n.results if not self.constant(v) or v in self.body.outputs]
         return self.cut(outputs, known)
 
 
