@@ -180,3 +180,20 @@ def test_random_programs_of_rows(device: Any, data: st.DataObject) -> None:
         patch.setattr(row_plan, "cost", lambda *_: (0.0, 1.0))
         patch.setattr(row_plan, "row_shape", SHAPES[data.draw(st.sampled_from(sorted(SHAPES)))])
         alike(arrays(fp.fuse(program)(*args)), expected, 1e-4)
+
+
+def test_two_results_of_one_call_that_belong_to_a_row(device: Any) -> None:
+    source = "void two(float x, out float less, out float twice) { less = x / 2; twice = x * 2; }"
+    m = fp.Module.load_from_source(device, "two_of_a_row", source)
+
+    @fp.fuse
+    def scaled(x: Any) -> Any:
+        less, twice = m.two(fp.sum(x, 1, True))
+        return x * less + twice, fp.sum(x * twice - less, 1)
+
+    x = np.linspace(0.5, 1, 240, dtype=np.float32).reshape(6, 40)
+    whole = x.sum(1, keepdims=True)
+    first, second = scaled(x)
+    np.testing.assert_allclose(first, x * whole / 2 + whole * 2, rtol=1e-5)
+    np.testing.assert_allclose(second, (x * whole * 2 - whole / 2).sum(1), rtol=1e-5)
+    assert scaled.explain(x).kernels == 1
