@@ -14,6 +14,7 @@ import fusepy as fp
 from tests.errors import hints
 from tests.errors.hints import support
 from tests.errors.skeletons import ledger, patterns, said
+from tests.support.rays import need_rays
 from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
@@ -305,6 +306,8 @@ NOT_ON_CUDA = {
 def test_following_a_hint_of_other_programs_gives_what_was_meant(programs: Any, name: str) -> None:
     if name in NOT_ON_CUDA and fp.default_device().target.kind == "cuda":
         pytest.skip("not on CUDA")
+    if name.startswith(("rays: ", "scenes: ")):
+        need_rays(fp.default_device())
     check(programs, *PROGRAMS[name])
 
 
