@@ -101,7 +101,7 @@ def antialias(image: Any, fragments: Any, positions: Any, triangles: Any, opposi
         >>> corners, triangles = np.float32([[-1, -1, 0, 1], [-0.25, -1, 0, 1], [-1, 4, 0, 1]]), np.int32([[0, 1, 2]])
         >>> fragments = fp.rasterize(corners, triangles, (1, 4))
         >>> image = fp.interpolate(np.ones(3, np.float32), fragments, triangles)
-        >>> fp.antialias(image, fragments, corners, triangles).round(2).tolist()
+        >>> fp.antialias(image, fragments, corners, triangles).astype(float).round(2).tolist()
         [[1.0, 0.2, 0.0, 0.0]]
     """
     triangles = _numbers(triangles)

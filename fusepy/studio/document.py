@@ -35,6 +35,7 @@ class Document:
     of two ports fit is the compiler's business, see `StudioEngine.check`.
 
     Example:
+        >>> from fusepy.studio.kinds import Port
         >>> number = NodeKind("number", "number", "Sources", (Port("value", "float", 0.5),), (Port("value", "float"),))
         >>> kinds = {"number": number}
         >>> empty = Document()

@@ -12,6 +12,7 @@ class History:
     """A document, the documents before it, and those that undo has left.
 
     Example:
+        >>> from fusepy.studio.kinds import NodeKind
         >>> history = History(Document())
         >>> kinds = {"uv": NodeKind("uv", "uv", "Sources", (), ())}
         >>> history.take(history.document.add(kinds, "uv", (0, 0)))

@@ -83,7 +83,7 @@ def test_no_failed_compile_spoils_the_next(device: Any, tmp_path: Path) -> None:
 def test_what_sgl_itself_refuses_leaves_the_session(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from fusepy.backend.slang.session import Session
 
-    monkeypatch.setattr(Session, "load", lambda self, name, text, _: self.sgl.load_module_from_source(name, text, "x" * 5000))
+    monkeypatch.setattr(Session, "load", lambda self, name, text, *_: self.sgl.load_module_from_source(name, text, "x" * 5000))
     for _ in range(2):
         with pytest.raises(fp.CompileError, match="File name too long"):
             loaded(device, name="refused", source=PLAIN + " // refused")()

@@ -144,7 +144,7 @@ def _numpys(dtype: Any) -> np.dtype[Any] | None:
     """Returns NumPy's type of this name; ``None`` for a name that it does not have."""
     try:
         return np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError):  # ValueError: a name with commas, which NumPy takes for a list of fields
         if isinstance(dtype, str):
             return None
         hint = "write fp.zeros((2, 3)), with the extents as one argument; types are float, 'float3', np.float32, m.Ray"

@@ -22,7 +22,7 @@ from fusepy.ir.ops.region import StoredInto, spec_of, with_spec
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Type
 from fusepy.passes.pipeline import run_pipeline
-from fusepy.program import program
+from fusepy.program import compile as compiling
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def test_a_store(lib: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None
         return graph.replace(nodes=[made])
 
     monkeypatch.setitem(STORES, "Atomic", Adding)
-    monkeypatch.setattr(program, "run_pipeline", added)
+    monkeypatch.setattr(compiling, "run_pipeline", added)
 
     @fp.fuse
     def f(x: Any, row: Any) -> Any:
