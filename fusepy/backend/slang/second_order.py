@@ -40,9 +40,8 @@ def refused_twice(kind: spy.DeviceType, source: ModuleSource, text: str) -> tupl
         ended, words = tried(kind, arguments)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CompileError(
-            "a second derivative cannot be tried in a process of its own, where Slang may crash",
+            "a second derivative cannot be tried in a process of sys.executable, where Slang may crash",
             saw=error,
-            hint="set sys.executable to the path of Python, and run again",
         ) from error
     if not ended:
         return None

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
-from unittest import mock
-from uuid import uuid4
 
 import numpy as np
 
@@ -33,22 +30,6 @@ def endless(x: Any, n: Any) -> Any:
 def bounded(x: Any, n: Any) -> Any:
     steps = fp.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x), (0, 1.0 + 0 * x), max_steps=4)
     return fp.sum(steps[1])
-
-
-def fresh() -> Any:
-    """Returns a function of which nobody has asked yet whether it has second derivatives, also not an earlier process."""
-    name = f"squared_{uuid4().hex}"
-    source = f"[Differentiable] float {name}(float x) {{ return x * x; }}"
-    return fp.Module.load_from_source(fp.default_device(), "hint_fresh", source)[name]
-
-
-def twice(function: Any) -> Any:
-    return fp.grad(fp.grad(function))(A)
-
-
-def refused_by(program: Any) -> Any:
-    with mock.patch.object(sys, "executable", "/nowhere/python"):
-        return program()
 
 
 def leaf() -> fp.Tensor:
@@ -202,12 +183,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "read in a call of its own, and pass the value",
         lambda m: fp.grad(lambda t: fp.sum(fp.grad(lambda x: m.scaled(m.picked(t, COUNTS), x))(A)))(A),
         np.array([0.0, 0.0, 12.0], F32),
-    ),
-    "the second order where Python cannot be started": (
-        lambda m: refused_by(lambda: twice(fresh())),
-        "set sys.executable to the path of Python, and run again",
-        lambda m: twice(fresh()),
-        np.full(3, 2.0, F32),
     ),
     "a gradient in a loop by a struct from outside": (
         lambda m: fp.fuse(lambda s: fp.fori_loop(0, 2, lambda i, c: c + fp.grad(m.lit)(s).power, A))(
