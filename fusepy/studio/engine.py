@@ -13,7 +13,7 @@ from fusepy.studio.export import program_of
 from fusepy.studio.files import inside
 from fusepy.studio.graphs import GraphBuilder
 from fusepy.studio.kinds import NodeKind
-from fusepy.studio.library import SLANG, Library
+from fusepy.studio.node_library import SLANG, Library
 from fusepy.studio.pictures import PICTURES, as_pixels, png
 from fusepy.studio.words import error_json, pixel_rows
 from fusepy.trace.standin import stand_in
@@ -32,27 +32,27 @@ class StudioEngine:
 
     def __init__(self, folder: str, modules: tuple[str, ...] = (), functions: tuple[str, ...] = ()):
         self.folder = Path(folder)
-        self.library = Library(fp.default_device(), self.folder)
-        self.builder = GraphBuilder(self.library)
+        self.node_library = Library(fp.default_device(), self.folder)
+        self.builder = GraphBuilder(self.node_library)
         self.evaluator = Evaluator(self.builder)
         for name in modules:
-            self.library.add_module(name)
+            self.node_library.add_module(name)
         for name in functions:
-            self.library.add_functions(Path(name))
+            self.node_library.add_functions(Path(name))
 
     # ---- the palette --------------------------------------------------------------------------------------------
 
     def kinds(self) -> dict[str, NodeKind]:
         """Returns the kinds of nodes by name."""
-        return self.library.kinds
+        return self.node_library.kinds
 
     def groups(self) -> list[dict[str, Any]]:
         """Returns the palette as the page gets it."""
-        return self.library.groups()
+        return self.node_library.groups()
 
     def modules(self) -> list[str]:
         """Returns the names of the Slang files."""
-        return list(self.library.modules)
+        return list(self.node_library.modules)
 
     def add_source(self, name: str) -> None:
         """Adds the functions of a Slang file, or offers a new picture.
@@ -63,13 +63,13 @@ class StudioEngine:
         """
         path = inside(self.folder, name, (*SLANG, *PICTURES))
         if path.suffix.lower() in SLANG:
-            self.library.add_module(name)
+            self.node_library.add_module(name)
         else:
-            self.library.add_pictures()
+            self.node_library.add_pictures()
 
     def changed(self) -> list[str]:
         """Reloads changed Slang files, and returns their names."""
-        return self.library.changed()
+        return self.node_library.changed()
 
     # ---- documents ----------------------------------------------------------------------------------------------
 
@@ -81,12 +81,12 @@ class StudioEngine:
         """
         name = to[0]
         self.evaluator.evaluate(document, [start for start, _ in feeding(document, name).values()])
-        kind = self.library.kinds[document.nodes[name].kind]
+        kind = self.node_library.kinds[document.nodes[name].kind]
         fed = self.evaluator.fed(document, name)
         ports = {port.name: port for port in kind.inputs}
         for port, (start, end) in feeding(document, name).items():
             if port not in fed:  # the other node is not computed: its declared type is what is known
-                output = self.library.kinds[document.nodes[start].kind].output(end)
+                output = self.node_library.kinds[document.nodes[start].kind].output(end)
                 if output is None or output.described is None:
                     return
                 fed[port] = stand_in(output.described)
@@ -100,7 +100,7 @@ class StudioEngine:
         """Returns the inputs that take an output, or the outputs that an input takes."""
         found: list[Socket] = []
         for name, node in document.nodes.items():
-            kind = self.library.kinds.get(node.kind)
+            kind = self.node_library.kinds.get(node.kind)
             ports = () if kind is None else kind.inputs if to is None else kind.outputs
             for port in ports:
                 edge = (start or (name, port.name), to or (name, port.name))
@@ -110,7 +110,7 @@ class StudioEngine:
 
     def _fits(self, document: Document, start: Socket, to: Socket) -> bool:
         try:
-            self.check(document.connect(self.library.kinds, start, to), to)
+            self.check(document.connect(self.node_library.kinds, start, to), to)
         except FusepyError:
             return False
         return True
@@ -120,11 +120,11 @@ class StudioEngine:
         self.evaluator.evaluate(document)
         results, found = self.evaluator.results, self.evaluator.errors
         edges = {f"{name}.{port}": shown for name, result in results.items() for port, shown in result.shown.items()}
-        errors = {name: error_json(self.library, document, name, error) for name, error in found.items()}
+        errors = {name: error_json(self.node_library, document, name, error) for name, error in found.items()}
         for name, node in document.nodes.items():
-            recipe = self.library.recipes.get(node.kind)
-            if recipe is not None and recipe.module in self.library.broken:
-                errors[name] = error_json(self.library, document, name, self.library.broken[recipe.module])
+            recipe = self.node_library.recipes.get(node.kind)
+            if recipe is not None and recipe.module in self.node_library.broken:
+                errors[name] = error_json(self.node_library, document, name, self.node_library.broken[recipe.module])
         return {"edges": edges, "errors": errors}
 
     def kernels(self, document: Document) -> list[dict[str, Any]]:
@@ -157,8 +157,8 @@ class StudioEngine:
         """
         built = self.builder.whole(document, [end])
         report = fp.inspect_pixel(built.graph, built.arguments, at=at)
-        program = program_of(self.library, document, end)
-        return pixel_rows(self.library, document, program, report)
+        program = program_of(self.node_library, document, end)
+        return pixel_rows(self.node_library, document, program, report)
 
     def export(self, document: Document, end: Socket | None = None) -> str:
         """Returns a Python program that computes an output, or else all ends of the document.
@@ -166,4 +166,4 @@ class StudioEngine:
         Raises:
             StudioError: if there is nothing to compute, or an input is missing.
         """
-        return program_of(self.library, document, end).text
+        return program_of(self.node_library, document, end).text

@@ -18,7 +18,7 @@ from fusepy.inspect.measure import seconds_per_kernel
 from fusepy.ir.graph import Node
 from fusepy.studio.document import Document, Socket
 from fusepy.studio.graphs import GraphBuilder, node_at
-from fusepy.studio.library import Library
+from fusepy.studio.node_library import Library
 from fusepy.studio.pictures import Array, bad_numbers, thumbnail
 
 
@@ -87,7 +87,7 @@ class Evaluator:
     def _result(self, document: Document, name: str, feeds: Mapping[str, Socket], before: NodeResult | None) -> NodeResult:
         node = document.nodes[name]
         given = self.builder.given(document, name)
-        recipe = self.builder.library.recipes[node.kind]
+        recipe = self.builder.node_library.recipes[node.kind]
         fed = tuple((port, self.results[start].serial, end) for port, (start, end) in feeds.items())
         key = (id(recipe), tuple(node.values.items()), recipe.stamp(given), fed)
         if before is not None and before.key == key:
@@ -113,13 +113,14 @@ def measured(builder: GraphBuilder, document: Document, names: Collection[str]) 
     whole = document.remove([name for name in document.nodes if name not in names])
     found: list[MeasuredKernel] = []
     for part in whole.parts():
-        lowered = builder.whole(part, part.ends(builder.library.kinds)).lower()
+        lowered = builder.whole(part, part.ends(builder.node_library.kinds)).lower()
         _, placed, named = lowered.compile()
         seconds, _ = seconds_per_kernel(lowered.function, lowered.setup, lowered.program, placed, named)
         views = anatomy(lowered.program, lowered.leaves, seconds).kernels
         regions = [piece.plan.region for piece in lowered.program.tape(lowered.leaves).pieces]
         kernels = [
-            MeasuredKernel(_nodes_in(r, part, builder.library), v.nbytes, v.seconds, v.indexing) for r, v in zip(regions, views)
+            MeasuredKernel(_nodes_in(r, part, builder.node_library), v.nbytes, v.seconds, v.indexing)
+            for r, v in zip(regions, views)
         ]
         found += [kernel for kernel in kernels if kernel.nodes]
     return found

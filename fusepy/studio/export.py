@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fusepy.errors import StudioError
 from fusepy.studio.document import Document, Socket, kind_of
 from fusepy.studio.graphs import Argument, check_complete, input_names, values_of
-from fusepy.studio.library import SLANG, Library
+from fusepy.studio.node_library import SLANG, Library
 from fusepy.studio.recipes import NodeRecipe, alias_of
 
 RESERVED = {"fp", "np", "Path", "Image", "ImageOps", "HERE", "device", "photograph", "save", "graph", "compute", "zip", "result"}

@@ -11,7 +11,7 @@ from fusepy.errors import StudioError
 from fusepy.location import at_line
 from fusepy.studio.document import Document, PlacedNode, Socket, kind_of
 from fusepy.studio.kinds import Port
-from fusepy.studio.library import Library
+from fusepy.studio.node_library import Library
 from fusepy.studio.recipes import NodeRecipe, Values
 from fusepy.trace.standin import stand_in
 
@@ -39,7 +39,7 @@ class GraphBuilder:
     """Makes graphs of documents. Graphs of single nodes are kept: another value needs no other graph."""
 
     def __init__(self, library: Library):
-        self.library = library
+        self.node_library = library
         self._kept: dict[object, tuple[NodeRecipe, fp.Graph]] = {}
 
     def given(self, document: Document, name: str, missing: bool = False) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class GraphBuilder:
             StudioError: for an unknown kind, and an input that has neither edge nor value; and what sources raise.
         """
         node = document.nodes[name]
-        recipe = self.library.recipes[kind_of(self.library.kinds, node.kind).name]
+        recipe = self.node_library.recipes[kind_of(self.node_library.kinds, node.kind).name]
         stand_ins = {p.name: p.described for p in open_inputs(document, node, recipe)} if missing else {}
         if not missing or None in stand_ins.values():
             check_complete(document, node, recipe)
@@ -61,7 +61,7 @@ class GraphBuilder:
 
     def single(self, document: Document, name: str, given: Mapping[str, Any]) -> BuiltGraph:
         """Returns the graph of one node, with all of its inputs as arguments."""
-        recipe = self.library.recipes[document.nodes[name].kind]
+        recipe = self.node_library.recipes[document.nodes[name].kind]
         key = (name, id(recipe), tuple(given))
         found = self._kept.pop(key, None)
         if found is None:
@@ -75,7 +75,7 @@ class GraphBuilder:
         """Returns the graph of all nodes behind these outputs: one program, fused."""
         around = document.upstream([name for name, _ in ends])
         recipes = {
-            n: self.library.recipes[kind_of(self.library.kinds, document.nodes[n].kind).name]
+            n: self.node_library.recipes[kind_of(self.node_library.kinds, document.nodes[n].kind).name]
             for n in document.order()
             if n in around
         }

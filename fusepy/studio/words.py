@@ -10,7 +10,7 @@ from fusepy.inspect.pixel_report import PixelReport, PixelValue
 from fusepy.studio.document import Document
 from fusepy.studio.export import ExportedProgram
 from fusepy.studio.graphs import node_at
-from fusepy.studio.library import Library
+from fusepy.studio.node_library import Library
 from fusepy.studio.sources import SourceRecipe
 
 _SLANG_LINE = re.compile(r"([\w./-]+\.slangh?)[:(](\d+)")

@@ -17,7 +17,7 @@ ELSEWHERE: dict[str, str] = {
     "studio/files.py": "studio/test_document.py",
     "studio/graphs.py": "studio/test_engine.py",
     "studio/kinds.py": "studio/test_document.py",
-    "studio/library.py": "studio/test_engine.py",
+    "studio/node_library.py": "studio/test_engine.py",
     "studio/pictures.py": "studio/test_engine.py",
     "studio/recipes.py": "studio/test_engine.py",
     "studio/requests.py": "studio/test_server.py",

@@ -85,4 +85,4 @@ def test_a_document_that_cannot_be_exported_is_a_named_error(bench: Bench):
         bench.engine.export(bench.document)
     with pytest.raises(StudioError, match="no output"):
         bench.engine.export(bench.document, ("twice", "nothing"))
-    assert fp.default_device() is bench.engine.library.device
+    assert fp.default_device() is bench.engine.node_library.device

@@ -208,7 +208,7 @@ def many(count: int) -> Document:
 
 
 def python(name: str) -> bool:
-    engine().library.add_functions(folder() / name)
+    engine().node_library.add_functions(folder() / name)
     return True
 
 
@@ -513,7 +513,7 @@ def undone() -> History:
 
 def without_pictures(call: Callable[[], Any]) -> Any:
     """A call in a studio whose folder had no pictures when it was started."""
-    library = engine().library
+    library = engine().node_library
     with mock.patch("fusepy.studio.sources.pictures_in", return_value=()):
         library.add_pictures()
     try:
