@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,6 +41,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
             item.add_marker(pytest.mark.random)
+        elif isinstance(item, pytest.DoctestItem) and "import torch" in (item.dtest.docstring or "") and find_spec("torch") is None:
+            item.add_marker(pytest.mark.skip("torch is not installed"))
     config.stash[COLLECTED] = [claim for item in items for claim in claims_of(item)], {item.path for item in items}
 
 

@@ -23,6 +23,7 @@ def test_every_mark_names_a_requirement(claims: list[Claim]) -> None:
 
 
 def test_the_page_is_up_to_date(claims: list[Claim]) -> None:
+    pytest.importorskip("torch")  # files that need it are not collected without it
     assert PAGE.read_text(encoding="utf-8") == page(claims), "run `make coverage-page`, or `python -m tests.coverage_page`"
 
 

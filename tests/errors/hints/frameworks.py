@@ -138,7 +138,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     "torch that is not there": (
         lambda m: without_torch(lambda: m.add.return_type("torch")),
         "install it with: pip install 'fusepy-slang[torch]'",
-        lambda m: m.add.return_type("torch")(X, 1.0).numpy(),
+        lambda m: torch() and m.add.return_type("torch")(X, 1.0).numpy(),
         X + 1,
     ),
     "a tensor of torch elsewhere": (
