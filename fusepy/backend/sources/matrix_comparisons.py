@@ -21,15 +21,17 @@ _GENERIC = re.compile(rf"\b\w+\s*<(?=[^<>]*{_NUMBERS})(?:[\s,]|\b\d+\b|{_NUMBERS
 # a member or a global whose type has parameters, as ParameterBlock<Scene> scene
 _MEMBER = re.compile(r"\s*(?:(?!(?:return|else|case|do|throw)\b)\w+\s+)*[\w.:]+\s*<[\w\s,.:<>]*>\s+\w+\s*(?:\[\w*\]\s*)*")
 _TO_NUMBER = re.compile(rf"(?<![\w.])(?!bool){_SCALAR}[1-4]?\s*\([^()<>=!&|]*\)")
-_OFTEN = r"(?:min|max|abs|clamp)\b"  # functions of Slang
-_OF_NUMBERS = re.compile(rf"(?<![\w.:]){_OFTEN}\s*\(\s*1(?:\s*,\s*1)*\s*\)")
-_NAMED_SO = re.compile(rf"[\w>](?<!\breturn)(?<!\belse)\s+{_OFTEN}")
+_OFTEN = r"(?:min|max|abs|clamp|detach|floor|ceil|round|frac|sqrt|sin|cos|exp|pow|lerp|saturate|dot|cross|length)\b"
+_OF_NUMBERS = re.compile(rf"(?<![\w.:])({_OFTEN})\s*\(\s*1(?:\s*,\s*1)*\s*\)")  # functions of Slang, of scalars and vectors
+_NAMED_SO = re.compile(rf"[\w>](?<!\breturn)(?<!\belse)\s+({_OFTEN})")
 _COMPARED = re.compile(r"(?<![<>-])(?:[<>](?![<>])|[=!]=|!|&&|\|\|)|\b(?:any|all)\s*\(")
 _FUNCTION = re.compile(r"\b(\w+)\s*(?:<[^()]*>)?\s*\(")
 _TO_BOOL = re.compile(r"\b(?:bool[1-4]x[1-4]|matrix\s*<\s*bool\b[^>]*>)(?:\s*\(|\s*\)|\s+\w+\s*=(?!\s*_rows\s*$))")
 _BOOL_ROWS = re.compile(r"\bbool[1-4]x[1-4]\s*\(\s*1(?:\s*,\s*1)+\s*\)")
 _TWO = re.compile(r"(^|[(,?:=\[]|&&|\|\||\breturn\b)\s*1\s*(?:[<>]=?|[=!]=|&&|\|\|)\s*1\s*(?=$|[),?:\]]|&&|\|\|)")
-_ONE = re.compile(r"(?<![\w\s])\(\s*1\s*\)|!\s*1\b|\b(?:any|all|if|while)\s*\(\s*1\s*\)|\b1\s*[-+*/%]\s*1\b")
+_ONE = re.compile(
+    r"(?:(?<![\w\s])|(?<=[=|&,?:]\s))\(\s*1\s*\)|!\s*1\b|\b(?:any|all|if|while)\s*\(\s*1\s*\)|\b1\s*(?:[-+*/%^]|&(?!&)|\|(?!\|))\s*1\b"
+)
 
 
 def suspicion(text: str, called: Collection[str], about: str = "") -> str | None:
@@ -53,11 +55,11 @@ def suspicion(text: str, called: Collection[str], about: str = "") -> str | None
         if _COMPARED.search(macro[2]) or _TO_BOOL.search(macro[2]):
             return " ".join(macro[0].split())
     hidden = {macro[1] for macro in macros}
-    known = not _NAMED_SO.search(text + "\n" + about)
+    own = frozenset(_NAMED_SO.findall(f"{text}\n{bare(about)}"))
     for block in _reached(list(_blocks(_DIRECTIVE.sub(" ", text))), called):
         simple = _simple(block, hidden)
         for statement in re.split(r"[;{}]", block.partition("{")[2] if "{" in block else block):
-            used = "" if _MEMBER.fullmatch(statement) else _reduced(simple.sub("1", _GENERIC.sub(" ", statement)), known)
+            used = "" if _MEMBER.fullmatch(statement) else _reduced(simple.sub("1", _GENERIC.sub(" ", statement)), own)
             if _COMPARED.search(used) or _TO_BOOL.search(used):
                 return " ".join(statement.split())
     return None
@@ -78,11 +80,11 @@ def _simple(block: str, hidden: Collection[str]) -> re.Pattern[str]:
     )
 
 
-def _reduced(used: str, known: bool) -> str:
-    """Removes comparisons of simple values, written as 1, from a statement; `known` if ``min`` and the like are Slang's own."""
+def _reduced(used: str, own: Collection[str]) -> str:
+    """Removes comparisons of simple values, written as 1, from a statement; `own` are the user's functions named as Slang's."""
     while True:
         now = _BOOL_ROWS.sub("_rows", _ONE.sub("1", _TWO.sub(r"\1 1 ", _TO_NUMBER.sub(" 1 ", used))))
-        now = _OF_NUMBERS.sub("1", now) if known else now
+        now = _OF_NUMBERS.sub(lambda call: call[0] if call[1] in own else "1", now)
         if now == used:
             return used
         used = now

@@ -28,7 +28,10 @@ MASK = "bool3x3 below(float3x3 m, float x) {{ {} }} float3x3 twice(float3x3 m) {
         ("vector<float, 3> v = mul(m, float3(x)); return g(v.x < 2);", False),
         ("if (x < 2) { return f(m); } // m < 2\n return g(m._m00 > x);", False),
         ("for (int i = 0; i <= min(3 + 1, int(t.shape[0]) - 1); i++) m[0] = g(abs(max(x, 2)) > x); return f(m);", False),
+        ("if (detach(x) == 0 || (int(floor(x) + dot(x, 2)) & 1) != 0) return m; return f(m);", False),
         ("return f(m < max(x, 2));", True),
+        ("return f(detach(m) < x);", True),
+        ("return f((m & 1) != 0);", True),
         ("return f(int(m < x));", True),
         ("return f(int(x) < m);", True),
     ],
@@ -67,12 +70,18 @@ def test_types_with_parameters_are_no_comparisons() -> None:
 
 
 @pytest.mark.parametrize(
-    "own", ["float3x3 min(float a, float b) { return 1; }", "#define min(a, b) (a * m)", "#define min other"]
+    "own",
+    [
+        "float3x3 min(float a, float b) { return 1; }",
+        "#define min(a, b) (a * m)",
+        "#define min other",
+        "float3x3 dot(float a) { return 1; }",
+    ],
 )
 def test_a_smaller_number_may_be_a_matrix_by_the_users_own_function(own: str) -> None:
-    text = "\n".join((own, MASK.format("return f(min(x, 2) < x);")))
-    assert suspicion(text, ["below"]) is not None
-    assert suspicion(MASK.format("return f(min(x, 2) < x);"), ["below"]) is None
+    compared = MASK.format("return f(min(dot(x), 2) < x);")
+    assert suspicion(f"{own}\n{compared}", ["below"]) is not None
+    assert suspicion(f"// a dot product\n{compared}", ["below"], "// the min of them") is None
 
 
 def test_comparisons_behind_aliases_macros_and_attributes() -> None:
