@@ -38,10 +38,11 @@ settings.load_profile(os.environ.get("FUSEPY_HYPOTHESIS", "repeatable"))
 @pytest.hookimpl(tryfirst=True)  # before anything is deselected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keeps what all tests say of requirements, for `tests.rules.test_coverage_page`, and marks random tests as such."""
+    no_torch = find_spec("torch") is None
     for item in items:
         if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
             item.add_marker(pytest.mark.random)
-        elif isinstance(item, pytest.DoctestItem) and "import torch" in (item.dtest.docstring or "") and find_spec("torch") is None:
+        elif no_torch and isinstance(item, pytest.DoctestItem) and "import torch" in (item.dtest.docstring or ""):
             item.add_marker(pytest.mark.skip("torch is not installed"))
     config.stash[COLLECTED] = [claim for item in items for claim in claims_of(item)], {item.path for item in items}
 
