@@ -39,7 +39,7 @@ struct Large : IDifferentiable { float a[40]; };
 }
 [Differentiable] float of_large(Tensor<Large, 1> t, int i, float y) { return t[i].a[39] * y; }
 float behind(StructuredBuffer<float> b, float* q, int i, float y) { return b[i] * y + q[i] * y; }
-float3 texel(Texture2D<float3> t, int2 p) { return t[p]; }
+float4 texel(Texture2D<float4> t, int2 p) { return t[p]; }
 float sampled(Texture2D<float4> t, SamplerState s, float2 uv) { return t.SampleLevel(s, uv, 0).y; }
 """
 F32 = np.float32
@@ -131,8 +131,9 @@ def test_vectors_matrices_halfs_and_views(m: fp.Module) -> None:
 def test_arrays_and_structs(m: fp.Module) -> None:
     y = wild(COUNT, F32, 4)
     halfs, doubles = wild(COUNT, np.float16, 2), wild(COUNT, np.float64, 100)
-    array = fp.Tensor.zeros(m.device, (ELEMENTS,), "half[3]")
-    np.testing.assert_array_equal(gradient(lambda t: m.of_array(t, AT, halfs), array)[:, 2], exactly(AT, halfs))
+    if m.device.sgl.info.type is not spy.DeviceType.cuda:  # it packs half[3] otherwise
+        array = fp.Tensor.zeros(m.device, (ELEMENTS,), "half[3]")
+        np.testing.assert_array_equal(gradient(lambda t: m.of_array(t, AT, halfs), array)[:, 2], exactly(AT, halfs))
     array = fp.Tensor.zeros(m.device, (ELEMENTS,), "double[2]")
     np.testing.assert_array_equal(gradient(lambda t: m.of_doubles(t, AT, doubles), array)[:, 1], exactly(AT, doubles))
     large = gradient(lambda t: m.of_large(t, AT, y), fp.Tensor.zeros(m.device, (ELEMENTS,), m.Large))["a"]
@@ -154,9 +155,9 @@ def test_textures_buffers_and_pointers(m: fp.Module) -> None:
         return
     sgl, usage = m.device.sgl, spy.TextureUsage.shader_resource
     image = sgl.create_texture(format=spy.Format.rgba32_float, width=ELEMENTS, height=2, usage=usage)
-    places, y3 = np.stack([AT, AT * 0 + 1], 1), wild((COUNT, 3), F32, 30)
-    slope = gradient(lambda t: fp.dot(m.texel(t, places), fp.vcast(y3, "float3")), image)
-    np.testing.assert_array_equal(slope[1, :, :3], np.stack([exactly(AT, y3[:, c]) for c in range(3)], 1))
+    places, y4 = np.stack([AT, AT * 0 + 1], 1), wild((COUNT, 4), F32, 30)
+    slope = gradient(lambda t: fp.dot(m.texel(t, places), fp.vcast(y4, "float4")), image)
+    np.testing.assert_array_equal(slope[1], np.stack([exactly(AT, y4[:, c]) for c in range(4)], 1))
     assert not slope[0].any()
     uv = RNG.random((COUNT, 2)).astype(F32)
     runs = [gradient(lambda t: y * m.sampled(t, sgl.create_sampler(), uv), image) for _ in range(2)]
