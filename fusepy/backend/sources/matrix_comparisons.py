@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 
 from fusepy.backend.sources.closure import bare
 
 _SCALAR = r"(?:bool|half|float|double|float(?:16|32|64)_t|u?int(?:8|16|32|64)?(?:_t)?)"
 _MATRIX = rf"(?:{_SCALAR}[1-4]x[1-4]|matrix\s*<[^<>]*>)"
+_SEVERAL = re.compile(rf"(?<=[;{{}}])\s*(?:const\s+)?({_SCALAR}[1-4]?)\s+\w[^;{{}}]*,[^;{{}}]*(?=;)")
+_NESTED = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|<[^<>,]*,[^<>]*>")
 _HAS_MATRIX = re.compile(r"[1-4]x[1-4]\b|\bmatrix\b|##")
 _ROWS = re.compile(rf"\b{_MATRIX}\s+(\w+)\b(?!\s*\[)")
 _SIMPLE = re.compile(rf"\b(?:{_SCALAR}[1-4]?|vector\s*<[^<>]*>)\s+(\w+)\b")
@@ -56,13 +59,23 @@ def suspicion(text: str, called: Collection[str], about: str = "") -> str | None
             return " ".join(macro[0].split())
     hidden = {macro[1] for macro in macros}
     own = frozenset(_NAMED_SO.findall(f"{text}\n{bare(about)}"))
-    for block in _reached(list(_blocks(_DIRECTIVE.sub(" ", text))), called):
+    for block in _reached(list(_blocks(_SEVERAL.sub(_one_each, _DIRECTIVE.sub(" ", text)))), called):
         simple = _simple(block, hidden)
         for statement in re.split(r"[;{}]", block.partition("{")[2] if "{" in block else block):
             used = "" if _MEMBER.fullmatch(statement) else _reduced(simple.sub("1", _GENERIC.sub(" ", statement)), own)
             if _COMPARED.search(used) or _TO_BOOL.search(used):
                 return " ".join(statement.split())
     return None
+
+
+def _one_each(found: re.Match[str]) -> str:
+    """Returns a declaration of several scalars or vectors, as ``float a = f(x, y), b``, as one for each."""
+    flat = found[0]
+    while _NESTED.search(flat):
+        flat = _NESTED.sub(lambda inner: "_" * len(inner[0]), flat)
+    commas = [-1, *(i for i, sign in enumerate(flat) if sign == ","), len(flat)]
+    parts = [found[0][i + 1 : j] for i, j in pairwise(commas)]
+    return f"; {found[1]} ".join(parts)
 
 
 def _simple(block: str, hidden: Collection[str]) -> re.Pattern[str]:

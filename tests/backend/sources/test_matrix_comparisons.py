@@ -29,6 +29,8 @@ MASK = "bool3x3 below(float3x3 m, float x) {{ {} }} float3x3 twice(float3x3 m) {
         ("if (x < 2) { return f(m); } // m < 2\n return g(m._m00 > x);", False),
         ("for (int i = 0; i <= min(3 + 1, int(t.shape[0]) - 1); i++) m[0] = g(abs(max(x, 2)) > x); return f(m);", False),
         ("if (detach(x) == 0 || (int(floor(x) + dot(x, 2)) & 1) != 0) return m; return f(m);", False),
+        ("float2 a = f(x, m[0], g(x)), b = a * 2, c; if (min(b.x, c.y) < x) return m; return f(m);", False),
+        ("float a = x, q = 2; { let q = m * 2; return q < x; }", True),
         ("return f(m < max(x, 2));", True),
         ("return f(detach(m) < x);", True),
         ("return f((m & 1) != 0);", True),
