@@ -17,7 +17,7 @@ NAMES = {  # of the module; in examples x and y are arrays, f is a function
     **dict.fromkeys(("device_get", "to_numpy"), "np.asarray(x)"),
     **dict.fromkeys(("no_grad", "inference_mode"), "f(x), since gradients are computed by fp.grad(f)(x) only"),
     **dict.fromkeys(("no_diff", "detach"), "fp.stop_gradient(x)"),
-    **dict.fromkeys(("jacfwd", "jacrev", "hessian"), "fp.jvp(f, (x,), (y,)), which is one direction"),
+    **dict.fromkeys(("jacfwd", "jacrev", "jacobian", "hessian"), "fp.jvp(f, (x,), (y,)), which is one direction"),
     **{name: f"fp.nn.{name}(x)" for name in ("relu", "sigmoid", "softplus", "silu", "gelu", "leaky_relu")},
     "log_softmax": "x - fp.logsumexp(x)",
     "cross_entropy": "-fp.mean(y * fp.log(fp.softmax(x)))",
@@ -66,7 +66,9 @@ NAMES = {  # of the module; in examples x and y are arrays, f is a function
     "randint": f"fp.random.integers({_KEY}, 0, 10, (2, 3))",
     "randperm": f"fp.random.permutation({_KEY}, 10)",
     **dict.fromkeys(("manual_seed", "PRNGKey"), _KEY),
-    "optim": "fp.nn.Adam(lr=1e-3)",
+    **dict.fromkeys(("optim", "optimizers", "RMSprop"), "fp.nn.Adam(lr=1e-3)"),
+    **dict.fromkeys(("backward", "autograd"), "fp.grad(f)(x), since a gradient is that of a function"),
+    "zero_grad": "fp.differentiable(x).grad.clear(); what fp.grad(f)(x) returns needs none",
     **{name: f"fp.nn.{name}(lr=1e-3)" for name in ("SGD", "Adam", "AdamW")},
     "save": 'fp.nn.save("file.safetensors", {"x": x})',
     **dict.fromkeys(("device", "devices", "cuda", "get_default_device"), _DEVICE),
@@ -97,7 +99,7 @@ OF_NN = {  # of `fusepy.nn`
     "LayerNorm": "(x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)",
     "Dropout": f"fp.where(fp.random.bernoulli({_KEY}, 0.5, x.shape), x * 2.0, 0.0)",
     "Embedding": "fp.take(x, [0, 1], axis=0)",
-    "optim": "fp.nn.Adam(lr=1e-3)",
+    **dict.fromkeys(("optim", "RMSprop"), "fp.nn.Adam(lr=1e-3)"),
 }
 _WITH = "t.with_grads(), to whose .grad f.bwds(t) adds"
 _IN_PLACE = {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.memory.contents import clear
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.storage import Storage
-from fusepy.errors import GradientError, ShapeError, UnsupportedArgumentError
+from fusepy.errors import ArgumentError, GradientError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import Type
 
 Made = TypeVar("Made", bound=Storage)
@@ -40,7 +40,7 @@ def checked(tensor: Made, grad_in: Made | None, grad_out: Made | None, zero: boo
     """Returns the gradients that `Tensor.with_grads` attaches.
 
     Raises:
-        GradientError, ShapeError: see `Tensor.with_grads`.
+        ArgumentError, GradientError, ShapeError: see `Tensor.with_grads`.
     """
     element = differential(tensor.element, tensor.device)
     if grad_in is None and grad_out is None:
@@ -51,6 +51,13 @@ def checked(tensor: Made, grad_in: Made | None, grad_out: Made | None, zero: boo
     for name, grad in (("grad_in", grad_in), ("grad_out", grad_out)):
         if grad is None:
             continue
+        if not isinstance(cast("object", grad), Storage):
+            raise ArgumentError(
+                f"with_grads: {name} is no tensor",
+                saw=type(grad).__name__,
+                expected=f"a Tensor of {element.type}{list(tensor.shape)}",
+                hint="make it one before, fp.Tensor(gradient)",
+            )
         if grad.shape != tensor.shape or not grad.element.same(element) or grad.device is not tensor.device:
             raise ShapeError(
                 f"with_grads: {name} does not fit the tensor",

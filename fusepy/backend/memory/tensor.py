@@ -255,6 +255,7 @@ class Tensor(SlangpyNames, ArrayMethods):
 
         Raises:
             GradientError: for a type without derivatives, such as int.
+            ArgumentError: if a gradient is no tensor.
             ShapeError: if a gradient has another shape, type or device.
 
         Example:

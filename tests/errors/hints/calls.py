@@ -218,6 +218,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: tensor(N.astype(F32)).with_grads().grad,
         np.zeros(3, F32),
     ),
+    "a gradient that is no tensor": (
+        lambda m: tensor(X).with_grads(X),
+        "make it one before, fp.Tensor(gradient)",
+        lambda m: tensor(X).with_grads(fp.Tensor(X)).grad,
+        X,
+    ),
     "a gradient of another shape": (
         lambda m: tensor(X).with_grads(tensor(ramp(4))),
         "omit it: a new one is made",
