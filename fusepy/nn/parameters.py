@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,7 +18,8 @@ def parameters(tree: Any, device: Device | None = None) -> Any:
     """Returns the same structure with its arrays as tensors on a device, which a training step changes in place.
 
     Args:
-        tree: arrays, tensors and numbers in dicts, lists, tuples or dataclasses, to any depth. Arrays of float64 become float32.
+        tree: arrays, tensors and numbers in dicts, lists, tuples or dataclasses, to any depth. A list of numbers is one array,
+            as in calls. Arrays of float64 become float32.
         device: by default the default device.
 
     Raises:
@@ -29,8 +30,17 @@ def parameters(tree: Any, device: Device | None = None) -> Any:
         >>> fp.nn.parameters({"scale": np.ones(3)})["scale"].dtype
         float
     """
-    leaves, structure = flatten(tree)
+    leaves, structure = flatten(tree, lambda part: isinstance(part, list) and _extents(part) is not None)
     return structure.fill([_tensor(leaf, path, device) for leaf, path in zip(leaves, structure.paths("parameters"))])
+
+
+def _extents(part: Any) -> tuple[int, ...] | None:
+    """Returns the extents of an array of Python's numbers in lists; ``None`` for anything else."""
+    if not isinstance(part, list):
+        return () if isinstance(part, (int, float)) and not isinstance(part, bool) else None
+    inner = {_extents(each) for each in cast("list[Any]", part)}
+    first = inner.pop() if len(inner) == 1 else None
+    return None if first is None else (len(cast("list[Any]", part)), *first)
 
 
 def _tensor(leaf: Any, path: str, device: Device | None) -> Tensor:
@@ -39,7 +49,7 @@ def _tensor(leaf: Any, path: str, device: Device | None) -> Tensor:
             raise _no_floats(path, str(leaf.dtype), "make it of array.astype('float32'), or pass it beside the parameters")
         return leaf
     array = np.asarray(leaf.detach().cpu() if hasattr(leaf, "detach") else leaf)  # a tensor of torch
-    if array.dtype.kind != "f" and (not isinstance(leaf, (int, float)) or isinstance(leaf, bool)):
+    if array.dtype.kind != "f" and _extents(leaf) is None:
         raise _no_floats(path, f"{type(leaf).__name__} of {array.dtype}", "use array.astype('float32')")
     return Tensor.from_numpy(device or default_device(), array if array.dtype == np.float16 else array.astype(np.float32))
 

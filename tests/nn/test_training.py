@@ -151,6 +151,15 @@ def test_a_step_goes_on_where_it_was_saved(tmp_path: Path, optimiser: fp.nn.Opti
         fp.nn.load(file, fresh(), fp.training_step(loss, fp.nn.SGD(lr=0.1, momentum=0.9)))
 
 
+def test_a_list_of_numbers_is_one_parameter() -> None:
+    made = fp.nn.parameters({"gain": [1, 2.0, 3], "m": [[1, 2], [3, 4]], "ragged": [[1], [2, 3.0]], "mixed": [0.5, X]})
+    assert (made["gain"].tolist(), made["m"].shape, [x.tolist() for x in made["ragged"]]) == ([1, 2, 3], (2, 2), [[1], [2, 3]])
+    assert [x.shape for x in made["mixed"]] == [(), X.shape]
+    step = fp.training_step(lambda p: fp.sum(p["gain"] ** 2), fp.nn.SGD(lr=0.25))
+    step(made)
+    assert made["gain"].tolist() == [0.5, 1, 1.5]
+
+
 def test_parameters_are_saved_and_loaded_by_name(tmp_path: Path) -> None:
     params = fp.nn.parameters({"layers": [{"weight": X}, {"weight": Y}], "bias": 2.0})
     assert list(fp.nn.named(params)) == ["layers.0.weight", "layers.1.weight", "bias"]

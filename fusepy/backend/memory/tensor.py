@@ -255,8 +255,7 @@ class Tensor(SlangpyNames, ArrayMethods):
 
         Raises:
             GradientError: for a type without derivatives, such as int.
-            ArgumentError: if a gradient is no tensor.
-            ShapeError: if a gradient has another shape, type or device.
+            ArgumentError, ShapeError: if a gradient is no tensor, or has another shape, type or device.
 
         Example:
             >>> Tensor([1, 2, 3]).with_grads().grad.tolist()
