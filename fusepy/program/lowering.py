@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fusepy.backend.device.device import Device
+from fusepy.backend.emit.blocks import blocks_for
 from fusepy.backend.emit.fold.kernel import emit_fold
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Variant
@@ -16,7 +17,6 @@ from fusepy.backend.emit.region import emit
 from fusepy.backend.emit.row.kernel import emit_rows
 from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.shims import used_names
-from fusepy.backend.emit.squares import rows_for
 from fusepy.backend.emit.text import Emission, KernelSource
 from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.plan import Plan, PlanContext
@@ -137,7 +137,7 @@ class Lowering:
             region = with_spec(region, spec_of(region).storing(textures_for(targets, positions)))
         names = ["a value in between" if j is None else self.results[j] for j in results]
         options, shaped = self.options, bool(self.options.numthreads)
-        context = PlanContext(self.device, self.build, self.strict, options.tile, shaped, self._rows, self._placed)
+        context = PlanContext(self.device, self.build, self.strict, options.tile, shaped, self._blocks, self._placed)
         if region.op.apart:
             return DrawPlan(context, region, positions, elements, names, textures_for(targets, ()), self.graph.name)
         if pipelines_in(region.bodies):
@@ -204,9 +204,9 @@ class Lowering:
         assert region.body is not None
         return sum(compute_bytes(n, self.oracle) for n in region.body.nodes)
 
-    def _rows(self, region: Node) -> int:
-        """Returns the rows of a thread on GPUs, for grids of two dimensions and more."""
-        return rows_for(self._price(region), self._bytes(region)[1])
+    def _blocks(self, region: Node) -> str:
+        """Returns the name of the blocks on GPUs, for grids of two dimensions and more."""
+        return blocks_for(self._price(region), self._bytes(region)[1])
 
     def _bytes(self, region: Node) -> tuple[int, int]:
         """Returns the bytes of the largest element that a thread of this region loads or stores, and those of all together."""

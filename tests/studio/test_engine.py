@@ -15,6 +15,7 @@ from fusepy.studio.document import Document
 from fusepy.studio.engine import StudioEngine
 from fusepy.studio.files import read_modules, to_document, to_text
 from tests.studio.conftest import Bench, socket
+from tests.support.rays import need_rays
 
 
 def test_the_palette_says_what_slang_says(engine: StudioEngine):
@@ -225,8 +226,7 @@ def drawn(grey: float = 0.75):
 @pytest.mark.req("G4")
 def test_stages_are_nodes(folder: Path):
     """A ray-tracing pipeline by itself, a draw in a fused function."""
-    if fp.default_device().target.kind == "cuda":
-        pytest.skip("CUDA has neither rays nor draws")
+    need_rays(fp.default_device())
     (folder / "stages.slang").write_text(STAGES, encoding="utf-8")
     (folder / "stages.py").write_text(PYTHON, encoding="utf-8")
     bench = Bench(StudioEngine(str(folder), (), (str(folder / "stages.py"),)))

@@ -39,9 +39,13 @@ def test_the_exported_program_computes_the_same_bits(bench: Bench, folder: Path,
     monkeypatch.syspath_prepend(str(folder))
     found = runpy.run_path(str(folder / "graph.py"), run_name="graph")["compute"]()
     assert len(found) == len(ends) == 4
+    software = fp.default_device().target.kind == "software"
     for (node, port), result in zip(ends, found):
         wanted = bench.engine.evaluator.results[node].tensors[port].to_numpy()
-        assert np.asarray(result).tobytes() == wanted.tobytes(), f"{node}.{port}"
+        if software:
+            assert np.asarray(result).tobytes() == wanted.tobytes(), f"{node}.{port}"
+        else:  # other kernels, in which the driver joins other products and sums
+            np.testing.assert_allclose(np.asarray(result), wanted, rtol=1e-4, atol=1e-6, err_msg=f"{node}.{port}")
     one = bench.engine.export(bench.document, ("exposure", "result"))
     assert "tint" not in one
     (folder / "one.py").write_text(one, encoding="utf-8")

@@ -21,10 +21,10 @@ class Field:
     """One member of the parameter block: Slang type, name, and the source of its value.
 
     ``read`` takes the value from the uploaded argument of operand ``source``; a ``"number"`` is that argument itself. If the
-    value depends on the call as a whole, ``role`` is ``"out"``, ``"count"``, ``"extent"``, ``"walk"``, ``"stride"``,
-    ``"out_base"`` or ``"out_stride"``, ``source`` the operand, result or dimension, and ``axis`` the axis of a stride. Fields
-    of role ``"pointer"`` come first in the block. A ``"resource"``, and a texture that receives the ``"texels"`` of a result,
-    are not in the block: they are bound by `name`.
+    value depends on the call as a whole, ``role`` is ``"out"``, ``"count"``, ``"counted"``, ``"extent"``, ``"walk"``,
+    ``"stride"``, ``"out_base"`` or ``"out_stride"``, ``source`` the operand, result or dimension, and ``axis`` the axis of a
+    stride. Fields of role ``"pointer"`` come first in the block. A ``"resource"``, and a texture that receives the
+    ``"texels"`` of a result, are not in the block: they are bound by `name`.
     """
 
     type: str

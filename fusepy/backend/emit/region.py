@@ -8,27 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fusepy.backend.emit.blocks import BLOCKS, Blocks, block_shape
 from fusepy.backend.emit.linear import Counted
 from fusepy.backend.emit.operand import Field, Variant
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.options import Options
 from fusepy.backend.emit.rows import Rows
 from fusepy.backend.emit.space import ElementWork, IndexSpace
-from fusepy.backend.emit.squares import Blocks, Squares
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tiles import Tiles
 from fusepy.backend.emit.tuning import Shape, choose
 from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Node
 
-EMITTER_VERSION = 45  # part of every cache key; raise it with any change to emitted text or to the content of an entry
+EMITTER_VERSION = 46  # part of every cache key; raise it with any change to emitted text or to the content of an entry
 
 SPACES: dict[str, Callable[[Variant, Shape, str], IndexSpace]] = {  # by `Variant.space`; the last argument is the device kind
     "": Counted,
-    "rows": lambda variant, shape, kind: Rows(variant) if kind == "software" else Squares(variant),
-    "blocks1": lambda variant, shape, kind: Blocks(variant, 1),
-    "blocks4": lambda variant, shape, kind: Blocks(variant, 4),
+    "rows": lambda variant, shape, kind: Rows(variant),
     "tiles": lambda variant, shape, kind: Tiles(variant),
+    **dict.fromkeys(BLOCKS, lambda variant, shape, kind: Blocks(variant, *BLOCKS[variant.space])),
 }
 
 
@@ -47,7 +46,11 @@ def emit(
     """
     assert region.body is not None
     kind = given.target.kind
-    shape = given.options.shape(variant.tile) or choose(kind, element_bytes, variant.linear, moved_bytes, price)
+    shape = (
+        block_shape(variant.space)
+        or given.options.shape(variant.tile)
+        or choose(kind, element_bytes, variant.linear, moved_bytes, price)
+    )
     if variant.tile:
         _check_tile(region.body.name, given.options, variant)
     operands = region_operands(region, given.cuda, given.plain)

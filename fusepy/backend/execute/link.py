@@ -18,7 +18,7 @@ from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.tensor import Tensor
 
 _INTEGERS = ("uint", "int", "int64_t")
-_OF_LAYOUT = ("out_base", "out_stride", "count", "extent", "walk", "zero", "stride")
+_OF_LAYOUT = ("out_base", "out_stride", "count", "counted", "extent", "walk", "zero", "stride")
 
 
 class Patches(NamedTuple):
@@ -178,6 +178,8 @@ def _of_layout(field: Field, launch: Launch, slots: Sequence[Layout]) -> int:
         return 0 if layout.shape[axis] == 1 and recipe.grid[launch.plan.out_dims[source][axis]] != 1 else layout.strides[axis]
     if role == "count":
         return recipe.count
+    if role == "counted":
+        return int(launch.groups is None)
     if role == "extent":
         return recipe.grid[source]
     if role == "walk":

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fusepy.backend.device.device import Device
+from fusepy.backend.emit.blocks import groups_of
 from fusepy.backend.emit.operand import Operand, Variant, addressing
 from fusepy.backend.emit.operands import alignment, follows_index, region_operands
 from fusepy.backend.emit.rows import SLACK, walk_for
-from fusepy.backend.emit.squares import blocks_of, squares_of
 from fusepy.backend.emit.tiles import covered
 from fusepy.backend.execute.destinations import Given
 from fusepy.backend.execute.launch import Launch
@@ -40,7 +40,7 @@ class PlanContext:
     """The properties of a program that all its plans share.
 
     Attributes:
-        build: compiles the kernel of a region in one variant; `rows` returns the rows of a thread of its `Blocks`.
+        build: compiles the kernel of a region in one variant; `blocks` names its blocks on GPUs, see `backend.emit.blocks`.
         strict: true if broadcasting stretches nothing.
         tile: the extents of the groups that the user asks for, if any; `shaped` is true for groups of any size.
         placed: true if user code asks for the place of its thread in the grid.
@@ -51,7 +51,7 @@ class PlanContext:
     strict: bool = False
     tile: tuple[int, ...] = ()
     shaped: bool = False
-    rows: Callable[[Node], int] = lambda region: 1
+    blocks: Callable[[Node], str] = lambda region: "blocks"
     placed: bool = False
 
 
@@ -182,20 +182,19 @@ class Plan:
 
     def _way(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int]) -> tuple[Variant, Sequence[int] | None]:
         """Returns the variant of a call, and its groups along each axis if kernels compute their coordinates from the groups."""
-        groups, wide, space = None, recipe.wide, "rows"
+        wide = recipe.wide
         if self.linear and self.one_shape(slots) and all(slots[slot].linear for slot in results):
             return Variant(True, self.rank, recipe.count >= LINEAR_LIMIT, packed=self.packs(slots)), None
         packed = self.packs(slots)
         if self.context.tile or not self.rank:
             return Variant(False, self.rank, wide, self.context.tile, packed=packed), None
         if self.device.target.kind == "software":
-            groups = walk_for(recipe.grid).groups
             wide = wide or recipe.count + SLACK >= LINEAR_LIMIT
-        elif self._textured:
-            groups = squares_of(recipe.grid)
-        elif not self.context.shaped:
-            groups, space = blocks_of(tuple(recipe.grid), rows := self.context.rows(self.region)), f"blocks{rows}"
-        return Variant(False, self.rank, wide, space="" if groups is None else space, packed=packed), groups
+            return Variant(False, self.rank, wide, space="rows", packed=packed), walk_for(recipe.grid).groups
+        if self.rank < 2 or (self.context.shaped and not self._textured):
+            return Variant(False, self.rank, wide, packed=packed), None
+        space = "squares" if self._textured else self.context.blocks(self.region)
+        return Variant(False, self.rank, wide, space=space, packed=packed), groups_of(space, tuple(recipe.grid))
 
     def packs(self, slots: Sequence[Any]) -> bool:
         """True if there are arrays that are read whole, and none has gaps. Axes of extent 1 count: user code sees strides."""

@@ -206,7 +206,7 @@ class Case(NamedTuple):
 CASES = {
     "chain_linear_software": Case(CHAIN, "software", Variant(True, 2)),
     "chain_linear_vulkan": Case(CHAIN, "vulkan", Variant(True, 2)),
-    "chain_strided_vulkan": Case(CHAIN, "vulkan", Variant(False, 2)),
+    "chain_blocks_vulkan": Case(CHAIN, "vulkan", Variant(False, 2, space="blocks light")),
     "chain_linear_64": Case(CHAIN, "vulkan", Variant(True, 2, True)),
     "chain_strided_64": Case(CHAIN, "vulkan", Variant(False, 2, True)),
     "add_batched_vulkan": Case(ADD, "vulkan", Variant(True, 1)),
@@ -235,13 +235,13 @@ CASES = {
     "nested_strided": Case(NESTED, "vulkan", Variant(False, 1)),
     "operators": Case(OPERATORS, "software", Variant(True, 1)),
     "textures_strided": Case(TEXTURES, "vulkan", Variant(False, 2)),
-    "textures_rows": Case(
-        TEXTURES, "vulkan", Variant(False, 2, space="rows"), into={1: StoredInto(Type.parse("RWTexture2D<float4>"))}
+    "textures_squares": Case(
+        TEXTURES, "vulkan", Variant(False, 2, space="squares"), into={1: StoredInto(Type.parse("RWTexture2D<float4>"))}
     ),
     "textures_shared": Case(
         TEXTURES, "software", Variant(False, 2, space="rows"), into={0: StoredInto(Type.parse("RWTexture2D<float4>"), (0,))}
     ),
-    "textures_cuda": Case(TEXTURES, "cuda", Variant(False, 2, space="rows")),
+    "textures_cuda": Case(TEXTURES, "cuda", Variant(False, 2, space="squares")),
     "cube_rows": Case(CUBE, "software", Variant(False, 4, space="rows")),
     "buffers_linear": Case(BUFFERS, "vulkan", Variant(True, 1)),
     "marked_strided": Case(MARKED, "vulkan", Variant(False, 2)),
@@ -304,7 +304,7 @@ def test_what_the_variants_differ_in() -> None:
     assert "uint64_t i" in text_of("chain_linear_64")
     assert "int64_t d1" in text_of("chain_strided_64")
     assert "float3* a_img" in text_of("chain_linear_vulkan")  # wide loads where the components are contiguous
-    assert "float* a_img" in text_of("chain_strided_vulkan")
+    assert "float* a_img" in text_of("chain_blocks_vulkan")
     assert "d0 == 0" in text_of("several_guarded")  # only one thread stores what does not vary along d0
     assert "uint* r_" in text_of("kinds_linear")  # bool takes four bytes
     assert '#line 12 "look.py"' in text_of("chain_linear_vulkan")

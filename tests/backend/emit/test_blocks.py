@@ -10,13 +10,17 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.device.target import Target
-from fusepy.backend.emit.squares import TALL, WIDE, blocks_of, rows_for
+from fusepy.backend.emit.blocks import blocks_for, groups_of
 from fusepy.backend.emit.tuning import HEAVY_PRICE, LIGHT_PRICE, choose
+from tests.support import textures as tx
 from tests.support.slang_functions import F32
 
 SOURCE = """
 import fusepy;
 float add(float a, float b) { return a + b; }
+float scaled(float a, float b) { return a * b; }
+float red(float4 c) { return c.x; }
+float slow(float a, float b) { for (int i = 0; i < 200; ++i) a = sin(a + b); return a; }
 float3 tint(float3 c, float3 k) { return c * k; }
 float2x2 turn(float2x2 m, float k) { return transpose(m) * k; }
 float edge(int2 at, Tensor<float,2> t, int2 size)
@@ -31,7 +35,7 @@ float energy(float3 p, Tensor<float3,1> all)
     return sum;
 }
 """
-SHAPES = [(33, 65), (100, 31), (64, 64), (31, 200), (7, 40), (250, 1)]
+SHAPES = [(33, 65), (100, 31), (64, 64), (31, 200), (7, 40), (250, 1), (3, 300)]
 
 
 @pytest.fixture(scope="module")
@@ -84,18 +88,36 @@ def test_groups_follow_the_work(both: tuple[Any, Any]) -> None:
     cpu, gpu = (m.energy(t, t).to_numpy() for m in both for t in [fp.Tensor.from_numpy(m.device, x, "float3")])
     np.testing.assert_allclose(cpu, gpu, rtol=1e-5)
     assert groups(both[1], "energy") == {(64, 1, 1)}
+    strided = fp.Tensor.from_numpy(both[1].device, np.ones((2, 3), F32))
+    both[1].slow(strided, strided[0])
+    assert groups(both[1], "slow") == {(32, 2, 1)}
     tall = fp.Tensor.from_numpy(both[1].device, np.ones((64, 64), F32))
     both[1].add(tall, tall[0])
     both[1].add(tall, tall)
-    assert groups(both[1], "add") >= {(WIDE, TALL, 1), (256, 1, 1)}
+    assert groups(both[1], "add") >= {(32, 8, 1), (256, 1, 1)}
     assert choose("cuda", 4, True, 8, HEAVY_PRICE).per_group == 64
     assert choose("cuda", 4, True, 8, HEAVY_PRICE / 2).per_group == 512
     assert choose("software", 4, True, 8, HEAVY_PRICE) == choose("software", 4, True, 8)
 
 
+@pytest.mark.req("V11")
+def test_no_size_compiles_another_kernel(both: tuple[Any, Any]) -> None:
+    """Wide grids are covered by blocks, narrow ones by numbers of elements, in one kernel."""
+    module = both[1]
+    before = len(module.device.kernels)
+    for i, shape in enumerate([(5, 6, 7), (2, 64, 64), (1000, 3, 3), (3, 2, 500), (70_000, 1, 2)]):
+        a, b = np.random.default_rng(i).random((2, *shape)).astype(F32)
+        found = module.scaled(fp.Tensor.from_numpy(module.device, a), fp.Tensor.from_numpy(module.device, b.T.copy()).T)
+        np.testing.assert_array_equal(found.to_numpy(), a * b)
+        colours = tx.make(module.device, "Texture2D", "rgba32_float", a[0, ..., None].repeat(4, -1))
+        np.testing.assert_array_equal(module.red(colours).to_numpy(), a[0])
+    assert len(module.device.kernels) == before + 2
+
+
 def test_grids_in_blocks() -> None:
-    assert blocks_of((4096, 4096), 4) == (128, 128, 1)
-    assert blocks_of((2, 5, 64, 64), 1) == (2, 8, 10)
-    for grid in ((4096,), (4096, 3), (3, 4096), (70_000, 64, 64)):
-        assert blocks_of(grid, 4) is None
-    assert [rows_for(LIGHT_PRICE, 32), rows_for(LIGHT_PRICE, 33), rows_for(LIGHT_PRICE + 1, 8)] == [4, 1, 1]
+    assert groups_of("blocks light", (4096, 4096)) == (128, 128, 1)
+    assert groups_of("blocks", (2, 5, 64, 64)) == (2, 8, 10)
+    for grid in ((4096, 3), (3, 4096), (70_000, 64, 64)):
+        assert groups_of("blocks light", grid) is None
+    light, heavy = (LIGHT_PRICE, 32), (HEAVY_PRICE, 8)
+    assert [blocks_for(*light), blocks_for(*heavy), blocks_for(LIGHT_PRICE, 33)] == ["blocks light", "blocks heavy", "blocks"]
