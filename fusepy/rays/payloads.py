@@ -12,17 +12,20 @@ from fusepy.backend.sources.reachable import reached_from, texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError
 from fusepy.ir.types import Kind, Type
+from fusepy.rays.fused_stage import TRIANGLE
 from fusepy.rays.stages import StageFunction
 
-_TRIANGLE = "BuiltInTriangleIntersectionAttributes"
 _TRACE = re.compile(r"\bTraceRay\s*(?:<[^;(]*>)?\s*\(([^;]*)\)\s*;")
 _LAST = re.compile(r"(\w+)\s*\Z")
 
 
 def check_payloads(
-    name: str, source: ModuleSource, stages: Sequence[StageFunction], groups: Mapping[str, Sequence[StageFunction]]
+    name: str, handed: Sequence[str], stages: Sequence[StageFunction], groups: Mapping[str, Sequence[StageFunction]]
 ) -> None:
     """Raises `ArgumentError` if two functions that one ray may run have payloads of different types.
+
+    Args:
+        handed: the types that the ray generation passes to ``TraceRay``, see `handed_over`.
 
     All functions of a hit group must have the same payload; if there are miss functions, one of them must have it too. The ray
     generation must pass a payload that some function takes; the types of its variables are read from the text.
@@ -41,7 +44,7 @@ def check_payloads(
             other, by = next(iter(missed.items()))
             raise _mismatch(name, "payloads of miss and hit", f"{by} takes {other}, and {function} takes {type}")
     taken = {**missed, **hit}
-    for type in sorted(_handed_over(name, source)):
+    for type in handed:
         if taken and type not in taken:
             other, by = next(iter(taken.items()))
             raise _mismatch(name, "payloads", f"{name} traces a ray with {type}, and {by} takes {other}")
@@ -56,7 +59,7 @@ def _mismatch(name: str, what: str, saw: str) -> ArgumentError:
     )
 
 
-def _handed_over(name: str, source: ModuleSource) -> set[str]:
+def handed_over(name: str, source: ModuleSource) -> set[str]:
     """Returns the types of the variables that `name` and the functions that it calls pass to ``TraceRay``."""
     texts = [bare(text) for text in texts_of([source])]
     reached = {name.rpartition("::")[2], *reached_from([name], texts)}
@@ -74,18 +77,12 @@ def _handed_over(name: str, source: ModuleSource) -> set[str]:
     return found
 
 
-def traces(stage: StageFunction) -> bool:
-    """True if a function traces rays itself."""
-    return "TraceRay" in reached_from([stage.name.rpartition("::")[2]], texts_of([stage.loaded.source]))
-
-
-def recursion_of(name: str, stages: Sequence[StageFunction], given: int | None) -> int:
-    """Returns the greatest recursion of a pipeline.
+def recursion_of(name: str, deeper: Sequence[str], given: int | None) -> int:
+    """Returns the greatest recursion of a pipeline; `deeper` are the hit and miss functions that trace rays.
 
     Raises:
         ArgumentError: if hit or miss functions trace rays, and `given` forbids it; or for more than any device can do.
     """
-    deeper = [s for s in stages if s.kind in ("closesthit", "miss") and traces(s)]
     if given is None:
         given = 2 if deeper else 1
     if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MAX_RECURSION:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -97,7 +94,7 @@ def recursion_of(name: str, stages: Sequence[StageFunction], given: int | None) 
         )
     if deeper and given < 2:
         raise ArgumentError(
-            f"{name}: {deeper[0].name} traces rays, past the recursion of this pipeline",
+            f"{name}: {deeper[0]} traces rays, past the recursion of this pipeline",
             saw=f"max_recursion={given}",
             expected="2 or more",
             hint="write options(max_recursion=2), and let the payload count how deep a ray is",
@@ -111,7 +108,7 @@ def bytes_of(device: Device, stages: Sequence[StageFunction], kinds: Collection[
 
 
 def _size(device: Device, stage: StageFunction, name: str) -> int:
-    if name == _TRIANGLE:
+    if name == TRIANGLE:
         return 8
     type = Type.parse(name)
     if type.kind in (Kind.SCALAR, Kind.VECTOR, Kind.MATRIX) and type.dtype is not None:

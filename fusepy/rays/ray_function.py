@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
 
 from fusepy.backend.rays.stage import check_pipelines
 from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.function import Function
+from fusepy.functions.fused import FusedFunction, fuse
 from fusepy.functions.options import by_name
 from fusepy.functions.parts import STATIC
+from fusepy.functions.python_tracer import PythonTracer
 from fusepy.modules.loading import as_module
-from fusepy.rays.ray_tracer import RayTracer
+from fusepy.rays.ray_tracer import FusedRayTracer, RayTracer
 
+Self = TypeVar("Self", bound="RayCallable")
 _OPTIONS = ("hit_groups", "max_recursion", "max_payload_size")
 
 
-class RayFunction(Function):
+class RayCallable(DeviceFunction):
     """A function that traces rays, made by `ray_gen`. It is called and configured like any function.
 
     The grid of a call is the dispatch: ``DispatchRaysDimensions()`` is width, height, and the product of the other extents.
     """
 
     __slots__ = ()
-    tracer: RayTracer  # pyright: ignore[reportIncompatibleVariableOverride]
+    tracer: RayTracer | FusedRayTracer  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def options(self, options: Mapping[str, Any] | None = None, /, **named: Any) -> RayFunction:
+    def options(self: Self, options: Mapping[str, Any] | None = None, /, **named: Any) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Returns this function with another pipeline.
 
         Args:
@@ -52,7 +56,21 @@ class RayFunction(Function):
     threads = dispatch  # type: ignore[assignment]  # pyright: ignore
 
     def __repr__(self) -> str:
-        return f"<ray generation {self.__name__} of {self.tracer.loaded.source.alias}>"
+        return f"<ray generation {self.__name__} of {self.tracer.rays.loaded.source.alias}>"
+
+
+class RayFunction(RayCallable, Function):
+    """A Slang function that traces rays."""
+
+    __slots__ = ()
+    tracer: RayTracer  # pyright: ignore
+
+
+class FusedRayFunction(RayCallable, FusedFunction):
+    """A fused function that calls Slang functions which trace rays."""
+
+    __slots__ = ()
+    tracer: FusedRayTracer  # pyright: ignore
 
 
 def ray_gen(
@@ -65,12 +83,13 @@ def ray_gen(
     intersection: Any = None,
     callable: Any = None,
     **options: Any,
-) -> RayFunction:
+) -> RayFunction | FusedRayFunction:
     """Makes a ray-tracing pipeline of plain Slang functions: `name` runs for each point of the grid and calls ``TraceRay``.
 
     Args:
         module: the module of the functions that are given by name.
-        name: the ray generation: any Slang function, with any parameters.
+        name: the ray generation: any Slang function, with any parameters; or a fused function, which calls functions of the
+            module that trace rays.
         miss: ``void f(inout Payload payload)``, for rays that meet nothing; a list for several, by ``MissShaderIndex``.
         closesthit: ``void f(inout Payload payload, BuiltInTriangleIntersectionAttributes hit)``, for the nearest hit. A dict of
             functions by name makes several hit groups, and so do `anyhit` and `intersection`.
@@ -79,7 +98,10 @@ def ray_gen(
         callable: ``void f(inout Data data)``, for ``CallShader``; a list for several.
         options: those of `RayFunction.options`.
 
-    All of these are names, or functions of other modules. What they need besides are globals, which ``set`` gives. Functions
+    All of these are names, functions of other modules, or (but for intersections) Python functions of the payload and the
+    attributes of the hit, which return a dict of what changes in the payload. A fused `anyhit` may return whether the hit counts,
+    or a pair of both. Parameters called as members of the payload, ``barycentrics``, or ``world_ray_direction``, ``ray_t_current``,
+    ``instance_id`` … take these values. ``def f(payload: "Payload")`` says which payload where several are possible. What they need besides are globals, which ``set`` gives. Functions
     that are marked as entry points (``[shader("miss")]``) are taken too.
 
     Raises:
@@ -111,16 +133,24 @@ def ray_gen(
     home = as_module(module)
     check_pipelines(home.device.name, home.device.features)
     function = home.find_function(name) if isinstance(name, str) else name
-    if not isinstance(function, Function):
-        raise ArgumentError(
-            "ray_gen takes the name of a Slang function", saw=repr(name)[:60], hint='write fp.ray_gen(m, "ray_gen", …)'
-        )
+    if not isinstance(function, (Function, FusedFunction)):
+        if not isinstance(function, Callable):
+            raise ArgumentError(
+                "ray_gen takes the name of a Slang function, or a fused function",
+                saw=repr(name)[:60],
+                hint='write fp.ray_gen(m, "ray_gen", …)',
+            )
+        function = fuse(function)
     stages = {"miss": miss, "closesthit": closesthit, "anyhit": anyhit, "intersection": intersection, "callable": callable}
-    loaded, own = function.tracer.loaded, checked_options(function.__name__, options)
-    made = object.__new__(RayFunction)
+    given = {**dict.fromkeys(_OPTIONS), **stages, **checked_options(function.__name__, options)}
+    if isinstance(function, FusedFunction):
+        fused = object.__new__(FusedRayFunction)
+        tracer = FusedRayTracer.of(cast("PythonTracer", function.tracer), home, given)
+        fused._trace_by(tracer)  # pyright: ignore[reportPrivateUsage]
+        return fused.variant(function.setup, function.config, tracer)
+    loaded, made = function.tracer.loaded, object.__new__(RayFunction)
     Function.__init__(made, home.device, loaded, function.__name__, home)
-    tracer = RayTracer(home.device, loaded, function.__name__, home, {**dict.fromkeys(_OPTIONS), **stages, **own})
-    return made.variant(function.setup, function.config, tracer)
+    return made.variant(function.setup, function.config, RayTracer(loaded, function.__name__, home, given))
 
 
 def checked_options(name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -134,4 +164,4 @@ def checked_options(name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 get_ray_gen = ray_gen
-STATIC.add(RayFunction)  # as an argument of a fused function
+STATIC.update((RayFunction, FusedRayFunction))  # as an argument of a fused function

@@ -7,18 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from fusepy.backend.sources.reachable import reached_from, texts_of
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.functions.function import Function
+from fusepy.functions.fused import FusedFunction, fuse
 from fusepy.functions.slang_tracer import Loaded
 from fusepy.ir.oracle import IN, INOUT, Signature
 from fusepy.ir.types import VOID
 from fusepy.modules.module import Module
+from fusepy.rays.fused_stage import TRIANGLE, annotated
 
-_TRIANGLE = "BuiltInTriangleIntersectionAttributes"
 _FORMS = {
     "miss": "void {0}(inout Payload payload)",
-    "closesthit": f"void {{0}}(inout Payload payload, {_TRIANGLE} hit)",
-    "anyhit": f"void {{0}}(inout Payload payload, {_TRIANGLE} hit)",
+    "closesthit": f"void {{0}}(inout Payload payload, {TRIANGLE} hit)",
+    "anyhit": f"void {{0}}(inout Payload payload, {TRIANGLE} hit)",
     "intersection": "void {0}()",
     "callable": "void {0}(inout Data data)",
 }
@@ -43,27 +45,49 @@ class HitGroup:
 
 @dataclass(frozen=True, eq=False)
 class StageFunction:
-    """A function of one kind of stage, with the types of its parameters."""
+    """A function of one kind of stage, with the types of its parameters; of a fused function they may be unknown, and empty."""
 
     kind: str
     loaded: Loaded
     name: str
     types: tuple[str, ...]
+    fused: FusedFunction | None = None
+
+    @property
+    def recurses(self) -> bool:
+        """True if a Slang function runs for the result of a ray, and traces rays itself."""
+        if self.kind not in ("closesthit", "miss"):
+            return False
+        return "TraceRay" in reached_from([self.name.rpartition("::")[2]], texts_of([self.loaded.source]))
 
 
-def stage_function(module: Module, given: Any, kind: str) -> StageFunction:
+def stage_function(module: Module, loaded: Loaded, given: Any, kind: str) -> StageFunction:
     """Returns the function that `given` names.
+
+    Args:
+        module: where names are looked up; `loaded` is the module of the ray generation, whose types fused functions have.
 
     Raises:
         UnknownNameError: if the module has none of this name.
         ArgumentError: if it does not have the parameters of its stage.
     """
     found = module.find_function(given) if isinstance(given, str) else given
+    if not isinstance(found, Function) and callable(found):
+        if kind == "intersection":
+            raise ArgumentError(
+                "an intersection reports hits from within, which a fused function cannot do",
+                saw=repr(given)[:60],
+                expected=_FORMS[kind].format("f"),
+                hint="write it in Slang, and call ReportHit there",
+            )
+        fused = found if isinstance(found, FusedFunction) else fuse(found)
+        structs = module.device.oracle({"module": loaded.source}).symbols("module")["types"]
+        return StageFunction(kind, loaded, fused.__name__, annotated(fused, len(_DIRECTIONS[kind]), structs), fused)
     if not isinstance(found, Function):
         raise ArgumentError(
             f"{kind} names no function",
             saw=repr(given)[:60],
-            expected="the name of a Slang function, or a function of a module",
+            expected="the name of a Slang function, a function of a module, or a fused function",
             hint=f'write {kind}="name"',
         )
     return StageFunction(kind, found.tracer.loaded, found.__name__, _types(kind, found.__name__, found.tracer.declared()))

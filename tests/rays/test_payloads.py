@@ -44,7 +44,7 @@ def test_sizes_follow_from_the_functions(device: Any, given: Any, sizes: Any) ->
     m = fp.Module.load_from_source(device, "payloads", SOURCE)
     tracer = fp.ray_gen(m, "two", **given).tracer
     assert isinstance(tracer, RayTracer)
-    assert (tracer.recursion, tracer.payload, tracer.attributes) == sizes
+    assert (tracer.rays.recursion, tracer.rays.payload, tracer.rays.attributes) == sizes
 
 
 @pytest.mark.req("R1")

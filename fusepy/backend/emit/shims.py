@@ -16,7 +16,7 @@ from fusepy.ir.graph import Graph, Node, Op, declare
 from fusepy.ir.ops.call import spell_call
 from fusepy.ir.ops.region import folds_of
 from fusepy.ir.oracle import IN, OUT
-from fusepy.ir.pipelines.rays import pipelines_in
+from fusepy.ir.pipelines.rays import pipelines_in, with_stages
 from fusepy.ir.types import VOID, Type
 from fusepy.ir.whole import struct_in
 
@@ -122,7 +122,7 @@ def _wrapper(node: Node) -> tuple[str, str]:
 
 def called_names(region: Node) -> tuple[str, ...]:
     """Returns the identifiers in the names that a kernel uses of its modules: functions, and structs with their operators."""
-    calls = [n for body in region.bodies for n in body.walk() if n.op.name == "slang.call"]
+    calls = [n for body in with_stages(region.bodies) for n in body.walk() if n.op.name == "slang.call"]
     aliases = dict.fromkeys([n.text("module") for n in calls])
     aliases |= dict.fromkeys([f.module for f in folds_of(region)])
     for call in calls:
@@ -134,13 +134,14 @@ def called_names(region: Node) -> tuple[str, ...]:
 
 def used_names(region: Node, alias: str) -> list[str]:
     """Returns the names that a kernel may use of one module: the functions that it calls there, and all structs of its values."""
-    calls = [n for body in region.bodies for n in body.walk() if n.op.name == "slang.call"]
+    bodies = with_stages(region.bodies)
+    calls = [n for body in bodies for n in body.walk() if n.op.name == "slang.call"]
     names = [n.text("function") for n in calls if n.text("module") == alias]
     names += [f.function for f in folds_of(region) if f.module == alias]
     for call in calls:
         if "rays" in call.attrs:
             stages = [s for p in pipelines_in(region.bodies) for s in p.stages if s.module == alias]
-            names += [name for s in stages for name in (s.function, *s.types)]
-    structs = [struct_in(v.type) for v in (*region.operands, *(v for body in region.bodies for v in body.all_values()))]
+            names += [name for s in stages for name in (*[s.function] * (not s.body), *s.types)]
+    structs = [struct_in(v.type) for v in (*region.operands, *(v for body in bodies for v in body.all_values()))]
     names += [s.name for s in structs if s is not None]
     return list(dict.fromkeys(names))

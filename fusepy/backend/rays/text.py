@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fusepy.backend.emit.operand import Field, Variant
 from fusepy.backend.emit.operands import region_operands
@@ -15,10 +15,11 @@ from fusepy.backend.emit.tuning import Shape
 from fusepy.backend.rays.stage import MAX_RAYS, RayGeneration, attribute
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.errors import ArgumentError, ShapeError
-from fusepy.ir.graph import Node
+from fusepy.ir.graph import Graph, Node, declare
 from fusepy.ir.ops.control import block
-from fusepy.ir.pipelines.rays import RayPipeline, RayStage, pipelines_in
+from fusepy.ir.pipelines.rays import KEPT, WHOLE, RayPipeline, RayStage, pipelines_in, with_stages
 
+INPUTS = {"payload": "a0", "attributes": "a1", "barycentrics": "a1.barycentrics"}  # of the body of a fused stage
 _NOTHING = "fz_nothing"  # the entry point of rays that meet nothing, if there is no miss function
 
 
@@ -74,32 +75,33 @@ def emit_rays(region: Node, variant: Variant, given: Emission) -> KernelSource:
             hint="give one pipeline several hit groups and miss functions",
         )
     (pipeline,) = pipelines
-    text = KernelText(region, variant, given, region_operands(region, given.cuda, given.plain), [], region.bodies[0])
+    calls = Graph("rays", [], [n for body in with_stages(region.bodies) for n in body.nodes], [])
+    text = KernelText(region, variant, given, region_operands(region, given.cuda, given.plain), [], calls)
     space, work = Rays(variant), ElementWork(text)
     entry, functions, lines = f"{text.name}_rays", text.trampoline(), space.lines(work)
     exact = COMPUTE.exact("\n".join([*functions, *lines])) if text.given.target.spirv else []
     program = [*functions, "", f'#line 1 "{entry}"', attribute("raygeneration"), f"void {entry}()", *block([*exact, *lines])]
-    names: dict[tuple[str, str, str], str] = {}
+    names: dict[RayStage, str] = {}
     for stage in pipeline.stages:
-        key = stage.kind, stage.module, stage.function
+        key = replace(stage, group="")
         if key not in names:
             names[key] = f"fz_{stage.kind}_{len(names)}"
-            program += _entry_point(names[key], stage, exact)
+            program += _entry_point(text, names[key], stage, exact)
     if not pipeline.of_kind("miss"):  # a ray that meets nothing runs a row in any case
         payload = next((s.types[0] for s in pipeline.stages if s.kind in ("closesthit", "anyhit")), "uint")
         program += ["", attribute("miss"), f"void {_NOTHING}(inout {payload} a0)", *block([])]
-        names["miss", "", ""] = _NOTHING
+        names[RayStage("miss", "", "", ())] = _NOTHING
     made = _stage(entry, pipeline, names)
     program.append(f"// {made}")  # equal texts share a kernel
     entries = (entry, *dict.fromkeys(names.values()))
     return text.assembled(program, entries, fields_of(text, space, work), Shape(1, 1, False), stage=made)
 
 
-def _stage(entry: str, pipeline: RayPipeline, names: Mapping[tuple[str, str, str], str]) -> RayGeneration:
+def _stage(entry: str, pipeline: RayPipeline, names: Mapping[RayStage, str]) -> RayGeneration:
     """Returns the stage of a pipeline; `names` are its entry points."""
 
     def named(stage: RayStage | None) -> str:
-        return "" if stage is None else names[stage.kind, stage.module, stage.function]
+        return "" if stage is None else names[replace(stage, group="")]
 
     table = pipeline.table or ("nothing",)
     return RayGeneration(
@@ -112,9 +114,25 @@ def _stage(entry: str, pipeline: RayPipeline, names: Mapping[tuple[str, str, str
     )
 
 
-def _entry_point(name: str, stage: RayStage, exact: Sequence[str]) -> list[str]:
-    """Returns the entry point that calls a function of the user."""
+def _entry_point(text: KernelText, name: str, stage: RayStage, exact: Sequence[str]) -> list[str]:
+    """Returns the entry point that calls a function of the user; a fused function is written before it."""
     inout = stage.kind != "intersection"
     params = [f"{'inout ' if inout and i == 0 else ''}{type} a{i}" for i, type in enumerate(stage.types)]
-    call = f"{stage.function}({', '.join(f'a{i}' for i in range(len(params)))});"
-    return ["", attribute(stage.kind), f"void {name}({', '.join(params)})", *block([*exact, call])]
+    before: list[str] = []
+    lines = [f"{stage.function}({', '.join(f'a{i}' for i in range(len(params)))});"]
+    if stage.graph is not None:
+        before = ["", *text.program(f"{name}_body", stage.graph, [f"a_{i}" for i in range(len(stage.graph.inputs))])]
+        lines = _fused(name, stage, stage.graph)
+    return [*before, "", attribute(stage.kind), f"void {name}({', '.join(params)})", *block([*exact, *lines])]
+
+
+def _fused(name: str, stage: RayStage, body: Graph) -> list[str]:
+    """Returns the lines that call the body of a fused stage: its inputs are read here, its outputs are written to the payload."""
+    passed = [INPUTS.get(v.name or "", f"{v.name}()") for v in body.inputs]
+    passed += [f"r_{j}" for j in range(len(body.outputs))]
+    lines = [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(body.outputs)]
+    lines.append(f"{name}_body({', '.join(passed)});")
+    for j, output in enumerate(stage.outputs):
+        place = "a0" if output == WHOLE else f"a0.{output}"
+        lines.append(f"if (!r_{j}) IgnoreHit();" if output == KEPT else f"{place} = r_{j};")
+    return lines

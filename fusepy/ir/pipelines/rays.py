@@ -7,7 +7,7 @@ other entry points of the pipeline. What is computed element by element from its
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,9 +15,11 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from fusepy.ir.graph import Attr, Graph, Node
+from fusepy.ir.parse import parse_graph
 
 _OF_GROUPS = ("closesthit", "anyhit", "intersection")
-_LINE = re.compile(r"(\w+)(?: (\S+))? @(\w+)\.([^(]+)\((.*)\)\Z")
+_LINE = re.compile(r"(\w+)(?: (\S+))? @(\w+)\.([^(]+)\((.*)\)(?: -> (.*))?\Z")
+WHOLE, KEPT = "*", "!"  # outputs of a fused stage: the whole payload, and whether a hit counts
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class RayStage:
         module: the alias of its module in the graph.
         types: of its parameters.
         group: the hit group that it belongs to.
+        body: the textual IR of a fused function; empty for a Slang function.
+        outputs: what the results of the body are: members of the payload, `WHOLE`, `KEPT`.
     """
 
     kind: str
@@ -36,18 +40,28 @@ class RayStage:
     function: str
     types: tuple[str, ...]
     group: str = ""
+    body: str = ""
+    outputs: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         group = f" {self.group}" if self.group else ""
-        return f"{self.kind}{group} @{self.module}.{self.function}({'; '.join(self.types)})"
+        head = f"{self.kind}{group} @{self.module}.{self.function}({'; '.join(self.types)})"
+        return f"{head} -> {' '.join(self.outputs)}\n{self.body}" if self.body else head
 
     @staticmethod
     def parse(line: str) -> RayStage:
         """Reads the text that ``str`` gives."""
-        found = _LINE.match(line)
+        head, _, body = line.partition("\n")
+        found = _LINE.match(head)
         assert found is not None, line
-        kind, group, module, function, types = found.groups()
-        return RayStage(kind, module, function, tuple(types.split("; ")) if types else (), group or "")
+        kind, group, module, function, types, outputs = found.groups()
+        taken = tuple(types.split("; ")) if types else ()
+        return RayStage(kind, module, function, taken, group or "", body, tuple((outputs or "").split()))
+
+    @property
+    def graph(self) -> Graph | None:
+        """The body of a fused function."""
+        return _graph(self.body) if self.body else None
 
 
 @dataclass(frozen=True)
@@ -82,6 +96,11 @@ class RayPipeline:
 
 
 @lru_cache(maxsize=256)
+def _graph(text: str) -> Graph:
+    return parse_graph(text)
+
+
+@lru_cache(maxsize=256)
 def _parsed(lines: tuple[str, ...]) -> RayPipeline:
     sizes, table, *stages = lines
     return RayPipeline(tuple(map(RayStage.parse, stages)), tuple(table.split()), *map(int, sizes.split()))
@@ -103,6 +122,12 @@ def pipelines_in(bodies: Sequence[Graph]) -> list[RayPipeline]:
     return []
 
 
+def with_stages(bodies: Sequence[Graph]) -> list[Graph]:
+    """Returns graphs, and the bodies of the fused functions that their rays run."""
+    stages = dict.fromkeys(s for p in pipelines_in(bodies) for s in p.stages)
+    return [*bodies, *dict.fromkeys(s.graph for s in stages if s.graph is not None)]
+
+
 def generates_rays(node: Node) -> bool:
     """True for a ray generation, and for a loop or branch with one."""
     return "rays" in node.attrs or (bool(node.bodies) and any("rays" in n.attrs for body in node.bodies for n in body.walk()))
@@ -113,9 +138,9 @@ RECORDED: ContextVar[Mapping[str, Mapping[str, Attr]]] = ContextVar("fusepy_rays
 
 
 @contextmanager
-def with_rays(function: str, pipeline: RayPipeline) -> Generator[None, None, None]:
-    """Makes the calls of a Slang function that are recorded inside ray generations."""
-    token = RECORDED.set({function: pipeline.attrs()})
+def with_rays(functions: Iterable[str], pipeline: RayPipeline) -> Generator[None, None, None]:
+    """Makes the calls of Slang functions that are recorded inside ray generations."""
+    token = RECORDED.set(dict.fromkeys(functions, pipeline.attrs()))
     try:
         yield
     finally:
