@@ -65,7 +65,7 @@ class StageTrace(BodyTrace):
         type = value.__class__.__name__
         if not _VECTOR.match(type):
             return super().capture(value, name)
-        return self.own(self.record("construct", [n for n in value], {"type": type}))
+        return self.own(self.record("construct", [*value], {"type": type}))
 
 
 class FusedStage:
@@ -81,7 +81,8 @@ class FusedStage:
         self.given: dict[str, Traced] = {}
         oracle = self.inner.oracle
         self.members, self.found = (
-            {p.name: p.type for p in (oracle.fields(Type.parse(t)) or () if t and t != TRIANGLE else ())} for t in (*types, "")[:2]
+            {p.name: p.type for p in (oracle.fields(Type.parse(t)) or () if t and t != TRIANGLE else ())}
+            for t in (*types, "")[:2]
         )
 
     def record(self) -> tuple[Graph, tuple[str, ...]]:
@@ -139,7 +140,7 @@ class FusedStage:
             place=user_line(),
             saw=name,
             expected=", ".join(known),
-            hint=did_you_mean(name, known) or "read it from a global of its module in a Slang function",
+            hint=did_you_mean(name, known),
         )
 
     def _own(self, name: str, type: str) -> Traced:
@@ -161,7 +162,8 @@ class FusedStage:
         """Returns the results by the names of members of the payload, `WHOLE` and `KEPT`."""
         kept: list[tuple[str, Any]] = []
         if self.kind == "anyhit" and not isinstance(given, Mapping):
-            given, keep = cast("tuple[Any, Any]", given) if isinstance(given, tuple) and len(given) == 2 else (None, given)
+            pair = isinstance(given, tuple) and len(cast("tuple[Any, ...]", given)) == 2
+            given, keep = cast("tuple[Any, Any]", given) if pair else (None, given)
             kept = [(KEPT, keep)]
         if given is None:
             return kept

@@ -100,9 +100,10 @@ def ray_gen(
 
     All of these are names, functions of other modules, or (but for intersections) Python functions of the payload and the
     attributes of the hit, which return a dict of what changes in the payload. A fused `anyhit` may return whether the hit counts,
-    or a pair of both. Parameters called as members of the payload, ``barycentrics``, or ``world_ray_direction``, ``ray_t_current``,
-    ``instance_id`` … take these values. ``def f(payload: "Payload")`` says which payload where several are possible. What they need besides are globals, which ``set`` gives. Functions
-    that are marked as entry points (``[shader("miss")]``) are taken too.
+    or a pair of both. Parameters called as members of the payload, ``barycentrics``, or ``world_ray_direction``,
+    ``ray_t_current``, ``instance_id`` … take these values. ``def f(payload: m.Payload)`` says which payload where several are
+    possible. What functions need besides are globals, which ``set`` gives. Functions that are marked as entry points
+    (``[shader("miss")]``) are taken too.
 
     Raises:
         DeviceError: if the device has no ray-tracing pipelines; CUDA has none.
@@ -140,7 +141,7 @@ def ray_gen(
                 saw=repr(name)[:60],
                 hint='write fp.ray_gen(m, "ray_gen", …)',
             )
-        function = fuse(function)
+        function = fuse(cast("Callable[..., Any]", function))
     stages = {"miss": miss, "closesthit": closesthit, "anyhit": anyhit, "intersection": intersection, "callable": callable}
     given = {**dict.fromkeys(_OPTIONS), **stages, **checked_options(function.__name__, options)}
     if isinstance(function, FusedFunction):

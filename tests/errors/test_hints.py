@@ -306,7 +306,7 @@ NOT_ON_CUDA = {
 def test_following_a_hint_of_other_programs_gives_what_was_meant(programs: Any, name: str) -> None:
     if name in NOT_ON_CUDA and fp.default_device().target.kind == "cuda":
         pytest.skip("not on CUDA")
-    if name.startswith(("rays: ", "scenes: ")):
+    if name.startswith(("rays: ", "fused_stages: ", "scenes: ")):
         need_rays(fp.default_device())
     check(programs, *PROGRAMS[name])
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import fusepy as fp
-from tests.errors.hints.rays import ABOVE, SEEN, made, r, seen, world
+from tests.errors.hints.rays import ABOVE, SEEN, made, r, world
 from tests.errors.hints.support import Program
 
 
@@ -67,7 +67,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "an unknown parameter": (
         lambda m: fused(closesthit=lambda p, at, zzz: {"t": 1.0}),
-        "read it from a global of its module in a Slang function",
+        "known names: barycentrics, dispatch_rays_dimensions",
         lambda m: fused(closesthit=lambda p, at: {"t": 1.0}),
         SEEN,
     ),
