@@ -162,8 +162,8 @@ class FusedStage:
         """Returns the results by the names of members of the payload, `WHOLE` and `KEPT`."""
         kept: list[tuple[str, Any]] = []
         if self.kind == "anyhit" and not isinstance(given, Mapping):
-            pair = isinstance(given, tuple) and len(cast("tuple[Any, ...]", given)) == 2
-            given, keep = cast("tuple[Any, Any]", given) if pair else (None, given)
+            parts = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given,)
+            given, keep = (parts[0], parts[1]) if len(parts) == 2 else (None, cast("Any", given))
             kept = [(KEPT, keep)]
         if given is None:
             return kept
