@@ -6,7 +6,7 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from types import MethodType
+from types import MappingProxyType, MethodType
 from typing import Any, cast, overload
 
 from fusepy.arguments.objects import check_unchanged, filled, is_method_like, split
@@ -21,38 +21,24 @@ from fusepy.trace.trace import Trace
 _STATE = "self_"  # the parameter of the values of an object
 
 
-class MethodTracer(PythonTracer):
-    """A tracer of a method of one object.
+class HoldingTracer(PythonTracer):
+    """A tracer of a function that reads the values of an object: a method, or a graph with nodes of methods.
 
-    Attributes of the object that hold floats, arrays and tensors are arguments of each call, in lists, dicts and objects below
-    it too. All others are part of the program: integers, strings and flags by value, other objects by identity.
+    What the object holds of floats, arrays and tensors are arguments of each call, in lists, dicts and objects below it too.
+    All else is part of the program: integers, strings and flags by value, other objects by identity.
     """
 
     owner: Any
-    state: dict[str, Any]  # by path: what is an argument
-
-    @staticmethod
-    def of(tracer: PythonTracer, owner: Any) -> MethodTracer:
-        """Returns the tracer of a method of `owner`."""
-        first = next(iter(tracer.signature.parameters.values()), None)
-        if first is None or first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD, first.VAR_POSITIONAL):
-            raise ArgumentError(
-                f"{tracer.__name__}() takes no object, and is read from one",
-                place=user_line(),
-                hint="write @staticmethod above @fp.fuse, or give it a parameter self",
-            )
-        made = object.__new__(MethodTracer)
-        vars(made).update(vars(tracer), owner=owner, state={}, positional=-1)
-        if first.kind is not first.VAR_POSITIONAL:
-            made.take([p for p in tracer.signature.parameters.values() if p is not first])
-        return made
+    state: Mapping[str, Any] = MappingProxyType({})  # by path: what is an argument
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any = None) -> Any:
-        """Binds a call to the attributes that the object has now."""
+        """Binds a call to the values that the object has now."""
+        if not self.holds():
+            return super().bind(args, kwargs, result)
         bound, key, outs, named, result = super().bind(args, kwargs, result)
         state: dict[str, Any] = {}
         kept = split(self.owner, "", state)
-        made = cast("MethodTracer", copy.copy(bound))
+        made = cast("HoldingTracer", copy.copy(bound))
         made.state = state
         if state:
             made.take([*made.signature.parameters.values(), inspect.Parameter(_STATE, inspect.Parameter.KEYWORD_ONLY)])
@@ -60,7 +46,9 @@ class MethodTracer(PythonTracer):
         return made, ("method", self.owner.__class__, kept, key), outs, named, result
 
     def call(self, trace: Any, args: Sequence[Any], kwargs: Mapping[str, Any], config: Any) -> Any:
-        """Calls the method inside a trace: the object's values are those that it has now, or those that the trace passes."""
+        """Calls the function inside a trace: the object's values are those that it has now, or those that the trace passes."""
+        if not self.holds():
+            return super().call(trace, args, kwargs, config)
         named, owner = dict(kwargs), self.owner
         state: dict[str, Any] = {}
         if _STATE in named:  # the way back through a call, see `pullback`
@@ -68,13 +56,29 @@ class MethodTracer(PythonTracer):
             owner = filled(owner, "", dict(zip(state, named.pop(_STATE).values())), [])
         return self._plain(owner).call(trace, args, named, config)
 
-    def _plain(self, owner: Any) -> PythonTracer:
-        """Returns the tracer of the method of `owner` as a plain function."""
-        made = object.__new__(PythonTracer)
-        vars(made).update(vars(self), function=MethodType(self.function, owner))
+    def holds(self) -> bool:
+        """True if there is an object whose values it reads."""
+        return True
+
+    def of(self, owner: Any) -> PythonTracer:
+        """Returns this tracer for another object."""
+        made = copy.copy(self)
+        made.owner = owner
         return made
 
+    def _plain(self, owner: Any) -> PythonTracer:
+        """Returns the tracer of the function of `owner` as a plain function."""
+        made = object.__new__(PythonTracer)
+        vars(made).update(vars(self), function=self.function_of(owner))
+        return made
+
+    def function_of(self, owner: Any) -> Callable[..., Any]:
+        """Returns the function that reads `owner`."""
+        return MethodType(self.function, owner)
+
     def _called(self, passed: Mapping[str, Any], trace: Trace) -> Any:
+        if not self.holds():
+            return super()._called(passed, trace)
         named = dict(passed)
         traced = dict(zip(self.state, named.pop(_STATE, {}).values()))
         made: list[tuple[Any, dict[str, Any]]] = []
@@ -82,6 +86,22 @@ class MethodTracer(PythonTracer):
         for copied, before in made:
             check_unchanged(copied, before, self.__name__)
         return found
+
+
+def _method_tracer(tracer: PythonTracer, owner: Any) -> HoldingTracer:
+    """Returns the tracer of a function as a method of `owner`."""
+    first = next(iter(tracer.signature.parameters.values()), None)
+    if first is None or first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD, first.VAR_POSITIONAL):
+        raise ArgumentError(
+            f"{tracer.__name__}() takes no object, and is read from one",
+            place=user_line(),
+            hint="write @staticmethod above @fp.fuse, or give it a parameter self",
+        )
+    made = object.__new__(HoldingTracer)
+    vars(made).update(vars(tracer), owner=owner, positional=-1)
+    if first.kind is not first.VAR_POSITIONAL:
+        made.take([p for p in tracer.signature.parameters.values() if p is not first])
+    return made
 
 
 class FusedFunction(DeviceFunction):
@@ -124,7 +144,7 @@ STATIC.add(FusedFunction)
 
 def bound_to(function: AnyFunction, owner: Any) -> AnyFunction:
     """Returns a function whose first argument is an object as a method of the object."""
-    return function.variant(function.setup, tracer=MethodTracer.of(cast("PythonTracer", function.tracer), owner))
+    return function.variant(function.setup, tracer=_method_tracer(cast("PythonTracer", function.tracer), owner))
 
 
 def of_object(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any] | None:
@@ -136,19 +156,28 @@ def of_object(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any] | 
         return function.__func__, function.__self__
     if is_method_like(function):
         return type(function).__call__, function
-    own = function.tracer if isinstance(function, FusedFunction) else None
-    if not isinstance(function, FusedFunction) or not isinstance(own, MethodTracer):
+    own = holding(function)
+    if not isinstance(function, FusedFunction) or own is None:
         return None
 
     def method(owner_: Any, *args: Any, **kwargs: Any) -> Any:
-        tracer = copy.copy(own)
-        tracer.owner = owner_
-        return function.variant(function.setup, tracer=tracer)(*args, **kwargs)
+        return of_owner(function, owner_)(*args, **kwargs)
 
     first = inspect.Parameter("owner_", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     vars(method)["__signature__"] = inspect.Signature([first, *own.signature.parameters.values()])
     method.__name__ = function.__name__
     return method, own.owner
+
+
+def holding(function: Any) -> HoldingTracer | None:
+    """Returns the tracer of a function that reads the values of an object; ``None`` for any other."""
+    own = function.tracer if isinstance(function, FusedFunction) else None
+    return own if isinstance(own, HoldingTracer) and own.holds() else None
+
+
+def of_owner(function: Any, owner: Any) -> FusedFunction:
+    """Returns a function that reads the values of an object, for another object."""
+    return function.variant(function.setup, tracer=function.tracer.of(owner))
 
 
 @overload

@@ -76,11 +76,10 @@ class Use:
         made: Any = structure.fill(self.results)
         return Results(self.name, made) if type(made) is tuple else made  # pyright: ignore[reportUnknownArgumentType]
 
-    def replay(self, values: dict[GraphValue, Any]) -> None:
-        """Calls the function with the values of its arguments in this call of the graph."""
-
+    def replay(self, values: dict[GraphValue, Any], function: Function) -> None:
+        """Calls the function, or one like it, with the values of its arguments in this call of the graph."""
         args = [valued(a, values) for a in self.args]
-        made = self.function(*args, **{k: valued(a, values) for k, a in self.kwargs.items()})
+        made = function(*args, **{k: valued(a, values) for k, a in self.kwargs.items()})
         values.update(zip(self.results, _in_places(self.structure, made, self.name)))
 
 

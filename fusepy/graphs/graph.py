@@ -12,9 +12,8 @@ from typing import Any
 from fusepy.backend.device.device import Device
 from fusepy.deferred.capture import Capture, capture
 from fusepy.errors import GraphError
-from fusepy.functions.fused import FusedFunction
+from fusepy.functions.fused import FusedFunction, HoldingTracer
 from fusepy.functions.nodes import GraphValue, Use, wrong_count
-from fusepy.functions.python_tracer import PythonTracer
 from fusepy.graphs.chart import wiring_chart
 from fusepy.graphs.wiring import Wiring
 from fusepy.inspect.chart import Chart
@@ -24,20 +23,30 @@ from fusepy.location import user_line
 from fusepy.pytree import Structure, flatten, several
 
 
-class WiringTracer(PythonTracer):
-    """A tracer that calls the nodes of a graph in the order in which they were recorded."""
+class WiringTracer(HoldingTracer):
+    """A tracer that calls the nodes of a graph in the order in which they were recorded.
+
+    It reads the values of the objects whose methods are nodes, as a fused method does.
+    """
 
     def __init__(self, wiring: Wiring, device: Device | None):
         self.wiring = wiring
-
-        def replay(*args: Any, **kwargs: Any) -> Any:
-            return wiring.replay(signature.bind(*args, **kwargs).arguments)
-
-        parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in wiring.names]
-        signature = replay.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        self.owner = wiring.owners
+        replay = self.function_of(wiring.owners)
         replay.__name__ = replay.__qualname__ = wiring.name
         replay.__doc__ = f"The graph {wiring.name}."
         super().__init__(replay, device=device)
+
+    def holds(self) -> bool:
+        return bool(self.owner)
+
+    def function_of(self, owner: Any) -> Any:
+        def replay(*args: Any, **kwargs: Any) -> Any:
+            return self.wiring.replay(signature.bind(*args, **kwargs).arguments, owner)
+
+        parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in self.wiring.names]
+        signature = replay.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return replay
 
     def node_results(self, use: Use, outputs: int | None) -> Structure:
         """Returns the structure of the results of a call as a node: that of the outputs."""
@@ -110,6 +119,8 @@ class Graph(FusedFunction):
             GraphError: if the outputs are set already, or are values of another graph, or no values of a graph.
         """
         self.wiring.finish(outputs[0] if len(outputs) == 1 else outputs)
+        if self.tracer.holds():
+            self.tracer.positional = -1  # each call binds the values of the objects
 
     def _chart(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Chart:
         """Draws a call with these arguments; without arguments, the graph as it was built."""

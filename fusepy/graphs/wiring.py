@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fusepy.errors import CycleError, GraphError
+from fusepy.functions.fused import holding, of_owner
 from fusepy.functions.nodes import GraphValue, Use, graph_values, origin_of, valued, wiring_of
 from fusepy.location import at_line, user_line
 
@@ -16,6 +17,7 @@ class Wiring:
     Attributes:
         calls: the calls of nodes, in order. Operators are reached through the calls that use them.
         outputs: the results of the graph; ``None`` before `set_outputs`. `settled` is the line that set them.
+        owners: the objects whose methods are nodes; for a graph as a node, its list. They may get other values between calls.
     """
 
     def __init__(self, name: str, inputs: Sequence[str]):
@@ -26,6 +28,8 @@ class Wiring:
         self.calls: list[Use] = []
         self.outputs: Any = None
         self.settled: str | None = None
+        self.owners: list[Any] = []
+        self._places: dict[Use, int] = {}  # in `owners`
         self._order: list[Use] | None = None
 
     def add(self, use: Use) -> None:
@@ -74,6 +78,22 @@ class Wiring:
         for use in self.order():
             self.check_cycle(use)
         self.settled = loc or "an unknown line"
+        for use in self.order():
+            self._take_owner(use)
+
+    def _take_owner(self, use: Use) -> None:
+        """Keeps the object whose values a call reads."""
+        inner = getattr(use.function, "wiring", None)
+        if isinstance(inner, Wiring) and inner.settled is None:  # its list is filled later
+            owner: Any = inner.owners
+        else:
+            tracer = holding(use.function)
+            if tracer is None:
+                return
+            owner = tracer.owner
+        self._places[use] = next((i for i, known in enumerate(self.owners) if known is owner), len(self.owners))
+        if self._places[use] == len(self.owners):
+            self.owners.append(owner)
 
     def check_cycle(self, use: Use) -> None:
         """Raises `CycleError` if a node is this graph, or a graph that contains it."""
@@ -103,8 +123,8 @@ class Wiring:
             self._order = order
         return order
 
-    def replay(self, given: Mapping[str, Any]) -> Any:
-        """Calls all nodes in order, with these inputs.
+    def replay(self, given: Mapping[str, Any], owners: Sequence[Any]) -> Any:
+        """Calls all nodes in order, with these inputs and objects like those in `owners`.
 
         Raises:
             GraphError: if no outputs are set.
@@ -119,7 +139,8 @@ class Wiring:
         for use in self.order():
             with at_line(use.loc):
                 try:
-                    use.replay(values)
+                    place = self._places.get(use)
+                    use.replay(values, use.function if place is None else of_owner(use.function, owners[place]))
                 except GraphError as error:
                     raise error.at(use.loc) from None
         return valued(self.outputs, values)

@@ -208,6 +208,36 @@ def dispatches(call: Callable[[], Any]) -> int:
 
 
 @pytest.mark.req("G5")
+def test_methods_as_nodes_read_what_their_object_holds_at_each_call() -> None:
+    class Lens:
+        def __init__(self) -> None:
+            self.k, self.held = 2.0, {"bias": [np.ones(2, np.float32), 3]}
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.k + self.held["bias"][0] * self.held["bias"][1]
+
+    lens = Lens()
+    f = fp.fuse(lens)
+    late, g, h = (fp.Graph(inputs=["x"], name=n) for n in ("late", "g", "h"))
+    x = g.get_inputs()[0]
+    g.set_outputs(late.node(outputs=1)(f.node()(x)) + 1)
+    late.set_outputs(f.node()(late.get_inputs()[0]))
+    h.set_outputs(g.node()(h.get_inputs()[0]).sum())
+    xs, gradient = np.float32([1, 2]), fp.grad(h)
+    for k in (2.0, 10.0, 4.5):
+        lens.k = lens.held["bias"][0][:] = k
+        want = (xs * k + 3 * k) * k + 3 * k + 1
+        with fp.lazy():
+            waits = g(xs)
+        assert g(xs).tolist() == waits.tolist() == fp.fuse(lambda v: g(v) + 0)(xs).tolist() == want.tolist()
+        assert h(xs) == want.sum()
+        assert gradient(xs).tolist() == [k * k, k * k]
+    misses = fp.stats().plan_misses
+    lens.k, lens.held["bias"][1] = 3.0, 1  # an integer is part of the program
+    assert g(xs).tolist() == ((xs * 3 + 4.5) * 3 + 5.5).tolist()
+    assert fp.stats().plan_misses == misses + 1
+
+
 def test_g5_one_dispatch_where_calls_take_four(m: Any) -> None:
     g = graph_of(m)
     x, y = ramp(64), ramp(64)
