@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from fusepy.ir.graph import Graph, Node
 from fusepy.ir.types import FLOAT, HALF, Kind, Type
 from fusepy.ir.value import Value, is_stored
 
+TAKE = "fusepy_take"  # the module of the functions that read elements of arrays at indices
 LIBRARIES = ("fusepy", "slangpy")
 
 # the families, ordered by what they may do: if a generic takes several, the lowest is meant
@@ -155,3 +157,23 @@ def struct_in(type: Type) -> Type | None:
     while type.kind in (Kind.ARRAY, Kind.POINTER, Kind.WHOLE) and type.element is not None:
         type = type.element
     return type if type.kind is Kind.NAMED else None
+
+
+def taken(region: Node) -> list[int]:
+    """Returns the operands of a region whose elements are read at indices by fusepy's own functions, or get their gradients."""
+    found: dict[int, None] = {}
+    for body in region.bodies:
+        ahead = len(region.operands) - len(body.inputs)  # what follows a fold takes its results first
+        values = set(_taken_values(body))
+        found.update(dict.fromkeys(i + ahead for i, value in enumerate(body.inputs) if value in values))
+    return list(found)
+
+
+def _taken_values(graph: Graph) -> Iterator[Value]:
+    for node in graph.nodes:
+        if str(node.attrs.get("module", "")).startswith(TAKE):
+            yield node.operands[0]
+        ahead = getattr(node.op, "ahead", 0) - getattr(node.op, "own", 0)  # from inputs of a body to operands
+        for body in node.bodies:
+            inner = set(_taken_values(body))
+            yield from (node.operands[i + ahead] for i, value in enumerate(body.inputs) if value in inner)

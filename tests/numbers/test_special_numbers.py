@@ -47,3 +47,26 @@ def test_the_rounding_of_a_sum_can_be_computed(device: Any) -> None:
     a, b = np.float32([1e8, 1, 3e7, -1e8]), np.float32([1, 1e-8, 0.3, 3])
     np.testing.assert_array_equal(m.lost(a, b), (a.astype(np.float64) + b - (a + b)).astype(np.float32))
     np.testing.assert_array_equal(fp.fuse(lambda a, b: (a + b) - a)(a, b), (a + b) - a)
+
+
+@pytest.mark.req("T1")
+@pytest.mark.parametrize("name", ["int32", *(pytest.param(n, marks=pytest.mark.long) for n in ("int8", "uint32", "int64"))])
+@pytest.mark.parametrize("op", [np.floor_divide, np.remainder, np.fmod], ids=lambda op: op.__name__)
+def test_integers_divided_by_zero_and_the_least_by_minus_one_are_those_of_numpy(device: Any, name: str, op: Any) -> None:
+    dtype, of = np.dtype(name), getattr(fp, op.__name__)
+    if name == "int64" and name not in device.features:
+        pytest.skip("a type that the device does not have")
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    numbers = [least, least + 1, most, 0, 1, 2, 7] + ([-1, -3] if least else [])
+    a, b = (np.array(v, dtype).ravel() for v in np.meshgrid(numbers, numbers))
+    with np.errstate(all="ignore"):
+        want = op(a, b)
+    graph = fp.Graph(inputs=["a", "b"])
+    graph.set_outputs(fp.fuse(lambda a, b: of(a, b)).node()(*graph.get_inputs()))
+    with fp.lazy():
+        waits = of(a, b).to_numpy()
+    for made in (of(a, b), fp.fuse(lambda a, b: of(a, b))(a, b), waits, graph(a, b)):
+        np.testing.assert_array_equal(made, want)
+        assert made.dtype == dtype
+    assert not of(a, 0).any()  # a number of the call
+    assert not fp.fuse(lambda a: of(a, 0))(a).any()  # a number of the program

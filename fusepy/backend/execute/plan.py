@@ -30,6 +30,7 @@ from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import output_feeds, spec_of
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import Kind
+from fusepy.ir.whole import taken
 
 LINEAR_LIMIT = 1 << 31  # beyond it 32-bit arithmetic on indices may wrap
 _POINT = Layout((), ())
@@ -66,12 +67,13 @@ class Plan:
         linear: true if contiguous arguments of one shape can be indexed without coordinates.
         open: true if it has generators, and no memory that gives it extents.
         whole: on a GPU, the slots of arrays that user code reads whole; kernels are faster where these have no gaps.
+        taken: the slots of arrays whose elements are read at indices.
         elements: the element of each result.
     """
 
     __slots__ = (
         "_feeds", "_textured", "context", "device", "elements", "given", "kernels", "linear", "memory", "name", "open",
-        "operands", "out_dims", "positions", "rank", "region", "sinks", "steps", "whole", "written",
+        "operands", "out_dims", "positions", "rank", "region", "sinks", "steps", "taken", "whole", "written",
     )  # fmt: skip
 
     def __init__(
@@ -116,6 +118,7 @@ class Plan:
         ]
         self.written = [o for o in self.memory if written(o.want)]
         gpu = self.device.target.kind != "software"
+        self.taken = [self.positions[i] for i in taken(region)]
         self.whole = [self.positions[o.position] for o in self.memory if gpu and o.want.kind is Kind.WHOLE]
 
     def _listed(self) -> list[Operand]:
@@ -159,7 +162,18 @@ class Plan:
                     hint="copy the view first",
                 )
         lying = [slots[p] if o.rank else _POINT for p, o in zip(self.positions, self.operands)]
-        return self._made([o.shape for o in lying], [o.strides for o in lying])
+        found = self._made([o.shape for o in lying], [o.strides for o in lying])
+        if found.count and self.nothing_to_take(slots):
+            raise ShapeError(
+                f"{self.name}: elements at indices are read of an array that has none",
+                saw=", ".join(f"shape {slots[i].shape}" for i in self.taken),
+                hint="check x.size before the call: NumPy raises IndexError here; no indices at all are fine",
+            )
+        return found
+
+    def nothing_to_take(self, slots: Sequence[Any]) -> bool:
+        """True if an array is empty whose elements are read at indices."""
+        return any(0 in slots[i].shape for i in self.taken)
 
     def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> Recipe:
         found = make_recipe(self.operands, shapes, strides, self.out_dims, self._feeds, self.rank, self.name, self.context.strict)

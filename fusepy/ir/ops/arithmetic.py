@@ -106,7 +106,7 @@ class Operator(Componentwise):
         if scalar is BOOL and self.name == "invert":
             return f"!{converted[0]}"  # on CUDA a bool is promoted to an int, whose complement is never zero
         converted = [convert(c, w, shaped(at, w.shape)) for c, w in zip(converted, want)]
-        divisor = _divisor(converted[-1])
+        divisor = "" if scalar.is_float else _divisor(converted, shaped(at, shape))
         text = (self.slang if scalar.is_float else self.slang_int).format(*converted, d=divisor, t=shaped(at, shape))
         return text if self.compares else convert(text, shaped(at, shape), type)
 
@@ -158,16 +158,25 @@ def _of_itself(name: str, type: Type, value: int, divides: bool) -> str:
 _REST = "({0} - {0} / {d} * {1})"
 _SIGNS = f"({_REST} != 0) & (({_REST} ^ {{1}}) < 0)"
 
-_LITERAL = re.compile(r"(\w+\()?-?\d")
+_LITERAL = re.compile(r"(?:\w+\()?-?0*[1-9]\d*\w*\)?$")  # other than 0
+_ANY = "{t}({1} != {t}(0))"  # 0 for a divisor of 0, as in NumPy
 
 
-def _divisor(text: str) -> str:
-    """Returns the divisor of integers as Slang accepts it.
+def _divisor(operands: Sequence[str], type: Type) -> str:
+    """Returns the divisor of integers: not 0, and not -1 below the least integer, which end the process on CPUs.
 
     Slang 2026.12 takes the variables of a loop as if they kept their first value, and refuses a division by one that
     is 0 then. It does not look into `max`, which drivers remove.
     """
-    return text if _LITERAL.match(text) else f"max({text}, {text})"
+    text = operands[-1]
+    if len(operands) < 2 or (_LITERAL.match(text) and "-" not in text):
+        return text
+    dtype = type.dtype
+    assert dtype is not None
+    refused = f"({text} == {type}(0))"
+    if dtype.kind == "i":
+        refused += f" | (({text} == {type}(-1)) & ({operands[0]} == ({type}(1) << {type}({8 * dtype.itemsize - 1}))))"
+    return f"select({refused}, {type}(1), max({text}, {text}))"
 
 
 OPERATORS: list[Op] = [
@@ -180,16 +189,16 @@ OPERATORS: list[Op] = [
         "//",
         "floor({0} / {1})",
         np.floor_divide,
-        slang_int=f"{{0}} / {{d}} - {{t}}({_SIGNS})",
+        slang_int=f"({{0}} / {{d}} - {{t}}({_SIGNS})) * {_ANY}",
     ),
     Operator(
         "mod",
         "%",
         "{0} - {1} * floor({0} / {1})",
         np.remainder,
-        slang_int=f"{_REST} + {{1}} * {{t}}({_SIGNS})",
+        slang_int=f"({_REST} + {{1}} * {{t}}({_SIGNS})) * {_ANY}",
     ),
-    Operator("fmod", "fmod", "{0} - {1} * trunc({0} / {1})", np.fmod, slang_int=_REST),
+    Operator("fmod", "fmod", "{0} - {1} * trunc({0} / {1})", np.fmod, slang_int=f"{_REST} * {_ANY}"),
     Operator("neg", "-", "-{0}", np.negative),
     Operator("bitand", "&", "{0} & {1}", np.bitwise_and, domain="integer"),
     Operator("bitor", "|", "{0} | {1}", np.bitwise_or, domain="integer"),

@@ -13,7 +13,7 @@ from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.memory.sampling import LevelView, SettingView, level_of, levels_of, setting_of
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.derivatives.extents import Axis
-from fusepy.errors import GradientError
+from fusepy.errors import GradientError, TraceError
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.value import is_stored
@@ -178,6 +178,12 @@ class TraceShapes:
     def _captured(self, value: Value) -> Any:
         """Returns the value of the enclosing scope, or the view of an argument, that an input is."""
         inputs, captures = self.trace.builder.inputs, self.trace.captures
+        if value not in inputs:
+            raise TraceError(
+                "the extents of an array are asked for in the body of a loop or a branch",
+                place=user_line(),
+                hint="index it outside of the body: y = fp.take(x, i), or in a Slang function that takes it as a Tensor",
+            )
         return captures[inputs.index(value) - len(inputs) + len(captures)]
 
     def _source(self, value: Value) -> tuple[tuple[int, ...], int | None, ArgumentView | None]:

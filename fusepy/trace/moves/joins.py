@@ -135,13 +135,18 @@ def padded(trace: OpenTrace, value: Value, widths: Sequence[tuple[int, int]], mo
         places = [_place(found, d, shape[d], widths[d][0], mode) if d in longer else Strided(d) for d in range(len(shape))]
         return Remap(extents, tuple(places), shape)
 
-    made = replanned(trace, value, planned) if longer else value
+    made = replanned(trace, value, planned) if longer and empty is None else value
     if mode != "constant" or not longer:
         return made
     terms = terms_of(trace, known_shapes(trace))
     at = Coordinates(terms, known_shapes(trace).shapes, extents.__getitem__)
     term = Term(terms, made, tuple(range(len(extents))))
     fill = terms.cast(Term(terms, trace.lift(constant), ()), value.type)
+    if empty is not None:  # there is nothing to read
+        term = fill
+        for d in range(len(extents)):
+            term = terms.where(at.along(d) < at.number(extents[d]), term, fill)
+        return term.value
     for d in longer:
         before, behind = widths[d]
         tests = [at.along(d) >= at.number(before)] if before else []

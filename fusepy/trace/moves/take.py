@@ -12,6 +12,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.types import Kind, Type
+from fusepy.ir.whole import TAKE
 from fusepy.location import user_line
 from fusepy.trace.open_trace import OpenTrace
 
@@ -51,7 +52,7 @@ def take(trace: OpenTrace, terms: Terms, value: Value, type: Type | None, indice
             place=user_line(),
             hint="read them in a Slang function that takes the array as a Tensor, or move arrays of their fields",
         )
-    source = ModuleSource.make("fusepy_take", (FOLDER / "fusepy_take.slang").read_text(encoding="utf-8"))
+    source = ModuleSource.make(TAKE, (FOLDER / f"{TAKE}.slang").read_text(encoding="utf-8"))
     alias = trace.module(source, trace.device)
     name = f"take{count}" if differential(element, trace.oracle) is not None else f"pick{count}"
     frame = sorted({d for index in indices for d in index.dims})

@@ -206,4 +206,16 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.fuse(lambda y, t, i: y[i] * t[i])(F32([2, 4]), F32([3, 5]), AT // 2),
         F32([20, 6]),
     ),
+    "elements of an empty array": (
+        lambda m: fused(lambda x, i: x[i] + 0, X[:0], AT),
+        "check x.size before the call: NumPy raises IndexError here; no indices at all are fine",
+        lambda m: fused(lambda x, i: x[i] + 0, X[:0], AT[:0]),
+        [],
+    ),
+    "elements at indices inside a loop": (
+        lambda m: fused(lambda x, i: fp.fori_loop(0, 2, lambda k, s: s + x[k], 0.0) + i, X, AT),
+        "index it outside of the body: y = fp.take(x, i)",
+        lambda m: fused(lambda x, i: fp.sum(fp.take(x, [0, 1])) + i, X, AT),
+        X[0] + X[1] + AT,
+    ),
 }

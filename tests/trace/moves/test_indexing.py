@@ -66,3 +66,26 @@ def test_one_index_of_a_vector_is_a_component() -> None:
 def test_what_is_refused(index: Callable[[Any], Any], words: str) -> None:
     with pytest.raises(fp.FusepyError, match=words):
         fp.fuse(index)(X)
+
+
+@pytest.mark.parametrize("of", [lambda x, i: x[i] + 0, lambda x, i: fp.sum(fp.sqrt(x)[i]), lambda x, i: fp.cumsum(x[i])])
+def test_an_empty_array_has_no_elements_at_indices_in_any_mode(device: Any, of: Callable[[Any, Any], Any]) -> None:
+    graph = fp.Graph(inputs=["x", "i"])
+    graph.set_outputs(fp.fuse(of).node()(*graph.get_inputs()))
+
+    def waits(x: Any, i: Any) -> Any:
+        with fp.lazy():
+            made = fp.fuse(of)(x, i)
+        return np.asarray(made)
+
+    def on_the_device(x: Any, i: Any) -> Any:
+        return of(*(fp.Tensor.from_numpy(device, a) for a in (x, i)))
+
+    x, i = X[0, 0], np.array([1, 0], np.int32)
+    want = np.asarray(fp.fuse(of)(x, i))
+    for mode in (fp.fuse(of), waits, graph, on_the_device, fp.grad(lambda x, i: fp.sum(of(x, i)))):
+        made = np.asarray(mode(x, i))
+        assert mode not in (waits, graph, on_the_device) or made.tolist() == want.tolist()
+        with pytest.raises(fp.ShapeError, match="of an array that has none"):
+            mode(x[:0], i)
+        assert not np.asarray(mode(x[:0], i[:0])).any()
