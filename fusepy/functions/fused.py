@@ -60,12 +60,6 @@ class HoldingTracer(PythonTracer):
         """True if there is an object whose values it reads."""
         return True
 
-    def of(self, owner: Any) -> PythonTracer:
-        """Returns this tracer for another object."""
-        made = copy.copy(self)
-        made.owner = owner
-        return made
-
     def _plain(self, owner: Any) -> PythonTracer:
         """Returns the tracer of the function of `owner` as a plain function."""
         made = object.__new__(PythonTracer)
@@ -156,28 +150,19 @@ def of_object(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any] | 
         return function.__func__, function.__self__
     if is_method_like(function):
         return type(function).__call__, function
-    own = holding(function)
-    if not isinstance(function, FusedFunction) or own is None:
+    own = function.tracer if isinstance(function, FusedFunction) else None
+    if not isinstance(function, FusedFunction) or not isinstance(own, HoldingTracer) or not own.holds():
         return None
 
     def method(owner_: Any, *args: Any, **kwargs: Any) -> Any:
-        return of_owner(function, owner_)(*args, **kwargs)
+        tracer = copy.copy(own)
+        tracer.owner = owner_
+        return function.variant(function.setup, tracer=tracer)(*args, **kwargs)
 
     first = inspect.Parameter("owner_", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     vars(method)["__signature__"] = inspect.Signature([first, *own.signature.parameters.values()])
     method.__name__ = function.__name__
     return method, own.owner
-
-
-def holding(function: Any) -> HoldingTracer | None:
-    """Returns the tracer of a function that reads the values of an object; ``None`` for any other."""
-    own = function.tracer if isinstance(function, FusedFunction) else None
-    return own if isinstance(own, HoldingTracer) and own.holds() else None
-
-
-def of_owner(function: Any, owner: Any) -> FusedFunction:
-    """Returns a function that reads the values of an object, for another object."""
-    return function.variant(function.setup, tracer=function.tracer.of(owner))
 
 
 @overload

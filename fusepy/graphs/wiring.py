@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from fusepy.errors import CycleError, GraphError
-from fusepy.functions.fused import holding, of_owner
+from fusepy.functions.fused import of_object
 from fusepy.functions.nodes import GraphValue, Use, graph_values, origin_of, valued, wiring_of
 from fusepy.location import at_line, user_line
 
@@ -87,10 +88,10 @@ class Wiring:
         if isinstance(inner, Wiring) and inner.settled is None:  # its list is filled later
             owner: Any = inner.owners
         else:
-            tracer = holding(use.function)
-            if tracer is None:
+            method = of_object(use.function)
+            if method is None:
                 return
-            owner = tracer.owner
+            owner = method[1]
         self._places[use] = next((i for i, known in enumerate(self.owners) if known is owner), len(self.owners))
         if self._places[use] == len(self.owners):
             self.owners.append(owner)
@@ -140,7 +141,8 @@ class Wiring:
             with at_line(use.loc):
                 try:
                     place = self._places.get(use)
-                    use.replay(values, use.function if place is None else of_owner(use.function, owners[place]))
+                    method = None if place is None else of_object(use.function)
+                    use.replay(values, partial(method[0], owners[place]) if method and place is not None else use.function)
                 except GraphError as error:
                     raise error.at(use.loc) from None
         return valued(self.outputs, values)

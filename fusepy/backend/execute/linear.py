@@ -108,7 +108,7 @@ class LinearTape:
                     shape = extents
                 elif extents != shape:
                     return self._otherwise.run(args, outs, sink, bindings, make)
-        if (plan.whole and not plan.packs(args)) or (plan.taken and plan.nothing_to_take(args)):
+        if (plan.whole and not plan.packs(args)) or any(0 in args[i].shape for i in plan.taken):
             return self._otherwise.run(args, outs, sink, bindings, make)
         if plan.written:
             check_written(plan.written, plan.memory, plan.positions, args)

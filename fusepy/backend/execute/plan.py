@@ -19,7 +19,7 @@ from fusepy.backend.emit.rows import SLACK, walk_for
 from fusepy.backend.emit.tiles import covered
 from fusepy.backend.execute.destinations import Given
 from fusepy.backend.execute.launch import Launch
-from fusepy.backend.execute.layouts import Layout
+from fusepy.backend.execute.layouts import Layout, check_taken
 from fusepy.backend.execute.recipe import Recipe, make_recipe
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
@@ -137,7 +137,7 @@ class Plan:
         return found
 
     def evict(self) -> None:
-        """Drops the kernels. The next call compiles them again or loads them from disk."""
+        """Drops the kernels."""
         self.kernels.clear()
 
     def recipe(self, slots: Sequence[Layout]) -> Recipe:
@@ -162,25 +162,14 @@ class Plan:
                     hint="copy the view first",
                 )
         lying = [slots[p] if o.rank else _POINT for p, o in zip(self.positions, self.operands)]
-        found = self._made([o.shape for o in lying], [o.strides for o in lying])
-        if found.count and self.nothing_to_take(slots):
-            raise ShapeError(
-                f"{self.name}: elements at indices are read of an array that has none",
-                saw=", ".join(f"shape {slots[i].shape}" for i in self.taken),
-                hint="check x.size before the call: NumPy raises IndexError here; no indices at all are fine",
-            )
-        return found
-
-    def nothing_to_take(self, slots: Sequence[Any]) -> bool:
-        """True if an array is empty whose elements are read at indices."""
-        return any(0 in slots[i].shape for i in self.taken)
+        made = self._made([o.shape for o in lying], [o.strides for o in lying])
+        return check_taken(self.name, made, [slots[i].shape for i in self.taken])
 
     def _made(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> Recipe:
         found = make_recipe(self.operands, shapes, strides, self.out_dims, self._feeds, self.rank, self.name, self.context.strict)
-        if not found.count and len(found.out_shapes) > 1 and any(math.prod(shape) for shape in found.out_shapes):
-            # no thread would write the results of smaller rank; by themselves they have grids of their own
-            saw, hint = found.out_shapes, "return them from two functions"
-            raise ShapeError(f"{self.name}: results beside an empty one", saw=saw, hint=hint)
+        if not found.count and len(found.out_shapes) > 1 and any(map(math.prod, found.out_shapes)):  # no thread would write them
+            what = f"{self.name}: results beside an empty one"
+            raise ShapeError(what, saw=found.out_shapes, hint="return them from two functions")
         return found
 
     def launches(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int], new: Callable[[], int]) -> list[Launch]:
