@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.kernels.overlap import span_of
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import ShapeError
 from fusepy.ir.strides import contiguous_strides
 
 
@@ -92,18 +90,3 @@ def shared_memory(args: Sequence[Any], outs: Sequence[Any]) -> list[tuple[int, i
 
 def _of_gradients(grads: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(None if g is None else (g.shape, g.strides, g.linear, g.low & 15) for g in grads)
-
-
-def check_taken(name: str, recipe: Recipe, shapes: Sequence[tuple[int, ...]]) -> Recipe:
-    """Returns the recipe of a region that reads elements at indices of arrays of these shapes.
-
-    Raises:
-        ShapeError: if it reads of an array that has none.
-    """
-    if recipe.count and any(0 in shape for shape in shapes):
-        raise ShapeError(
-            f"{name}: elements at indices are read of an array that has none",
-            saw=", ".join(f"shape {shape}" for shape in shapes),
-            hint="check x.size before the call: NumPy raises IndexError here; no indices at all are fine",
-        )
-    return recipe

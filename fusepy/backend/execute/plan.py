@@ -19,8 +19,8 @@ from fusepy.backend.emit.rows import SLACK, walk_for
 from fusepy.backend.emit.tiles import covered
 from fusepy.backend.execute.destinations import Given
 from fusepy.backend.execute.launch import Launch
-from fusepy.backend.execute.layouts import Layout, check_taken
-from fusepy.backend.execute.recipe import Recipe, make_recipe
+from fusepy.backend.execute.layouts import Layout
+from fusepy.backend.execute.recipe import Recipe, check_taken, make_recipe
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.marshals.whole import written

@@ -163,3 +163,18 @@ def _seen(operand: Operand, shape: tuple[int, ...], rank: int) -> tuple[int, ...
 def _axis(operand: Operand, d: int) -> int:
     """Returns the axis, as the user counts, that runs along grid dimension `d`."""
     return d - min(operand.dims) if operand.made else operand.dims.index(d)
+
+
+def check_taken(name: str, recipe: Recipe, shapes: Sequence[tuple[int, ...]]) -> Recipe:
+    """Returns the recipe of a region that reads elements at indices of arrays of these shapes.
+
+    Raises:
+        ShapeError: if it reads of an array that has none.
+    """
+    if recipe.count and any(0 in shape for shape in shapes):
+        raise ShapeError(
+            f"{name}: elements at indices are read of an array that has none",
+            saw=", ".join(f"shape {shape}" for shape in shapes),
+            hint="check x.size before the call: NumPy raises IndexError here; no indices at all are fine",
+        )
+    return recipe
