@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.blocks import blocks_for
@@ -103,8 +103,8 @@ class Lowering:
             shown = tuple((slot[v], *views[v]) for v in dict.fromkeys(node.operands) if v in views)
             steps.append(Step(plan, results, acts, self._between(node, results), shown))
         outputs = [views.get(v) or (slot[v], ()) for v in graph.outputs] if steps else []
-        others = (self._split, None if self.separate else self._separated, self._unjoined)
-        return Executable(self.device, self.count, steps, outputs, *others)
+        separated = None if self.separate else cache(self._separated)
+        return Executable(self.device, self.count, tuple(steps), outputs, self._split, separated, cache(self._unjoined))
 
     def _unjoined(self, group: int) -> Executable:
         """Returns the same program without the join of one more group of rows."""

@@ -12,7 +12,11 @@ from collections.abc import Mapping
 
 import pytest
 
+from fusepy.backend.execute.destinations import Given
+from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.launch import Launch
+from fusepy.backend.execute.step import Step
+from fusepy.backend.execute.tape import Tape
 from fusepy.deferred.join import Joint
 from fusepy.passes.pipeline import PIPELINE, SEPARATED
 from fusepy.program.bound import SetUpProgram
@@ -88,7 +92,7 @@ def test_passes_are_frozen_dataclasses() -> None:
 
 
 def test_programs_are_frozen_dataclasses() -> None:
-    for made in (Program, SetUpProgram, Joint, Inputs, Destinations, Lowering, Launch, Recording):
+    for made in (Program, SetUpProgram, Joint, Inputs, Destinations, Lowering, Executable, Tape, Step, Given, Launch, Recording):
         assert made.__dataclass_params__.frozen, made  # type: ignore[attr-defined]
 
 

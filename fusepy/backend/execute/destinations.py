@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fusepy.backend.device.bound import Bound
@@ -31,10 +32,11 @@ def _spreads(given: Tensor, element: Element, shape: tuple[int, ...]) -> bool:
     return (want.same(have) or integers) and along
 
 
+@dataclass(frozen=True)
 class Given:
     """The checks of the destinations of one plan.
 
-    Args:
+    Attributes:
         name: the name of the function, for messages.
         elements: the element of each result.
         targets: the name of each result's destination, for messages.
@@ -44,27 +46,46 @@ class Given:
         sinks: the results that are stored into textures.
     """
 
-    __slots__ = ("_device", "_dims", "_elements", "_name", "_operands", "_positions", "_sinks", "_targets")
+    name: str
+    device: Device
+    elements: Sequence[Element]
+    targets: Sequence[str]
+    operands: Sequence[Operand]
+    positions: Sequence[int]
+    dims: Sequence[Sequence[int]]
+    sinks: Sequence[int]
 
-    def __init__(
+    def check(
         self,
-        name: str,
-        device: Device,
-        elements: Sequence[Element],
-        targets: Sequence[str],
-        operands: Sequence[Operand],
-        positions: Sequence[int],
-        dims: Sequence[Sequence[int]],
-        sinks: Sequence[int],
-    ):
-        self._name = name
-        self._device = device
-        self._elements = elements
-        self._targets = targets
-        self._operands = operands
-        self._positions = positions
-        self._dims = dims
-        self._sinks = sinks
+        args: Sequence[Any],
+        outs: list[Any],
+        shapes: Sequence[tuple[int, ...]],
+        grid: Sequence[int],
+        between: Sequence[bool],
+        copies: bool,
+    ) -> Sequence[int]:
+        """Returns the results that must not be written to their destinations before the end of the program.
+
+        Args:
+            shapes: of the results.
+            between: the results in textures of the program.
+            copies: true if a program can copy such results, since it has several kernels.
+
+        Raises:
+            ShapeError: for destinations that do not fit the results; if nothing is copied, also for those that other threads
+                still read.
+        """
+        for j, (out, shape) in enumerate(zip(outs, shapes)):
+            if out is not None:
+                self.checked(j, out, shape)
+            elif between[j]:
+                outs[j] = Bound(None, shape)
+        if copies and (beside := self.overlapping(args, outs, grid)):
+            return list(beside)
+        self.check_overlap(args, outs, grid)
+        if all(outs[j] is not None for j in self.sinks):
+            self.check_textures(outs, grid)
+        return ()
 
     def checked(self, j: int, given: Any, shape: tuple[int, ...]) -> Any:
         """Returns the tensor or texture `given` for result `j`, which has this shape.
@@ -75,32 +96,32 @@ class Given:
         if isinstance(given, Bound):
             if given.shape != shape:
                 raise ShapeError(
-                    f"{self._name}: the given texture does not fit the result",
+                    f"{self.name}: the given texture does not fit the result",
                     saw=f"texels {list(given.shape)}",
                     expected=f"texels {list(shape)}",
                     hint="create one of that size, or let _result='texture' do so",
                 )
             return given
-        if given.device is not self._device:
+        if given.device is not self.device:
             raise ShapeError(
-                f"{self._name}: {self._targets[j]} lies on another device",
+                f"{self.name}: {self.targets[j]} lies on another device",
                 saw=given.device.name,
-                expected=self._device.name,
+                expected=self.device.name,
                 hint="make it with Tensor.empty on the device of the arguments",
             )
-        if not given.element.same(self._elements[j]) or given.shape != shape:
-            spreads = _spreads(given, self._elements[j], shape)
+        if not given.element.same(self.elements[j]) or given.shape != shape:
+            spreads = _spreads(given, self.elements[j], shape)
             raise (Spreadable if spreads else ShapeError)(
-                f"{self._name}: {self._targets[j]} does not fit the result",
+                f"{self.name}: {self.targets[j]} does not fit the result",
                 saw=f"{given.dtype}{list(given.shape)}",
-                expected=f"{self._elements[j].type}{list(shape)}",
+                expected=f"{self.elements[j].type}{list(shape)}",
                 hint=ONE_FOR_ALL
                 if given.size == 1 != math.prod(shape)
                 else "make it with Tensor.empty(device, shape, dtype), or omit it",
             )
         if given.size and 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):
             raise ShapeError(
-                f"{self._name}: {self._targets[j]} repeats elements", saw=f"strides {given.strides}", hint="give a real tensor"
+                f"{self.name}: {self.targets[j]} repeats elements", saw=f"strides {given.strides}", hint="give a real tensor"
             )
         return given
 
@@ -108,7 +129,7 @@ class Given:
         """Raises `ShapeError` for a result in memory of an argument that other threads may still read; see `overlapping`."""
         for label in self.overlapping(args, outs, grid).values():
             raise ShapeError(
-                f"{self._name}: the result overlaps argument {label!r}, which other threads still read",
+                f"{self.name}: the result overlaps argument {label!r}, which other threads still read",
                 saw="shared memory at different positions",
                 hint="write into another tensor, or exactly over the argument",
             )
@@ -126,32 +147,32 @@ class Given:
         for j, out in enumerate(outs):
             if out is None or isinstance(out, Bound):
                 continue
-            for operand, position in zip(self._operands, self._positions):
+            for operand, position in zip(self.operands, self.positions):
                 tensor = args[position]
                 if not shares(tensor, out):
                     continue
-                alike = sorted(operand.dims) == sorted(self._dims[j]) and not operand.is_whole and not operand.is_resource
+                alike = sorted(operand.dims) == sorted(self.dims[j]) and not operand.is_whole and not operand.is_resource
                 stretched = grid and any(n == 1 != grid[d] for n, d in zip(tensor.shape, operand.dims))
-                same = isinstance(tensor, Tensor) and _same_places(tensor, operand.dims, out, self._dims[j])
+                same = isinstance(tensor, Tensor) and _same_places(tensor, operand.dims, out, self.dims[j])
                 if not alike or stretched or not same:
                     found.setdefault(j, operand.label)
         return found
 
     def check_textures(self, outs: Sequence[Any], grid: Sequence[int]) -> None:
         """Rejects textures that a result would only partly fill, or that other threads still read."""
-        for j in self._sinks:
-            dims, shape = self._dims[j], outs[j].shape
-            for operand in self._operands:
+        for j in self.sinks:
+            dims, shape = self.dims[j], outs[j].shape
+            for operand in self.operands:
                 if operand.shared == j and (operand.is_resource or operand.dims != dims or len(dims) != len(grid)):
                     raise ShapeError(
-                        f"{self._name}: argument {operand.label!r} and the result are one texture, which is written to",
+                        f"{self.name}: argument {operand.label!r} and the result are one texture, which is written to",
                         saw="texels that other threads read",
                         expected="each thread reads the texel that it writes",
                         hint="write into another texture",
                     )
             if any(n == 1 != grid[d] for n, d in zip(shape, dims)):
                 raise ShapeError(
-                    f"{self._name}: a result that is the same along an axis cannot go into a texture",
+                    f"{self.name}: a result that is the same along an axis cannot go into a texture",
                     saw=f"texels {list(shape)} on a grid {list(grid)}",
                     expected="a result for each point of the grid",
                     hint="take a tensor, or compute this result in a call of its own",

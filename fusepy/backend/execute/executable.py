@@ -7,21 +7,21 @@ lifetime of memory between launches.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import cache, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
-from fusepy.backend.execute.launch import Launch, Linked, ordered
+from fusepy.backend.execute.launch import Launch, ordered
 from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.link import link
 from fusepy.backend.execute.plan import Plan
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.execute.step import Step
-from fusepy.backend.execute.tape import Tape, TapePiece
+from fusepy.backend.execute.tape import LinkedTape, Tape, TapePiece
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.overlap import shares
 from fusepy.backend.marshals.base import Maker
@@ -33,44 +33,55 @@ from fusepy.ir.ops.region import spec_of
 TAPES = 256
 
 
+@dataclass(frozen=True, eq=False)
 class Executable:
     """The regions of a program over slots: its arguments, then the results of regions.
 
-    Args:
+    Attributes:
         count: the number of arguments.
         steps: the regions in the order in which they run.
         outputs: for each result of the program its slot, and the axes of extent 1 that are added.
         split: returns a plan for each effect and each result of a plan, for those whose extents share no grid.
         separated: returns the same program with a region for each reduction, for reductions with different grids.
         unjoined: returns the same program without the join of a group of rows, by its number.
+        tapes: those that have run, by layout.
+        textures: those between launches, by slot: a new one costs more than a kernel.
     """
 
-    def __init__(
-        self,
-        device: Device,
-        count: int,
-        steps: Sequence[Step],
-        outputs: Sequence[tuple[int, tuple[int, ...]]],
-        split: Callable[[Plan], list[Plan]],
-        separated: Callable[[], Executable] | None = None,
-        unjoined: Callable[[int], Executable] | None = None,
-    ):
-        self.device, self.count = device, count
-        self.steps = tuple(steps)
-        self.outputs = list(outputs)
-        self._split = split
-        self._separated = separated and cache(separated)
-        self._unjoined = unjoined and cache(unjoined)
-        self._splits: dict[int, list[Plan]] = {}  # by step
-        self.slots = max((slot for step in steps for slot in (*step.results, *step.plan.positions)), default=count - 1) + 1
-        self.views = {slot: (other, axes) for step in steps for slot, other, axes in step.views}
-        self.between = frozenset(slot for step in steps for slot in step.textures)
-        self.textures: dict[int, Bound] = {}  # between launches: a new one costs more than a kernel
-        self.tapes: dict[Any, Tape] = {}
-        self._of_shapes: dict[Any, Tape] = {}
-        self.linear: LinearTape | None = None
-        if len(steps) == 1 and steps[0].plan.linear and not steps[0].textures and [s for s, _ in outputs] == [*steps[0].results]:
-            self.linear = LinearTape(steps[0].plan, self)
+    device: Device
+    count: int
+    steps: Sequence[Step]
+    outputs: Sequence[tuple[int, tuple[int, ...]]]
+    split: Callable[[Plan], list[Plan]]
+    separated: Callable[[], Executable] | None = None
+    unjoined: Callable[[int], Executable] | None = None
+    tapes: dict[Any, LinkedTape] = field(default_factory=dict[Any, LinkedTape], init=False)
+    textures: dict[int, Bound] = field(default_factory=dict[int, Bound], init=False)
+    _of_shapes: dict[Any, Tape] = field(default_factory=dict[Any, Tape], init=False)
+    _splits: dict[int, list[Plan]] = field(default_factory=dict[int, "list[Plan]"], init=False)  # by step
+
+    @cached_property
+    def slots(self) -> int:
+        """The number of slots of arguments and results of regions."""
+        return max((slot for step in self.steps for slot in (*step.results, *step.plan.positions)), default=self.count - 1) + 1
+
+    @cached_property
+    def views(self) -> dict[int, tuple[int, tuple[int, ...]]]:
+        """The slots that are views of others with axes of extent 1."""
+        return {slot: (other, axes) for step in self.steps for slot, other, axes in step.views}
+
+    @property
+    def between(self) -> frozenset[int]:
+        """The slots of textures between launches."""
+        return frozenset(slot for step in self.steps for slot in step.textures)
+
+    @cached_property
+    def linear(self) -> LinearTape | None:
+        """The tape for contiguous arguments of one shape, if the program is one region that takes them so."""
+        step = self.steps[0] if len(self.steps) == 1 else None
+        if step is None or not step.plan.linear or step.textures or [slot for slot, _ in self.outputs] != [*step.results]:
+            return None
+        return LinearTape(step.plan, self)
 
     @property
     def open(self) -> bool:
@@ -107,8 +118,8 @@ class Executable:
         """
         return (self.tapes.get(layout_key(args, outs)) or self.tape(args, outs)).run(args, outs, sink, bindings, make)
 
-    def tape(self, args: Sequence[Any], outs: Sequence[Any] | None) -> Tape:
-        """Returns the tape of a call.
+    def tape(self, args: Sequence[Any], outs: Sequence[Any] | None) -> LinkedTape:
+        """Returns the tape of a call with its kernels, which are compiled or loaded if they are not there.
 
         Raises:
             ShapeError: if the arguments do not fit together, or the destinations do not fit the results.
@@ -116,17 +127,14 @@ class Executable:
         key = layout_key(args, outs)
         tape = self.tapes.get(key)
         if tape is None:
-            tape = self._lowered(list(map(Layout.of, args)), args, outs or ())
+            lowered = self._lowered(list(map(Layout.of, args)), args, outs or ())
+            with self.device.lock:
+                tape = link(lowered, args, outs or ())
+            lowered.owner.register()
             if len(self.tapes) >= TAPES:
                 self.tapes.clear()
             self.tapes[key] = tape
         return tape
-
-    def link(self, tape: Tape, args: Sequence[Any], outs: Sequence[Any]) -> Linked:
-        """Returns the tape with its kernels."""
-        linked = link(self.device, tape, args, outs, self.between)
-        self.register()
-        return linked
 
     def texture(self, slot: int, shape: tuple[int, ...]) -> Bound:
         """Returns the texture between two launches, which is kept from call to call."""
@@ -215,7 +223,9 @@ class Executable:
                 for slot, shape, target in zip(results, recipe.out_shapes, targets):
                     slots[slot] = Layout.contiguous(shape) if target is None else Layout.of(target)
                 between = [slot in step.textures for slot in results] if held or step.textures else None
-                if between and (beside := self._check(plan, recipe, targets, args, between)):
+                values = [*args, *[None] * (self.slots - len(args))]
+                checked = values, targets, recipe.out_shapes, recipe.grid
+                if between and (beside := plan.given.check(*checked, between, len(self.steps) > 1)):
                     return self._lowered(layouts, args, outs, copied | {given[results[j]] for j in beside})
                 own = plan.launches(recipe, slots, results, partial(_another, slots))
                 pieces.append(TapePiece(plan, results, tuple(own)))
@@ -231,18 +241,18 @@ class Executable:
             writing=self._writing(),
             free=not shared_memory(args, outs) and all(out is None or isinstance(out, Tensor) for out in outs),
             split=len(pieces) > len(self.steps),
-            separate=self._separated is None,
+            separate=self.separated is None,
         )
 
     def _otherwise(self, plan: Plan, recipe: Recipe) -> Callable[..., Tape]:
         """Returns the lowering of another form of the program, for a call in which one region cannot run."""
         if recipe.error is None:
             group = spec_of(plan.region).joined.number
-            other = self._unjoined(group) if self._unjoined is not None else self
+            other = self.unjoined(group) if self.unjoined is not None else self
             return lambda *given: other._lowered(*given).refusing(group, recipe.refused)
-        if self._separated is None:
+        if self.separated is None:
             raise recipe.error
-        return self._separated()._lowered
+        return self.separated()._lowered
 
     def _writing(self) -> tuple[Callable[[Sequence[Any]], None], ...]:
         """Returns the checks of arguments that user code writes as whole arrays."""
@@ -268,28 +278,8 @@ class Executable:
     def _parts(self, i: int, step: Step) -> bool:
         """True if a region can be split; then its plans are in `_splits`."""
         if i not in self._splits and (len(step.results) > 1 or step.acts):
-            self._splits[i] = self._split(step.plan)
+            self._splits[i] = self.split(step.plan)
         return len(self._splits.get(i, ())) > 1
-
-    def _check(self, plan: Plan, recipe: Recipe, outs: list[Any], args: Sequence[Any], between: Sequence[bool]) -> Sequence[int]:
-        """Returns the results of a region that must not be written to their destinations before its end.
-
-        Raises:
-            ShapeError: for destinations that do not fit the results; in a program of one kernel, which copies nothing, also for
-                those that other threads still read.
-        """
-        for j, (out, shape) in enumerate(zip(outs, recipe.out_shapes)):
-            if out is not None:
-                plan.given.checked(j, out, shape)
-            elif between[j]:
-                outs[j] = Bound(None, shape)
-        values = [*args, *[None] * (self.slots - len(args))]
-        if len(self.steps) > 1 and (beside := plan.given.overlapping(values, outs, recipe.grid)):
-            return list(beside)
-        plan.given.check_overlap(values, outs, recipe.grid)
-        if all(outs[j] is not None for j in plan.sinks):
-            plan.given.check_textures(outs, recipe.grid)
-        return ()
 
 
 def _another(slots: list[Layout]) -> int:

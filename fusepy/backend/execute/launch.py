@@ -157,22 +157,3 @@ class Row(NamedTuple):
     reads: Sequence[tuple[int, int, Read]]
     bound: Sequence[tuple[int, Read]]
     plan: LaunchedRegion
-
-
-class Linked(NamedTuple):
-    """A tape with its kernels.
-
-    Attributes:
-        makes: memory for results that no launch fills because they are empty.
-        reads: the numbers that launches take from arguments.
-        tensors: the arguments whose addresses launches take.
-        textures: the slots of textures between two launches, which the program keeps from call to call.
-        blank: the initial values of the slots behind the arguments.
-    """
-
-    rows: tuple[Row, ...]
-    makes: tuple[Make, ...]
-    reads: tuple[tuple[int, Read], ...]
-    tensors: tuple[int, ...]
-    textures: tuple[tuple[int, tuple[int, ...]], ...]
-    blank: list[Any]

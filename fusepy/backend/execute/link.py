@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from fusepy.backend.device.block import size_class
-from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Field
 from fusepy.backend.emit.rows import walk_for
 from fusepy.backend.execute.fold_plan import ReducePlan
-from fusepy.backend.execute.launch import Launch, Linked, Make, Read, Row
+from fusepy.backend.execute.launch import Launch, Make, Read, Row
 from fusepy.backend.execute.layouts import Layout
-from fusepy.backend.execute.tape import Tape, shown
+from fusepy.backend.execute.tape import LinkedTape, Tape, shown
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.tensor import Tensor
 
@@ -35,14 +34,11 @@ class _Linker:
 
     Args:
         args, outs: the arguments and destinations of the first call; only properties that follow from their layouts are read.
-        textures: the slots of textures between two launches.
     """
 
-    def __init__(self, device: Device, tape: Tape, args: Sequence[Any], outs: Sequence[Any], textures: frozenset[int]):
-        self.device = device
-        self.tape = tape
-        self.args = args
-        self.textures = textures
+    def __init__(self, tape: Tape, args: Sequence[Any], outs: Sequence[Any]):
+        self.device, self.textures = tape.owner.device, tape.owner.between
+        self.tape, self.args = tape, args
         self.reads: list[tuple[int, Read]] = []
         self.wanted = {slot for slot, _ in tape.owner.outputs}  # slots that need a tensor, not only memory
         self.kernels: set[Kernel] = set()
@@ -51,9 +47,9 @@ class _Linker:
         self.objects: dict[int, Any] = dict(enumerate(args))  # the values in slots in a call of these layouts
         for j, slot in tape.given:
             self.objects[slot] = tape.owner.destination(j, outs[j])
-        self.made = [slot for slot in self.elements if slot not in self.objects and slot not in textures]
+        self.made = [slot for slot in self.elements if slot not in self.objects and slot not in self.textures]
 
-    def linked(self) -> Linked:
+    def linked(self) -> LinkedTape:
         tape = self.tape
         launches = tape.launches
         blocks = [self.block(launch) for launch in launches]
@@ -78,7 +74,7 @@ class _Linker:
         tensors = tuple(i for i, a in enumerate(self.args) if isinstance(a, Tensor))
         blank = [None] * (len(tape.slots) - len(self.args))
         empty = tuple(m._replace(element=self.elements[m.slot]) for m in left.values())
-        return Linked(tuple(rows), empty, tuple(self.reads), tensors, between, blank)
+        return LinkedTape(tape, tuple(rows), empty, tuple(self.reads), tensors, between, blank)
 
     def make(self, slot: int) -> Make:
         """Returns the memory of a slot."""
@@ -163,9 +159,9 @@ class _Nowhere:
 _NOWHERE: Any = _Nowhere()
 
 
-def link(device: Device, tape: Tape, args: Sequence[Any], outs: Sequence[Any], textures: frozenset[int]) -> Linked:
-    """Returns the tape with its kernels; compiles those that are new."""
-    return _Linker(device, tape, args, outs, textures).linked()
+def link(tape: Tape, args: Sequence[Any], outs: Sequence[Any]) -> LinkedTape:
+    """Returns the tape with its kernels. `args` and `outs` are those of a call; the device's lock must be held."""
+    return _Linker(tape, args, outs).linked()
 
 
 def _of_layout(field: Field, launch: Launch, slots: Sequence[Layout]) -> int:

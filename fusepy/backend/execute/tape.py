@@ -1,7 +1,6 @@
-"""`Tape`: the launches of a program for one layout of its arguments and destinations. They run in one loop.
+"""`Tape`: the launches of a program for one layout of its arguments and destinations. `LinkedTape` has their kernels and runs.
 
-A new tape has been checked, and knows all values of the parameter blocks but addresses and numbers. A call costs memory for its
-results, packing, and dispatch.
+It is checked, and has all values of the parameter blocks but addresses and numbers. A call costs memory, packing and dispatch.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from fusepy.backend.device.block import size_class
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
-from fusepy.backend.execute.launch import Launch, Linked
+from fusepy.backend.execute.launch import Launch, Make, Read, Row
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.number_range import bad_number
 from fusepy.backend.execute.plan import Plan
@@ -39,33 +38,33 @@ class TapePiece(NamedTuple):
 
 
 class Owner(Protocol):
-    """The part of the tape's `Executable` that the tape uses."""
+    """The part of an `Executable` that its tapes use."""
 
-    device: Device
-    outputs: list[tuple[int, tuple[int, ...]]]
+    @property
+    def device(self) -> Device: ...
 
-    def destination(self, j: int, target: Any) -> Any:
-        """Returns the view of the destination `target` of result `j` that fits the slot of the result."""
-        ...
+    @property
+    def between(self) -> frozenset[int]: ...
 
-    def texture(self, slot: int, shape: tuple[int, ...]) -> Any:
-        """Returns the texture between two launches, which is kept from call to call."""
-        ...
+    @property
+    def outputs(self) -> Sequence[tuple[int, tuple[int, ...]]]: ...
 
-    def link(self, tape: Tape, args: Sequence[Any], outs: Sequence[Any]) -> Linked:
-        """Returns the tape with its kernels."""
-        ...
+    def destination(self, j: int, target: Any) -> Any: ...
+
+    def texture(self, slot: int, shape: tuple[int, ...]) -> Any: ...
+
+    def register(self) -> None: ...
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Tape:
     """The launches for one layout of arguments and destinations.
 
     Attributes:
         pieces: the regions, in order.
         launches: all that run, in order.
-        slots: the layout of each slot: arguments, then results of regions, then accumulators between stages.
-        views: slots that are views of other slots with axes of extent 1: the other slot, and the axes.
+        slots: the layout of each slot: arguments, then results of regions, then accumulators.
+        views: slots that are views of others with axes of extent 1: the other slot, and the axes.
         given: the results that are written to destinations of the caller, and their slots.
         late: results that are copied after all launches, because later launches read the memory of the destination.
         writing: the checks of whole arrays that are written; they depend on the addresses.
@@ -87,7 +86,6 @@ class Tape:
     separate: bool = False
     split: bool = False
     refused: Mapping[int, str] = field(default_factory=dict[int, str])
-    linked: Linked | None = field(default=None, repr=False)
 
     def refusing(self, group: int, why: str) -> Tape:
         """Returns the same with one more group of rows that is not joined."""
@@ -106,13 +104,32 @@ class Tape:
             for piece in self.pieces
             for slot, element in zip(piece.results, piece.plan.elements)
         }
-        live: set[int] = set()
-        peak = 0
+        live, peak = set[int](), 0
         for launch in self.launches:
             live.difference_update(launch.release)
             live.update(launch.results)
             peak = max(peak, sum(size[slot] for slot in live))
         return peak
+
+
+class LinkedTape(NamedTuple):
+    """A tape with its kernels.
+
+    Attributes:
+        makes: memory for results that no launch fills because they are empty.
+        reads: the numbers that launches take from arguments.
+        tensors: the arguments whose addresses launches take.
+        textures: the slots of textures between two launches, which the program keeps from call to call.
+        blank: the initial values of the slots behind the arguments.
+    """
+
+    tape: Tape
+    rows: tuple[Row, ...]
+    makes: tuple[Make, ...]
+    reads: tuple[tuple[int, Read], ...]
+    tensors: tuple[int, ...]
+    textures: tuple[tuple[int, tuple[int, ...]], ...]
+    blank: list[Any]
 
     def run(
         self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None, make: Maker | None = None
@@ -126,22 +143,19 @@ class Tape:
         Raises:
             RangeError: if a number does not fit its parameter.
         """
-        owner = self.owner
+        tape, rows, makes, reads, tensors, textures, blank = self
+        owner = tape.owner
         device = owner.device
-        for check in self.writing:
+        for check in tape.writing:
             check(args)
         with device.lock:
-            linked = self.linked
-            if linked is None:
-                linked = self.linked = owner.link(self, args, outs or ())
-            rows, makes, reads, tensors, textures, blank = linked
             allocate = device.pool.allocate
             keep = sink.keep if sink.keeps else None
             slots: list[Any] = [*args, *blank]
             places = [0] * len(slots)
             for i in tensors:
                 places[i] = slots[i].low
-            for j, slot in self.given:
+            for j, slot in tape.given:
                 assert outs is not None
                 target = slots[slot] = owner.destination(j, outs[j])
                 places[slot] = getattr(target, "low", 0)  # a texture has none
@@ -191,7 +205,7 @@ class Tape:
                 except (struct.error, OverflowError, TypeError) as error:
                     sink.flush()
                     raise bad_number(plan, slots, error) from error
-            for j in self.late:
+            for j in tape.late:
                 assert outs is not None
                 slot, axes = owner.outputs[j]
                 copy_elements(shown(slots[slot], axes), outs[j], sink)

@@ -12,7 +12,7 @@ import slangpy as spy
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import EncoderSink
-from fusepy.backend.execute.tape import Tape
+from fusepy.backend.execute.tape import LinkedTape
 from fusepy.backend.kernels.globals import Bindings
 
 RUNS = 9
@@ -53,30 +53,32 @@ def can_time(device: Device) -> bool:
 
 
 def time_pieces(
-    device: Device, tape: Tape, args: Sequence[Any], outs: Sequence[Any] | None, bindings: Bindings | None
+    device: Device, linked: LinkedTape, args: Sequence[Any], outs: Sequence[Any] | None, bindings: Bindings | None
 ) -> list[float]:
     """Returns the seconds that each region takes: the median of several runs without the first."""
-    _run(device, tape, args, outs, bindings)  # compiles, and wakes the device up
+    _run(device, linked, args, outs, bindings)  # compiles, and wakes the device up
     runs: list[list[float]] = []
     start = time.perf_counter()
     while len(runs) < RUNS and (not runs or time.perf_counter() - start < ENOUGH_S):
-        runs.append(_run(device, tape, args, outs, bindings))
-    return [statistics.median(run[i] for run in runs) for i in range(len(tape.pieces))]
+        runs.append(_run(device, linked, args, outs, bindings))
+    return [statistics.median(run[i] for run in runs) for i in range(len(linked.tape.pieces))]
 
 
-def _run(device: Device, tape: Tape, args: Sequence[Any], outs: Sequence[Any] | None, bindings: Bindings | None) -> list[float]:
+def _run(
+    device: Device, linked: LinkedTape, args: Sequence[Any], outs: Sequence[Any] | None, bindings: Bindings | None
+) -> list[float]:
     raw = device.raw
     raw.set_cuda_context_current()
-    count = 2 * len(tape.launches)
+    count = 2 * len(linked.tape.launches)
     stamps = raw.create_query_pool(spy.QueryType.timestamp, max(count, 1))
     stamps.reset()
     with device.lock:
         device.queue.flush()
         encoder = raw.create_command_encoder()
         sink = TimingSink(encoder, stamps)
-        tape.run(args, outs, sink, bindings)
+        linked.run(args, outs, sink, bindings)
         raw.submit_command_buffer(encoder.finish())
         raw.wait()
     at = stamps.get_timestamp_results(0, count) if count else []
     taken = iter([max(end - begin, 0.0) for begin, end in zip(at[::2], at[1::2])])
-    return [sum(islice(taken, sum(not launch.idle for launch in piece.launches))) for piece in tape.pieces]
+    return [sum(islice(taken, sum(not launch.idle for launch in piece.launches))) for piece in linked.tape.pieces]

@@ -107,8 +107,8 @@ def lib(device: Any) -> Any:
 def tape_of(function: Any, *args: Any) -> Tape:
     function(*args)
     (program,) = function.programs.values()
-    (tape,) = program.executable.tapes.values()
-    return tape  # type: ignore[no-any-return]
+    (linked,) = program.executable.tapes.values()
+    return linked.tape  # type: ignore[no-any-return]
 
 
 def ladder(lib: Any, steps: int) -> Any:
