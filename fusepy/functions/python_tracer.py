@@ -6,7 +6,7 @@ import copy
 import inspect
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -19,7 +19,7 @@ from fusepy.errors import ArgumentError, FusepyError, UnrollWarning, did_you_mea
 from fusepy.functions.accumulators import accumulated, checked
 from fusepy.functions.nodes import Use
 from fusepy.functions.parts import STATIC, Config
-from fusepy.ir.graph import Graph
+from fusepy.ir.graph import Graph, Node
 from fusepy.ir.oracle import Param
 from fusepy.location import user_line
 from fusepy.pytree import Structure, several
@@ -145,7 +145,7 @@ class PythonTracer:
                     passed[name] = argument(trace, name, dynamic[name], config.spec(position, name))
             outputs, structure = self._traced(trace, passed)
             graph = trace.finish(outputs)
-        _warn_unrolled(graph)
+        _warn_unrolled(graph, {node for loop in trace.step_loops for node in loop.again})
         counts = {name: len(flat([value])) for name, value in dynamic.items()}
         starts = dict(zip(counts, accumulate(counts.values(), initial=0)))
         positions = [starts[n] + i for n in passed for i in range(counts[n])]
@@ -207,9 +207,9 @@ class PythonTracer:
         """Returns ``None``: unknown until the function is traced."""
 
 
-def _warn_unrolled(graph: Graph) -> None:
-    """Warns if one line of the user's program has recorded a very large number of operations."""
-    counts = Counter(node.loc for node in graph.walk() if node.loc is not None and node.op.name != "const")
+def _warn_unrolled(graph: Graph, repeated: Collection[Node]) -> None:
+    """Warns if one line of the user's program has recorded a very large number of operations, besides the `repeated` ones."""
+    counts = Counter(n.loc for n in graph.walk() if n.loc is not None and n.op.name != "const" and n not in repeated)
     line, count = max(counts.items(), key=lambda item: item[1], default=("", 0))
     if count > LIMIT:
         warnings.warn(

@@ -19,6 +19,7 @@ from fusepy.ir.ops.loop_vjp import kept_states
 from fusepy.passes.fuse_chains import FuseChains
 from fusepy.passes.join_rows import kernel_numbers
 from fusepy.passes.pipeline import PIPELINE, run_pipeline, until
+from fusepy.program.equal_regions import identity
 from fusepy.program.program import Program
 from fusepy.trace.recording import Recording
 
@@ -109,6 +110,7 @@ def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanati
     reasons = list(_dropped(program.recording.graph, before))
     if tape.split:
         reasons.append("split: the results have extents that share no grid, so each gets a kernel of its own")
+    reasons += _step_loops(program, tape)
     reasons += [f"one kernel for each reduction, not one that goes along rows: {why}" for why in tape.refused.values()]
     for piece in tape.pieces:
         reasons += _region_reasons(piece.plan.region, before)
@@ -123,6 +125,14 @@ def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanati
     )
     shown = (tuple(variants), tuple(reasons), tuple(inputs), pairs, stored, tape.peak_bytes if stored else 0, cache)
     return Explanation(program.graph.name, len(tape.pieces), *shown)
+
+
+def _step_loops(program: Program, tape: Tape) -> Iterator[str]:
+    """Yields the loops whose steps run over whole arrays."""
+    kernels = {identity(piece.plan.region, launch.variant) for piece in tape.pieces for launch in piece.launches}
+    shared = f"this program has {len(tape.launches)} launches of {len(kernels)} kernels, since equal ones are compiled once"
+    for loop in program.recording.trace.step_loops:
+        yield f"fori_loop ({loop.loc}): {loop.steps} steps over whole arrays; {shared}"
 
 
 def _numbers(before: Graph, tape: Tape, program: Program) -> list[int]:

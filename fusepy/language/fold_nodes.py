@@ -102,6 +102,8 @@ def _record(trace: Trace, x: Any, way: Reduction) -> Traced:
         raise ShapeError(
             f"{way.name}() of a value without extents of its own", place=loc, hint="add it to an array first, or use fp.grid"
         )
+    if not value.rank:
+        trace.refuse_part(value, f"{way.name}()")
     axes = axes_from(way.axis, value.rank, way.name)
     if not axes:
         return _of_one(trace, value, way, loc)

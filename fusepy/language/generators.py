@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -26,6 +27,12 @@ from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
 SEED = 2640457667  # the default of slangpy
+
+
+@functools.lru_cache(maxsize=64)
+def _made(kind: Any, *given: Any) -> Any:
+    """Returns a generator, the same for equal calls: a program that makes one a hundred times has one argument for it."""
+    return kind(*given)
 
 
 def _handed(generator: Any, name: str) -> Any:
@@ -67,13 +74,15 @@ def grid(shape: Any, *, offset: Sequence[int] | None = None, stride: Sequence[in
             raise ShapeError(
                 f"grid: {name} has another length than shape", saw=given, expected=extents, hint="one number per dimension"
             )
-    return _handed(Grid(extents, offsets, strides), "grid")
+    return _handed(_made(Grid, extents, offsets, strides), "grid")
 
 
 def _along(value: Traced, plain: bool) -> Traced:
     """Records the coordinates of the elements of a traced value."""
     trace = current_trace()
     rank = value.rank
+    if trace is not None and not rank:
+        trace.refuse_part(trace.own(value), "grid()")
     if trace is None or not plain or not 1 <= rank <= 4:
         raise ShapeError(
             "grid of a traced value",
@@ -83,7 +92,7 @@ def _along(value: Traced, plain: bool) -> Traced:
             hint="compute with the coordinates instead: grid(x) * 2 + 1" if not plain else "pass an array of one to four axes",
         )
     value.check(trace)
-    return trace.record("along", [trace.captured(CallId(rank, ()), "grid"), value])
+    return trace.record("along", [trace.captured(_made(CallId, rank, ()), "grid"), value])
 
 
 def call_id(dims: int | Sequence[int] = -1) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fusepy.errors import ArgumentError, TraceError
+from fusepy.errors import ArgumentError, FusepyError, TraceError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
@@ -16,6 +16,7 @@ from fusepy.ir.ops.control import grid_rank
 from fusepy.ir.ops.promotion import promote
 from fusepy.ir.types import BOOL, INT, Kind, Type
 from fusepy.language.eager_loops import Arguments, is_reversible
+from fusepy.language.step_loops import over_arrays, refusal, stepped
 from fusepy.location import user_line
 from fusepy.pytree import Structure
 from fusepy.trace.bodies import BodyTrace, Use
@@ -89,6 +90,9 @@ def fori_loop(
 ) -> Any:
     """Runs ``for i in range(lo, hi): c = body(i, c)`` from ``c = init`` as a loop of the kernel; returns the last `c`.
 
+    If the body reduces, or reads what it carries as a whole array, each step is kernels of its own, which all steps share, and
+    the bounds must be Python integers: ``fp.fori_loop(0, 100, lambda i, x: m.jacobi(fp.grid(x.shape), x, b), x)``.
+
     The carry `c` may be any structure of values (tuple, list, dict, dataclass). Its leaves keep their types in all steps.
     Python numbers in `init` take the type that the body returns, so the body may be traced more than once.
 
@@ -117,26 +121,37 @@ def fori_loop(
     loc = user_line()
     if unroll and not (type(lo) is int and type(hi) is int):
         raise TraceError("fori_loop: only a loop between Python integers can be unrolled", place=loc, hint="remove unroll=True")
-    trace = current_trace()
-    if trace is None:
+    if current_trace() is None:
         fixed = unroll or is_reversible("fori_loop", type(lo) is int and type(hi) is int, max_steps, body, init)
         bounds = {} if fixed else {"lo": lo, "hi": hi}
 
         def run(*given: Any) -> Any:
             first, last = (lo, hi) if fixed else given[:2]
-            return fori_loop(first, last, body, given[-1], unroll=unroll, max_steps=max_steps)
+            return _loop(first, last, body, given[-1], unroll, max_steps, (lo, hi), loc)
 
         return Arguments("fori_loop", bounds, init).run(run)
+    return _loop(lo, hi, body, init, unroll, max_steps, (lo, hi), loc)
+
+
+def _loop(lo: Any, hi: Any, body: Any, init: Any, unroll: bool, most: int | None, known: Any, loc: str | None) -> Any:
+    """Records a `fori_loop`: one node, or its steps if these need whole arrays and the bounds are `known`."""
+    trace = current_trace()
+    assert trace is not None
     ends, said = trace.operands([lo, hi], loc)
     index = _index_type(ends, loc)
     i, c = parameter_names(body, ["i", "c"])
     carries = Carries(trace, "fori_loop", init, c, loc)
-    inner, outputs = carries.run(body, "body", (i, index))
+    try:
+        inner, outputs = carries.run(body, "body", (i, index))
+    except FusepyError as error:
+        if all(type(end) is int for end in known) and over_arrays(carries, error):
+            return stepped(trace, known, most, body, init, carries, error)
+        raise refusal(error, carries) from None
     starts, maps = carries.starts()
     maps = [*(ArgMap(m.dims, index if v.type is not index else None) for v, m in zip(ends, said)), *maps]
     attrs: dict[str, Attr] = {"unroll": True} if unroll else {}
-    if max_steps is not None:
-        attrs["max_steps"] = max_steps
+    if most is not None:
+        attrs["max_steps"] = most
     return carries.structure.fill(_add(trace, "fori_loop", [*ends, *starts], maps, [inner], [outputs], attrs, loc))
 
 

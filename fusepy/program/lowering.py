@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.blocks import blocks_for
@@ -47,6 +47,7 @@ from fusepy.passes.join_rows import JoinRows
 from fusepy.passes.partition.cost import compute_bytes
 from fusepy.passes.pipeline import SEPARATED, run_pipeline, until
 from fusepy.passes.split import split_region
+from fusepy.program.equal_regions import EqualRegions
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,8 @@ class Lowering:
                 slot[node.results[0]] = count
                 count += 1
                 continue
-            for value in node.results:
-                slot[value] = count
-                count += 1
+            slot |= zip(node.results, range(count, count + len(node.results)))
+            count += len(node.results)
             wanted = [graph.outputs.index(v) if v in graph.outputs else None for v in node.results]
             plan = self._plan(node, [slot[v] for v in node.operands], wanted)
             assert node.body is not None
@@ -136,8 +136,8 @@ class Lowering:
         if targets and not region.op.apart:
             region = with_spec(region, spec_of(region).storing(textures_for(targets, positions)))
         names = ["a value in between" if j is None else self.results[j] for j in results]
-        options, shaped = self.options, bool(self.options.numthreads)
-        context = PlanContext(self.device, self.build, self.strict, options.tile, shaped, self._blocks, self._placed)
+        shape = self.options.tile, bool(self.options.numthreads)
+        context = PlanContext(self.device, self._kernels or self.build, self.strict, *shape, self._blocks, self._placed)
         if region.op.apart:
             return DrawPlan(context, region, positions, elements, names, textures_for(targets, ()), self.graph.name)
         if pipelines_in(region.bodies):
@@ -179,14 +179,18 @@ class Lowering:
             raise
 
     @cached_property
+    def _kernels(self) -> EqualRegions | None:
+        return EqualRegions(self.build) if len(self.graph.nodes) > 1 else None
+
+    @cached_property
     def _placed(self) -> bool:
         """True if user code may ask slangpy's module for the place of its thread."""
         return mentions(self.sources, "CallShapeInfo")
 
     def build(self, region: Node, variant: Variant) -> Kernel:
-        source = self.source(region, variant, plain=True)
         make = DrawKernel if region.op.apart else RayKernel if variant.space == "rays" else Kernel
-        return build_kernel(self.device, source, self._copied(region), lambda: self.source(region, variant), make)
+        text = self.source(region, variant, plain=True)
+        return build_kernel(self.device, text, self._copied(region), partial(self.source, region, variant), make)
 
     def _copied(self, region: Node) -> list[ModuleSource]:
         """Returns the modules, with copies of functions whose reads of textures, buffers and pointers have gradients."""

@@ -8,6 +8,7 @@ captured value, and becomes one input of the body for each way in which it is us
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 from fusepy.errors import TraceError
@@ -16,7 +17,9 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import Op
+from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.types import AS_ONE, Type
+from fusepy.location import user_line
 from fusepy.trace.maps import check_axes
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
@@ -29,6 +32,11 @@ class Use(NamedTuple):
     map: ArgMap
     weak: bool
 
+    @property
+    def spread(self) -> bool:
+        """True if the body has one element of an array."""
+        return self.map.dims != () and self.value.rank > filled_axes(self.value, self.map.type)
+
 
 class BodyBuilder(Builder):
     """A builder of nodes on single elements.
@@ -36,11 +44,14 @@ class BodyBuilder(Builder):
     Attributes:
         outside: the stand-ins of captured values.
         uses: the inputs that they have become.
+        parts: the inputs that are single elements of an array that a loop carries.
+        whole: true if an operation was refused because it needs a whole array.
     """
 
     def __init__(self, name: str):
         super().__init__(name)
         self.outside: set[Value] = set()
+        self.parts, self.whole = set[Value](), False
         self.uses: dict[Use, Value] = {}
 
     def add(
@@ -54,11 +65,7 @@ class BodyBuilder(Builder):
     ) -> tuple[Value, ...]:
         said = tuple(maps or (UNSAID,) * len(operands))
         if not op.spreads:
-            raise TraceError(
-                f"{op.name} inside the body of a loop or branch, which runs for each element by itself",
-                place=loc,
-                hint="reduce before the loop or after it",
-            )
+            raise self.refused(op.name, loc)
         if self.outside.isdisjoint(operands):
             return super().add(op, operands, said, attrs, loc, bodies)
         loaded = self._loaded(op, operands, said, attrs, loc, bodies)
@@ -67,6 +74,11 @@ class BodyBuilder(Builder):
             return (given[0],)
         left = [UNSAID if use is not None else map for map, use in zip(said, loaded)]
         return super().add(op, given, left, attrs, loc, bodies)
+
+    def refused(self, what: str, loc: str | None) -> TraceError:  # of an operation that needs whole arrays
+        self.whole = True
+        what += " inside the body of a loop or branch, which runs for each element by itself"
+        return TraceError(what, place=loc, hint="reduce before the loop or after it, and slice before it")
 
     def _loaded(
         self,
@@ -114,13 +126,7 @@ class BodyBuilder(Builder):
 
 
 class BodyTrace(Trace):
-    """The trace of a body, inside another trace.
-
-    Args:
-        parent: the trace that the loop or branch is recorded in.
-        body: the operation that has the body.
-        name: the name of the body.
-    """
+    """The trace of a body of the operation `body`, inside the trace `parent`."""
 
     def __init__(self, parent: Trace, body: str, name: str):
         super().__init__(name, None)
@@ -176,6 +182,20 @@ class BodyTrace(Trace):
         """Adds an input that the loop provides."""
         return Traced(self, self.builder.input(name, type, weak=weak), None)
 
+    def refuse_part(self, value: Value, what: str) -> None:
+        if self._is_part(value):
+            raise self.inside.refused(what, user_line())
+
+    def _is_part(self, value: Value) -> bool:
+        behind = self._behind.get(value)
+        if behind is not None:
+            return isinstance(self.parent, BodyTrace) and self.parent._is_part(behind)
+        parts = self.inside.parts | {v for use, v in self.inside.uses.items() if use.spread or self._is_part(use.value)}
+        for node in self.builder.nodes:
+            if not parts.isdisjoint(node.operands):
+                parts.update(node.results)
+        return value in parts
+
     def output(self, value: Any, loc: str | None) -> Value:
         """Returns a result of the body, as one element."""
         found, said = self.operand(value, "captured", loc)
@@ -193,12 +213,8 @@ class BodyTrace(Trace):
         for use in uses:
             stand_in = self._stand_in(use.value)
             value = self.inside.element(Use(stand_in, use.map, use.weak))
-            plain = name = value.name or "x"
-            count = 1
-            while name in taken:
-                count += 1
-                name = f"{plain}_{count}"
-            value.name = name
-            taken.add(name)
+            plain = value.name or "x"
+            value.name = next(name for i in count(1) if (name := f"{plain}_{i}" if i > 1 else plain) not in taken)
+            taken.add(value.name)
             inputs.append(value)
         return Graph(self.builder.name, inputs, self.builder.nodes, outputs)

@@ -11,8 +11,10 @@ from fusepy.errors import ResolveError, TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
+from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.ops.promotion import promote
 from fusepy.ir.types import Kind, Type
+from fusepy.pytree import Structure
 from fusepy.trace.bodies import BodyTrace
 from fusepy.trace.maps import check_axes
 from fusepy.trace.structure import flatten_values
@@ -41,6 +43,11 @@ class Leaf:
     type: Type
     open: bool
 
+    @property
+    def spread(self) -> bool:
+        """True if it is an array, of which a body has one element."""
+        return self.start.rank > filled_axes(self.start, self.said.type)
+
 
 class Carries:
     """The carry of one loop.
@@ -48,10 +55,14 @@ class Carries:
     Args:
         init: the first values, any structure.
         name: the name of the body's parameter.
+
+    Attributes:
+        inner: the last trace of a body.
     """
 
     def __init__(self, trace: Trace, op: str, init: Any, name: str, loc: str | None):
         self.trace = trace
+        self.inner: BodyTrace | None = None
         self.op = op
         self.loc = loc
         found, self.structure = flatten_values(init, op)
@@ -97,12 +108,19 @@ class Carries:
 
     def enter(self, name: str, index: Index | None = None) -> tuple[BodyTrace, list[Any]]:
         """Makes a trace of a body, and the arguments of its function."""
-        inner = BodyTrace(self.trace, self.op, name)
+        inner = self.inner = BodyTrace(self.trace, self.op, name)
         given = [inner.start(*index)] if index is not None else []
-        return inner, [*given, self.structure.fill([inner.start(leaf.path, leaf.type, leaf.open) for leaf in self.leaves])]
+        starts = [inner.start(leaf.path, leaf.type, leaf.open) for leaf in self.leaves]
+        inner.inside.parts.update(inner.own(v) for leaf, v in zip(self.leaves, starts) if leaf.spread)
+        return inner, [*given, self.structure.fill(starts)]
 
     def outputs(self, inner: BodyTrace, result: Any) -> list[Value]:
         found, structure = flatten_values(result, self.op)
+        self.same(structure)
+        return [inner.output(v, self.loc) for v in found]
+
+    def same(self, structure: Structure) -> None:
+        """Raises `TraceError` unless the body returns the structure that it takes."""
         if structure != self.structure:
             raise TraceError(
                 f"{self.op}: the body returns another structure than it takes",
@@ -111,7 +129,6 @@ class Carries:
                 expected=self.structure,
                 hint="return what is carried to the next step, in the structure of init",
             )
-        return [inner.output(v, self.loc) for v in found]
 
     def settle(self, leaf: Leaf, output: Value) -> bool:
         """Updates an open leaf from the result of the body; True if its type has changed."""

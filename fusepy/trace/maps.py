@@ -120,7 +120,7 @@ def array_product(trace: OpenTrace, op: str, operands: Sequence[Any], loc: str |
         return None
     for value, _ in placed:
         check_elements(op, value, loc)
-        _check_factor(op, value, loc)
+        _check_factor(trace, op, value, loc)
     views = [_axes(op, value, said, loc) for value, said in placed]
     ranks = [v.rank for v, _ in placed]
     last, grid = _apart(*ranks) if apart else _together(*ranks)
@@ -151,13 +151,14 @@ def _meet(trace: OpenTrace, a: Value, b: Value) -> bool:
     return known.of(a)[-1] == known.of(b)[-2 if b.rank > 1 else -1]
 
 
-def _check_factor(op: str, value: Value, loc: str | None) -> None:
+def _check_factor(trace: OpenTrace, op: str, value: Value, loc: str | None) -> None:
     """Raises `ShapeError` for an operand without axes."""
     if is_spread(value):
         raise ShapeError(
             f"{op}: {describe(value)} has no extents of its own", place=loc, hint="add it to an array first, or use fp.grid"
         )
     if not value.rank:
+        trace.refuse_part(value, op)
         raise ShapeError(
             f"{op}: {describe(value)} is a single number", place=loc, expected="at least one axis", hint="write * for numbers"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.slang.oracle import SlangOracle
@@ -11,10 +11,18 @@ from fusepy.backend.sources.source import ModuleSource
 from fusepy.derivatives.extents import ExtentFacts
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.builder import Builder
-from fusepy.ir.graph import Attr, Value
+from fusepy.ir.graph import Attr, Node, Value
 from fusepy.ir.types import Type
 from fusepy.ir.value import Dims
 from fusepy.trace.moves.state import Moves
+
+
+class StepLoop(NamedTuple):
+    """A loop whose steps are recorded one after the other: its line, the number of steps, and the nodes of all but the first."""
+
+    loc: str | None
+    steps: int
+    again: frozenset[Node]
 
 
 class Groups(Protocol):
@@ -66,6 +74,8 @@ class OpenTrace(Protocol):
     def innermost(self) -> OpenTrace: ...
 
     def behind(self, value: Value) -> tuple[OpenTrace, Value] | None: ...
+
+    def refuse_part(self, value: Value, what: str) -> None: ...
 
     def standing_in(self, value: Value) -> Value: ...
 

@@ -37,6 +37,7 @@ from fusepy.trace.maps import array_product, check_axes, common_map
 from fusepy.trace.methods import SLANG_OPERATORS, has_member, method_of, user_operator
 from fusepy.trace.moves.members import array_member, indexed
 from fusepy.trace.moves.state import Moves
+from fusepy.trace.open_trace import StepLoop
 from fusepy.trace.setup import Setup
 from fusepy.trace.structs import as_struct_input
 from fusepy.trace.traced import Traced
@@ -78,7 +79,7 @@ class Trace:
         self.plain = PlainVectors(self, self.grouping)
         self.loose: dict[Value, tuple[str, int]] = {}  # see `structs.placed`
         self._captured: dict[int, Value] = {}
-        self.derived = -1  # the number of nodes behind the last gradient
+        self.derived, self.step_loops = -1, list[StepLoop]()  # `derived` is the number of nodes behind the last gradient
         self.chain: tuple[Trace, ...] = (self,)
         self.active = True
 
@@ -154,6 +155,9 @@ class Trace:
     def standing_in(self, value: Value) -> Value:
         """Returns the stand-in for a value of the trace around a body."""
         return value
+
+    def refuse_part(self, value: Value, what: str) -> None:
+        """Raises `TraceError` in the body of a loop for a value that is computed from an element of an array."""
 
     def own(self, value: Traced) -> Value:
         """Returns the value of a traced value of this trace."""

@@ -29,6 +29,7 @@ ELSEWHERE: dict[str, str] = {
     "backend/kernels/captures.py": "deferred/test_capture.py",
     "program/lent.py": "backend/test_torch.py",
     "language/movement/indices.py": "trace/moves/test_indexing.py",
+    "trace/open_trace.py": "language/test_step_loops.py",
     "trace/moves/extents.py": "language/movement/test_views.py",
     "trace/moves/inputs.py": "trace/moves/test_back.py",
     "trace/moves/joins.py": "language/movement/test_joins.py",

@@ -50,10 +50,16 @@ def broadcast_to(trace: OpenTrace, value: Value, *shape: Any) -> ViewStep:
     return Broadcast(value.rank, new_extents(shape))
 
 
+def _extents(trace: OpenTrace, value: Value) -> tuple[int, ...]:
+    if not value.rank:
+        trace.refuse_part(value, ".shape")
+    return shape_of(trace, value)
+
+
 _PROPERTIES: dict[str, Callable[[OpenTrace, Value], Any]] = {
-    "shape": shape_of,
+    "shape": _extents,
     "ndim": lambda trace, value: value.rank,
-    "size": lambda trace, value: math.prod(shape_of(trace, value)),
+    "size": lambda trace, value: math.prod(_extents(trace, value)),
     "T": lambda trace, value: _stepped(trace, value, transpose(trace, value)),
 }
 _METHODS: dict[str, Callable[..., ViewStep | None]] = {

@@ -58,6 +58,7 @@ def check_movable(trace: OpenTrace, value: Value, numbers: bool = False) -> None
             hint="slice first, then say the map: fp.vmap(x[1:], (1, 0))",
         )
     if is_spread(value) or (not value.rank and (trace.body or not numbers)):
+        trace.refuse_part(value, "a slice")
         what = f"{value.name!r}" if value.name else "a value"
         inside = f" inside the body of a {trace.body}" if trace.body else ""
         raise TraceError(

@@ -177,7 +177,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         X[1:] + 2,
     ),
     "a slice in a loop": (
-        lambda m: fused(lambda x: moved_body(lambda s: s[:1], x), X),
+        lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, s: s + (i * 2)[:1], x), X),
         "slice arrays before the loop or branch",
         lambda m: fused(lambda x: moved_body(lambda s: x[:1], x), X),
         X + 2 * X[0],

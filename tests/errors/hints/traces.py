@@ -349,10 +349,22 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     # loops and branches
     "a reduction in a loop": (
-        lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: c + fp.sum(x), 0.0), X),
+        lambda m: fused(lambda x: fp.while_loop(lambda c: c < 1, lambda c: c + fp.sum(x), 0.0), X),
         "reduce before the loop or after it",
         lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: c + x, 0.0), X.sum()),
         2 * X.sum(),
+    ),
+    "a reduction in a loop of unknown count": (
+        lambda m: fused(lambda x, n: fp.fori_loop(0, n, lambda i, c: c / fp.sum(c) + i, x), X, 2),
+        "give Python integers as bounds",
+        lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: c / fp.sum(c) + i, x), X),
+        (X / X.sum()) / (X / X.sum()).sum() + 1,
+    ),
+    "steps that lose an axis": (
+        lambda m: fused(lambda x: fp.fori_loop(0, 3, lambda i, c: fp.sum(x + c, axis=0), x), X),
+        "give init the type and the axes of what a step returns, e.g. by one step before the loop",
+        lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: fp.sum(x + c, axis=0), fp.sum(2 * x, axis=0)), X),
+        X.sum() * (2 * len(X) ** 2 + len(X) + 1),
     ),
     "another structure than init": (
         lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: (c, c), x), X),
