@@ -132,3 +132,21 @@ def test_the_staged_way_reads_what_was_just_recorded(device: Any, m: Any, monkey
     same(t.to_numpy(), np.zeros(4, F32))
     t[::2].copy_from_numpy(np.ones(2, F32))
     same(t.to_numpy(), np.array([1, 0, 1, 0], F32))
+
+
+@pytest.mark.req("P3")
+def test_numbers_are_written_to_memory_of_the_host_where_it_has_no_other_pointer(m: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU with Vulkan; elsewhere memory of the pool is read."""
+    device = m.device
+    total = fp.fuse(lambda x: fp.sum(x) + 1.0)
+    x = fp.Tensor.from_numpy(device, np.arange(5000, dtype=np.float32))
+    assert total(x) == 12497501.0
+    monkeypatch.setattr(device, "cells", [])
+    monkeypatch.setattr(device.transfer, "host_addressable", False)
+    for _ in range(2):
+        assert total(x) == 12497501.0
+        assert m.add(1.0, 2.0) == 3.0
+        assert m.grid(7.0) == [[7.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    assert len(device.cells) == 1  # of all programs together
+    [cell] = device.cells
+    assert cell._block.__class__.__name__ == ("Foreign" if device.target.spirv or device.reads else "Block")

@@ -1,12 +1,14 @@
-"""`CudaReads`: a few bytes of device memory for the host, such as the number that a call returns.
+"""`CudaReads`: a few bytes of device memory for the host.
 
 A copy and a wait of the driver take a fraction of the time of sgl's submission with a copy, its wait, and a read of its buffer.
+A kernel can also write to memory of the host, such as the number that a call returns: then there is nothing to copy.
 """
 
 from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from fusepy.backend.cuda.streams import Streams
@@ -26,6 +28,26 @@ class CudaReads:
         self._queue, self._lock = queue, lock
         self._one = threading.Lock()
         self._host = 0
+
+    def seen(self, nbytes: int) -> tuple[int, Callable[[], bytes]]:
+        """Returns the address of new host memory that kernels can write, and a function that returns it after all work so far.
+
+        That function raises the errors of `__call__`.
+        """
+        queue = self._queue
+        driver = queue.driver
+        assert driver is not None
+        with self._lock:
+            queue.settled()
+            address = driver.host_memory(nbytes)
+
+        def read() -> bytes:
+            with self._lock:
+                stream = queue.settled()
+            driver.wait_soon(stream)
+            return ctypes.string_at(address, nbytes)
+
+        return address, read
 
     def __call__(self, address: int, nbytes: int) -> bytes:
         """Returns at most `FETCHED` bytes of device memory.

@@ -72,8 +72,8 @@ class Device(NativeMethods):
         self.include_paths = tuple(map(str, folders))
         self.lock = threading.RLock()
         self.queue: Queue = Queue(sgl, self.lock, deferred=deferred)
-        fetch = None if self.queue.driver is None else CudaReads(self.queue, self.lock)
-        self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out, fetch=fetch)
+        self.reads = None if self.queue.driver is None else CudaReads(self.queue, self.lock)
+        self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out, fetch=self.reads)
         self.pool = Pool(sgl, before_release=self.wait, lock=self.lock, clock=self.queue)
         self.compiler = Compiler(sgl, self.lock)
         self.cache = DiskCache.from_environment()
@@ -89,6 +89,7 @@ class Device(NativeMethods):
         self.modules: Live[Any] = Live()
         self.libraries: dict[str, Any] = {}  # fusepy's own modules, loaded when first used, by name
         self.recorded: list[tuple[Any, list[Any]]] = []  # objects that must outlive users' encoders
+        self.cells: list[Any] = []  # memory for results that become numbers, which no call uses now
         self.retired: list[Any] = []  # owners of foreign memory that kernels may still read
         self.cuda = cuda  # the index of the CUDA device whose primary context it is in, as memory of torch, JAX and CuPy
         self.element_keys: dict[tuple[Any, object], object] = {}  # by element, and rank or shape information (`Element.key`)
@@ -188,6 +189,7 @@ class Device(NativeMethods):
             part.close(cause)
         self._replace(cause)
         self.joints.clear()
+        self.cells.clear()
         self.retired.clear()
 
     def _replace(self, cause: str) -> None:
@@ -200,7 +202,7 @@ class Device(NativeMethods):
         if self.lost is None:
             if self._dropped is not None:
                 self._dropped.detach()
-            held = (self._sgl, self.queue, self.transfer, self.pool, self.compiler, self.copies)
+            held = (self._sgl, self.queue, self.transfer, self.pool, self.compiler, self.copies, *self.cells)
             leave_to_parent(*held, self.__dict__.get("point_sampler"))
             self.lock = threading.RLock()
             self.lost = "it was opened before a fork, and a GPU context does not survive one in the child"

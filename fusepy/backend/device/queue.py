@@ -7,8 +7,9 @@ submitted when it holds `LIMIT` dispatches, when somebody reads or waits, or whe
 Program order is kept. Between two dispatches there is a global barrier: sgl emits none for memory that is accessed by pointers,
 and without one dependent dispatches in one encoder are wrong on real Vulkan devices (20 of 20 runs).
 
-On CUDA a kernel without resources and globals is launched through the driver instead, at once, and for a call with torch's
-tensors on torch's stream (`Streams`).
+On CUDA a kernel without resources and globals is launched through the driver instead, at once, if its parameters have changed
+since its last launch, or the call takes torch's tensors and runs on torch's stream (`Streams`). A launch takes 8 µs between calls
+of Python, and 3 to 4 in a submission of 32, where the driver's code and data stay in the caches.
 
 Once raw memory of a device was exported (a buffer, an address, DLPack), others may read it at any time. From then on every call
 is submitted at once (`share`), the kernels of one program together.
@@ -59,6 +60,7 @@ class Queue(Streams):
         self._mark = object()
         _here.queue = None  # the code that opened the device has left its context current on this thread
         self._limit = LIMIT if deferred else 1
+        self.hurries = self._single = not deferred
         self._last: int | None = None
         self._ids: deque[int] = deque(maxlen=REMEMBERED)  # identifiers of the last submissions, in order
         self.alone = deferred  # true if nobody else submits to this queue, so that `_last` is the last submission
@@ -204,6 +206,7 @@ class Queue(Streams):
         with self._lock:
             self._check()
             self._limit = 1
+            self.hurries = self._single = True
             self.alone = False
             self._submit()
 

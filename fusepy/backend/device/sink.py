@@ -11,7 +11,14 @@ from fusepy.backend.cuda.kernel import CudaKernel
 
 
 class Launcher(Protocol):
-    """Launches kernels at once."""
+    """Launches kernels at once.
+
+    Attributes:
+        hurries: true if recording a launch, to submit it with later ones, would not do.
+    """
+
+    @property
+    def hurries(self) -> bool: ...
 
     def launch(self, function: CudaKernel, groups: Sequence[int]) -> None:
         """Launches a kernel whose parameters are in `function`, after all earlier work."""

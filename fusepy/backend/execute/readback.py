@@ -2,7 +2,7 @@
 
 A call like ``m.add(1.0, 2.0)`` waits for the device and reads four bytes. The memory of the result is kept from call to call, and
 the bytes become numbers without an array: on lavapipe a call takes 26 µs, of which 22 are dispatch, submission and wait;
-through `Tensor.to_numpy` it takes 34.
+through `Tensor.to_numpy` it takes 34. On GPUs the kernel writes the result to memory of the host, so that nothing is copied.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import slangpy as spy
+
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.storage import Foreign
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.ir.types import BOOL
 
@@ -27,13 +30,55 @@ _CODES = {
 
 
 SHORT_S = 500e-6
+CELL = 256  # bytes
 Run = Callable[["Sequence[Any]", "Sequence[Any] | None", "Sink", "Bindings | None"], "list[Any]"]
+
+
+class Cell:
+    """Memory for a result, with its tensors by element.
+
+    Attributes:
+        read: returns the bytes after all work so far; see `wait_for_submission` for `short`.
+    """
+
+    __slots__ = ("_block", "_device", "_tensors", "read")
+
+    def __init__(self, device: Device, block: Any, read: Callable[[bool], bytes]):
+        self._device, self._block, self.read = device, block, read
+        self._tensors: dict[Element, Tensor] = {}
+
+    @staticmethod
+    def make(device: Device, nbytes: int) -> Cell:
+        """Returns memory that the host reads where it is, if the device can write to such memory."""
+        transfer = device.transfer
+        if device.reads is not None:
+            address, seen = device.reads.seen(nbytes)
+            return Cell(device, Foreign(device, address, None), lambda short: seen())
+        if not transfer.host_addressable and device.target.spirv:
+            usage = spy.BufferUsage.unordered_access | spy.BufferUsage.copy_destination
+            made = device.raw.create_buffer  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+            buffer: spy.Buffer = made(size=nbytes, memory_type=spy.MemoryType.read_back, usage=usage)
+
+            def look(short: bool) -> bytes:
+                transfer.settle(short=short)
+                return buffer.to_numpy().tobytes()  # pyright: ignore[reportUnknownMemberType]
+
+            return Cell(device, Foreign(device, buffer.device_address, buffer, buffer), look)
+        block = device.pool.allocate(nbytes)
+        return Cell(device, block, lambda short: transfer.read(block.buffer, block.offset, nbytes, short=short))
+
+    def tensor(self, element: Element) -> Tensor:
+        """Returns a result of this element in the memory."""
+        found = self._tensors.get(element)
+        if found is None:
+            found = self._tensors[element] = Tensor(self._device, element, (), block=self._block)
+        return found
 
 
 class Readback:
     """Runs a program whose only result has no axes, and returns it as a number, or a vector as a list of components."""
 
-    __slots__ = ("_bool", "_device", "_element", "_nested", "_short", "_spare", "_unpack")
+    __slots__ = ("_bool", "_device", "_element", "_nested", "_short", "_unpack")
 
     def __init__(self, device: Device, element: Element):
         assert element.type.scalar is not None
@@ -41,11 +86,8 @@ class Readback:
         self._element = element
         self._nested = element.shape
         self._bool = element.type.scalar is BOOL
-        self._unpack = struct.Struct(f"<{math.prod(element.shape)}{_CODES[element.type.scalar.name]}").unpack
+        self._unpack = struct.Struct(f"<{math.prod(element.shape)}{_CODES[element.type.scalar.name]}").unpack_from
         self._short = False  # true if the last call was short: then a wait that blocks the interpreter does no harm
-        self._spare: list[
-            Tensor
-        ] = []  # memory for results that no call uses now; one for each thread that has called at the same time
 
     @staticmethod
     def takes(element: Element) -> bool:
@@ -58,16 +100,22 @@ class Readback:
         Raises:
             ShapeError, RangeError: as `Executable.run`.
         """
-        spare = self._spare
-        place = spare.pop() if spare else Tensor(self._device, self._element, ())
+        device, element = self._device, self._element
+        if device.transfer.refuse is not None:  # only the last way of `Cell.make` asks by itself
+            device.transfer.refuse(None)
+        cells, keep = device.cells, element.nbytes <= CELL
         try:
-            run(placed, (place,), sink, bindings)
+            cell = cells.pop() if keep else Cell.make(device, element.nbytes)
+        except IndexError:  # as many threads call at the same time
+            cell = Cell.make(device, CELL)
+        try:
+            run(placed, (cell.tensor(element),), sink, bindings)
             start = time.perf_counter()
-            buffer: Any = place.block.buffer
-            data = self._device.transfer.read(buffer, place.byte_offset, self._element.nbytes, short=self._short)
+            data = cell.read(self._short)
             self._short = time.perf_counter() - start < SHORT_S
         finally:
-            spare.append(place)
+            if keep:
+                cells.append(cell)
         numbers = self._unpack(data)
         if self._bool:
             numbers = tuple(map(bool, numbers))

@@ -25,7 +25,7 @@ class CaptureSink(Sink):
         kept: memory and parameters of the launches.
     """
 
-    keeps = captures = True
+    keeps = captures = hurries = True
 
     def __init__(self, device: Device):
         queue = self._queue = device.queue
@@ -95,7 +95,14 @@ class CaptureSink(Sink):
 
             return kept
 
-        own = {"captures": True, "dispatch": self.dispatch, "record": self.record, "copy": self.copy, "launch": self.launch}
+        own = {
+            "captures": True,
+            "hurries": True,
+            "dispatch": self.dispatch,
+            "record": self.record,
+            "copy": self.copy,
+            "launch": self.launch,
+        }
         kept = {name: keeping(getattr(device.pool, name)) for name in ("allocate", "allocate_idle")}
         queue.update(own)
         pool.update(kept)

@@ -55,6 +55,7 @@ class Kernel:
         "_device",
         "_function",
         "_groups",
+        "_launched",
         "_packed",
         "_program",
         "_reads",
@@ -111,6 +112,7 @@ class Kernel:
         self.globals: Bound | None = bound_globals(program.program, BLOCK, *(f.name for f in source.resources))
         self.direct = device.queue.driver is not None and _is_direct(self)
         self._function: CudaKernel | None = None
+        self._launched = b""  # the block of its last launch through the driver
         self._renew(device)
 
     def twin(self, device: Device, source: KernelSource | None = None) -> Kernel:
@@ -126,6 +128,7 @@ class Kernel:
         twin._data = np.frombuffer(twin._buffer, np.uint8)
         twin._bound = Resources(twin.resources, twin._source.name, twin._source.labels) if twin.resources else None
         twin.globals, twin._function = None if self.globals is None else self.globals.empty(), None
+        twin._launched = b""
         twin._renew(device)
         return twin
 
@@ -196,17 +199,18 @@ class Kernel:
             groups = -(-count // self.per_group)
             self._groups = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
             self._count = count
-        direct = sink.direct if self.direct else None
-        packed = self.packer.pack(*values) if direct is None else b""
+        packed = self.packer.pack(*values)
         if bound is not None and bindings is not bound.current:
             if bindings is not None and bindings.names == bound.checked:
                 bound.write(bindings.values, device, self._source.name)
                 bound.current = bindings
             else:
                 self._bind(device, bound, bindings)
-        if direct is not None:
+        direct = sink.direct if self.direct else None
+        # recording an unchanged block costs half of a launch; writing a changed one to the root costs as much again
+        if direct is not None and (direct.hurries or packed != self._launched):
             function = self._function or self._loaded()
-            self.packer.pack_into(function.block, 0, *values)
+            function.block.raw = self._launched = packed
             direct.launch(function, by_axis or self._groups)
             device.counters.dispatches += 1
             return

@@ -76,10 +76,8 @@ class FakeLibrary:
         self.pending()
 
     def _launchkernel(self, *boxed: Any) -> None:
-        function, *shape, stream, _, extra = (b.value for b in boxed)
-        address, size = (ctypes.c_void_p * 5).from_address(extra)[1:4:2]
-        assert None not in (address, size)
-        block = ctypes.string_at(address, ctypes.c_size_t.from_address(size).value)
+        function, *shape, stream, parameters, _ = (b.value for b in boxed)
+        block = ctypes.string_at(ctypes.c_void_p.from_address(parameters).value or 0, 12)
         self.log.append(("launch", function, tuple(shape), stream or 0, block))
 
 
@@ -153,6 +151,24 @@ def test_a_read_follows_the_work_of_the_queue_and_waits_for_its_stream(library: 
     with pytest.raises(ExportError, match="captured"):
         read(64, 4)
     assert queue.lock.acquire(blocking=False)
+
+
+@pytest.mark.req("P3")
+def test_a_number_is_read_where_the_kernel_wrote_it(library: FakeLibrary) -> None:
+    queue = FakeQueue(library)
+    address, read = CudaReads(queue, queue.lock).seen(4)
+    ctypes.memmove(address, b"abcd", 4)
+    library.log.clear()
+    assert read() == b"abcd"
+    assert [one if isinstance(one, str) else one[0] for one in library.log] == ["check", "submit", "enter", "cuStreamQuery"]
+    assert library.log[-1][1].value == 9
+    library.pending = lambda: ctypes.memmove(address, b"efgh", 4)
+    library.codes["cuStreamQuery"] = 600  # the kernel runs for long
+    assert read() == b"efgh"
+    assert library.log[-1] == ("wait", 9)
+    library.codes["cuStreamQuery"] = 700
+    with pytest.raises(DeviceError, match=r"CUDA_ERROR \(700\) from cuStreamQuery"):
+        read()
 
 
 @pytest.mark.parametrize(("code", "kind"), [(2, OutOfDeviceMemory), (700, DeviceError), (901, ExportError)])
