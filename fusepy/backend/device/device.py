@@ -74,7 +74,8 @@ class Device(NativeMethods):
         self.queue: Queue = Queue(sgl, self.lock, deferred=deferred)
         self.reads = None if self.queue.driver is None else CudaReads(self.queue, self.lock)
         self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out, fetch=self.reads)
-        self.pool = Pool(sgl, before_release=self.wait, lock=self.lock, clock=self.queue)
+        spends = not self.transfer.host_addressable  # other programs want the memory of the host, too
+        self.pool = Pool(sgl, keeps_peak=spends, before_release=self.wait, lock=self.lock, clock=self.queue)
         self.compiler = Compiler(sgl, self.lock)
         self.cache = DiskCache.from_environment()
         self.counters = Counters()

@@ -40,6 +40,8 @@ class Pool:
         limit_bytes: the maximum taken from the driver; None leaves it to the driver.
         cache_bytes: the maximum of free dedicated memory kept when another dedicated buffer is created. The memory reserved
             for dedicated blocks exceeds their peak by at most this.
+        keeps_peak: keeps as much free dedicated memory as was in use at most, if that is more. A program whose large results have
+            several sizes then takes each from what it has dropped, where it would give one back to create another.
         before_release: called, with the pool's lock held, before memory returns to the driver. It must submit all recorded work
             and wait until the queue is idle. The default, ``device.wait``, is enough if all recorded work is submitted.
         lock: the pool's lock. If `before_release` takes a lock that other threads hold while they allocate, pass that lock: two
@@ -63,6 +65,7 @@ class Pool:
         slab_bytes: int = 64 << 20,
         limit_bytes: int | None = None,
         cache_bytes: int = 512 << 20,
+        keeps_peak: bool = False,
         before_release: Callable[[], object] | None = None,
         lock: threading.RLock | None = None,
         clock: Clock | None = None,
@@ -70,7 +73,7 @@ class Pool:
         self._device = device
         self._slab_bytes = slab_bytes
         self._limit = limit_bytes
-        self._cache_bytes = cache_bytes
+        self._cache_bytes, self._keeps_peak = cache_bytes, keeps_peak
         self._before_release = before_release or device.wait
         # re-entrant, because a garbage collection inside `allocate` may run a finaliser that allocates
         self._lock = lock or threading.RLock()
@@ -262,9 +265,10 @@ class Pool:
             self._spare = 0
 
     def _bound_cache(self) -> None:
-        """Releases free dedicated buffers, the oldest sizes first, until at most `cache_bytes` remain."""
+        """Releases free dedicated buffers, the oldest sizes first, until those that are kept remain."""
+        kept = max(self._cache_bytes, self._peak) if self._keeps_peak else self._cache_bytes
         cached = [span.slab for spans in self._free.values() for span in spans if span.slab.dedicated]
-        excess = sum(slab.buffer.size for slab in cached) - self._cache_bytes
+        excess = sum(slab.buffer.size for slab in cached) - kept
         victims: set[Slab] = set()
         for slab in cached:
             if excess > 0:
