@@ -40,8 +40,8 @@ class Pool:
         limit_bytes: the maximum taken from the driver; None leaves it to the driver.
         cache_bytes: the maximum of free dedicated memory kept when another dedicated buffer is created. The memory reserved
             for dedicated blocks exceeds their peak by at most this.
-        keeps_peak: keeps as much free dedicated memory as was in use at most, if that is more. A program whose large results have
-            several sizes then takes each from what it has dropped, where it would give one back to create another.
+        keeps_peak: keeps twice as much free dedicated memory as was in use at most, if that is more. A program whose large results
+            have several sizes then takes each from what it has dropped, where it would give one back to create another.
         before_release: called, with the pool's lock held, before memory returns to the driver. It must submit all recorded work
             and wait until the queue is idle. The default, ``device.wait``, is enough if all recorded work is submitted.
         lock: the pool's lock. If `before_release` takes a lock that other threads hold while they allocate, pass that lock: two
@@ -266,14 +266,14 @@ class Pool:
 
     def _bound_cache(self) -> None:
         """Releases free dedicated buffers, the oldest sizes first, until those that are kept remain."""
-        kept = max(self._cache_bytes, self._peak) if self._keeps_peak else self._cache_bytes
-        cached = [span.slab for spans in self._free.values() for span in spans if span.slab.dedicated]
-        excess = sum(slab.buffer.size for slab in cached) - kept
+        kept = max(self._cache_bytes, 2 * self._peak) if self._keeps_peak else self._cache_bytes
+        cached = [span for spans in self._free.values() for span in spans if span.slab.dedicated]
+        excess = sum(span.capacity for span in cached) - kept
         victims: set[Slab] = set()
-        for slab in cached:
+        for span in cached:
             if excess > 0:
-                victims.add(slab)
-                excess -= slab.buffer.size
+                victims.add(span.slab)
+                excess -= span.capacity
         self._release(victims)
 
     def _release(self, slabs: set[Slab]) -> int:
