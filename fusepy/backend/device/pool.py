@@ -40,8 +40,8 @@ class Pool:
         limit_bytes: the maximum taken from the driver; None leaves it to the driver.
         cache_bytes: the maximum of free dedicated memory kept when another dedicated buffer is created. The memory reserved
             for dedicated blocks exceeds their peak by at most this.
-        keeps_peak: keeps twice as much free dedicated memory as was in use at most, if that is more. A program whose large results
-            have several sizes then takes each from what it has dropped, where it would give one back to create another.
+        keeps_peak: keeps twice as much free dedicated memory as was in use at most, if that is more. A program whose large
+            results have several sizes then takes each from what it has dropped, and gives none back to create another.
         before_release: called, with the pool's lock held, before memory returns to the driver. It must submit all recorded work
             and wait until the queue is idle. The default, ``device.wait``, is enough if all recorded work is submitted.
         lock: the pool's lock. If `before_release` takes a lock that other threads hold while they allocate, pass that lock: two

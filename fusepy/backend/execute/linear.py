@@ -162,6 +162,7 @@ class LinearTape:
     def _made(self, wide: bool) -> Kernel:
         kernel = self.plan.kernel(Variant(True, self.plan.rank, wide, packed=bool(self.plan.whole)))
         self._otherwise.register()
+        kernel.eager = not self.plan.rank
         if not wide:
             self.kernel = kernel
         return kernel

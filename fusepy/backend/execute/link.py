@@ -70,6 +70,9 @@ class _Linker:
             count = launch.plan.elements_of(launch, kernel)
             beside, more = tape.free and not launch.barrier, i + 1 < len(launches)
             rows.append(Row(kernel, values, count, launch.groups, beside, more, frees, own, *patches, plan=launch.plan))
+        if any(not tape.slots[slot].shape for slot, _ in tape.owner.outputs):
+            for row in rows:
+                row.kernel.eager = True
         between = tuple((slot, tape.slots[slot].shape) for slot in sorted(self.textures))
         tensors = tuple(i for i, a in enumerate(self.args) if isinstance(a, Tensor))
         blank = [None] * (len(tape.slots) - len(self.args))

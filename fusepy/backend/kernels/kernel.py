@@ -39,6 +39,7 @@ class Kernel:
     Attributes:
         packer: packs one Python number per field, in the order of `fields`.
         direct: the CUDA driver can launch it: its parameters are one block, and it reads no globals.
+        eager: its program returns one number or little more, which the host will read: it is not recorded if it is `direct`.
         optimised: Slang's optimiser of SPIR-V has run.
         per_group: elements of one thread group.
         resources: the bindings by name.
@@ -62,6 +63,7 @@ class Kernel:
         "_source",
         "_sources",
         "direct",
+        "eager",
         "fields",
         "globals",
         "objects",
@@ -112,7 +114,7 @@ class Kernel:
         self.globals: Bound | None = bound_globals(program.program, BLOCK, *(f.name for f in source.resources))
         self.direct = device.queue.driver is not None and _is_direct(self)
         self._function: CudaKernel | None = None
-        self._launched = b""  # the block of its last launch through the driver
+        self._launched, self.eager = b"", False  # the block of its last launch through the driver
         self._renew(device)
 
     def twin(self, device: Device, source: KernelSource | None = None) -> Kernel:
@@ -207,8 +209,9 @@ class Kernel:
             else:
                 self._bind(device, bound, bindings)
         direct = sink.direct if self.direct else None
-        # recording an unchanged block costs half of a launch; writing a changed one to the root costs as much again
-        if direct is not None and (direct.hurries or packed != self._launched):
+        # recording an unchanged block costs half of a launch; writing a changed one to the root costs as much again, and so does
+        # a read behind recorded work
+        if direct is not None and (self.eager or direct.hurries or packed != self._launched):
             function = self._function or self._loaded()
             function.block.raw = self._launched = packed
             direct.launch(function, by_axis or self._groups)

@@ -172,7 +172,14 @@ def item(tensor: Storage) -> Any:
     """Returns the element of a tensor of size 1."""
     if tensor.size != 1:
         raise ShapeError(f"a tensor of {tensor.size} elements is not one number", saw=tensor.shape, hint="index it, or reduce it")
-    return to_numpy(tensor).reshape(tensor.element.shape).tolist()
+    device, element, block = tensor.device, tensor.element, tensor.block
+    if block.buffer is None:
+        return to_numpy(tensor).reshape(element.shape).tolist()
+    if device.lost is not None:
+        device.check()
+    stored = np.frombuffer(device.transfer.read(block.buffer, tensor.byte_offset, element.nbytes), element.stored)
+    stored = stored.reshape(element.shape)
+    return (_as_bools(stored, element.dtype) if element.stored != element.dtype else stored).tolist()
 
 
 def number(tensor: Storage, what: str) -> Any:

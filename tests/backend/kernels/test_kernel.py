@@ -54,3 +54,6 @@ def test_a_kernel_is_recorded_while_its_parameters_stay_and_nobody_else_waits(de
     assert block.raw == kernel.packer.pack(a, out.address, 8)
     assert launched(a, hurries=True) == "launched"
     assert not sink.log
+    assert not kernel.eager
+    assert float(fp.fuse(lambda x: fp.sum(m.once_more(x)))(x)) == 16.0
+    assert any(k.eager for k in device.kernels.values())  # the host reads what they write
