@@ -9,6 +9,7 @@ LINES = 100
 
 # What tests the files without a test file of their name. A file that gets one leaves the list.
 ELSEWHERE: dict[str, str] = {
+    "backend/execute/readback.py": "program/test_readback.py",
     "rays/ray_stages.py": "rays/test_fused_stage.py",
     "rays/ray_tracer.py": "rays/test_fused_stage.py",
     "functions/pullback.py": "derivatives/test_second_order.py",
