@@ -70,7 +70,6 @@ ELSEWHERE: dict[str, str] = {
     "backend/execute/products.py": "backend/emit/fold/test_products.py",
     "backend/execute/recipe.py": "backend/marshals/test_array.py",
     "backend/execute/texture_results.py": "backend/marshals/test_texture.py",
-    "backend/kernels/kernel.py": "functions/test_fused.py",
     "backend/kernels/parameters.py": "backend/kernels/test_raw.py",
     "backend/kernels/plain.py": "backend/kernels/test_raw.py",
     "backend/kernels/resource_slot.py": "backend/marshals/test_resource.py",
