@@ -125,3 +125,11 @@ class Block:
 
     def __repr__(self) -> str:
         return f"Block(address={self.address:#x}, nbytes={self.nbytes}, capacity={self.capacity})"
+
+
+def seen_buffer(device: spy.Device, nbytes: int) -> spy.Buffer:
+    """Returns memory of the host that kernels can write, on devices that give it an address."""
+    usage = spy.BufferUsage.unordered_access | spy.BufferUsage.copy_destination
+    return device.create_buffer(  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        size=nbytes, memory_type=spy.MemoryType.read_back, usage=usage
+    )

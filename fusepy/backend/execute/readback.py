@@ -13,8 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import slangpy as spy
-
+from fusepy.backend.device.block import seen_buffer
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.kernels.globals import Bindings
@@ -55,9 +54,7 @@ class Cell:
             address, seen = device.reads.seen(nbytes)
             return Cell(device, Foreign(device, address, None), lambda short: seen())
         if not transfer.host_addressable and device.target.spirv:
-            usage = spy.BufferUsage.unordered_access | spy.BufferUsage.copy_destination
-            made = device.raw.create_buffer  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-            buffer: spy.Buffer = made(size=nbytes, memory_type=spy.MemoryType.read_back, usage=usage)
+            buffer = seen_buffer(device.raw, nbytes)
 
             def look(short: bool) -> bytes:
                 transfer.settle(short=short)

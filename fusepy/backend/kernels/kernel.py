@@ -38,8 +38,9 @@ class Kernel:
 
     Attributes:
         packer: packs one Python number per field, in the order of `fields`.
-        direct: the CUDA driver can launch it: its parameters are one block, and it reads no globals.
-        eager: its program returns one number or little more, which the host will read: it is not recorded if it is `direct`.
+        direct: the CUDA driver can launch it: its parameters are one block, and it reads no globals. If the block is unchanged
+            it is recorded instead, for half of the time; writing a changed one to the root costs as much again.
+        eager: its program returns one number or little more, which the host will read, and reads take long behind recorded work.
         optimised: Slang's optimiser of SPIR-V has run.
         per_group: elements of one thread group.
         resources: the bindings by name.
@@ -47,33 +48,10 @@ class Kernel:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_bound",
-        "_buffer",
-        "_count",
-        "_cursor",
-        "_data",
-        "_device",
-        "_function",
-        "_groups",
-        "_launched",
-        "_packed",
-        "_program",
-        "_reads",
-        "_source",
-        "_sources",
-        "direct",
-        "eager",
-        "fields",
-        "globals",
-        "objects",
-        "optimised",
-        "packer",
-        "per_group",
-        "pipeline",
-        "resources",
-        "root",
-    )
+        "__weakref__", "_bound", "_buffer", "_count", "_cursor", "_data", "_device", "_function", "_groups", "_launched",
+        "_packed", "_program", "_reads", "_source", "_sources", "direct", "eager", "fields", "globals", "objects",
+        "optimised", "packer", "per_group", "pipeline", "resources", "root",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -103,7 +81,7 @@ class Kernel:
         # set_data has no checks: a block of another size would overwrite the memory behind it, or leave it stale
         assert self.packer.size == size, (self.packer.format, size)
         self._count, self._groups = 0, [0, 1, 1]
-        self._packed = b""
+        self._packed = self._launched = b""  # the block in the root, and that of the last launch through the driver
         self._buffer = bytearray(size)
         self._data = np.frombuffer(self._buffer, np.uint8)
         self._program, self.optimised = program.program, program.optimised
@@ -112,9 +90,8 @@ class Kernel:
         self.resources, self.objects = source.resources, source.objects
         self._bound = Resources(source.resources, source.name, source.labels) if source.resources else None
         self.globals: Bound | None = bound_globals(program.program, BLOCK, *(f.name for f in source.resources))
-        self.direct = device.queue.driver is not None and _is_direct(self)
+        self.direct, self.eager = device.queue.driver is not None and _is_direct(self), False
         self._function: CudaKernel | None = None
-        self._launched, self.eager = b"", False  # the block of its last launch through the driver
         self._renew(device)
 
     def twin(self, device: Device, source: KernelSource | None = None) -> Kernel:
@@ -129,8 +106,8 @@ class Kernel:
         twin._buffer = bytearray(len(self._buffer))
         twin._data = np.frombuffer(twin._buffer, np.uint8)
         twin._bound = Resources(twin.resources, twin._source.name, twin._source.labels) if twin.resources else None
-        twin.globals, twin._function = None if self.globals is None else self.globals.empty(), None
-        twin._launched = b""
+        twin.globals = None if self.globals is None else self.globals.empty()
+        twin._function, twin._launched = None, b""
         twin._renew(device)
         return twin
 
@@ -209,8 +186,6 @@ class Kernel:
             else:
                 self._bind(device, bound, bindings)
         direct = sink.direct if self.direct else None
-        # recording an unchanged block costs half of a launch; writing a changed one to the root costs as much again, and so does
-        # a read behind recorded work
         if direct is not None and (self.eager or direct.hurries or packed != self._launched):
             function = self._function or self._loaded()
             function.block.raw = self._launched = packed
