@@ -98,8 +98,9 @@ def kernel_source(program: Program, args: Sequence[Any]) -> str:
 
 
 def piece_source(piece: TapePiece, program: Program) -> str:
-    """Returns the Slang of the kernel of a region; for a reduction, of all stages."""
-    return "\n".join(program.lowering.source(piece.plan.region, launch.variant).text for launch in piece.launches)
+    """Returns the Slang of the kernel of a region, or of its kernels."""
+    variants = dict.fromkeys(launch.variant for launch in piece.launches)
+    return "\n".join(program.lowering.source(piece.plan.region, variant).text for variant in variants)
 
 
 def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanation:

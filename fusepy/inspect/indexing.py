@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.execute.fold_plan import ReducePlan
+from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.rows.plan import RowPlan, RowRecipe
 from fusepy.backend.execute.tape import Tape, TapePiece
 from fusepy.backend.raster.plan import drawn_by
@@ -14,7 +16,13 @@ def indexing(piece: TapePiece, tape: Tape, program: Program) -> str:
     """Returns the variants of the launches of a region, and the reason for them."""
     if piece.plan.region.op.apart:
         return "; ".join(drawn_by(launch) for launch in piece.launches)
-    return f"{'; then '.join(str(launch.variant) for launch in piece.launches)}, {_why(piece, tape, program)}"
+    return f"{'; then '.join(map(_said, piece.launches))}, {_why(piece, tape, program)}"
+
+
+def _said(launch: Launch) -> str:
+    """Returns what the kernel of a launch does in it."""
+    variant = launch.variant
+    return str(variant.ran(launch.sizes) if isinstance(variant, FoldVariant) else variant)
 
 
 def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
@@ -28,9 +36,15 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
         return recipe.why
     if isinstance(plan, ReducePlan):
         stages = piece.launches
-        more = len(plan.all_variants(stages[0].recipe) - {stage.variant for stage in stages})
+        own = {stage.variant for stage in stages}
+        more = len(plan.others(stages))
         why = f"since the sizes ask for {'as many stages' if len(stages) > 1 else 'one stage'}"
-        why += f" (all sizes choose among these and {more} more kernels, each compiled on first use)" * bool(more)
+        if any(variant.shape.tile for variant in own if isinstance(variant, FoldVariant)):
+            why += " (other sizes may ask for other tiles, compiled on first use)"
+        elif more:
+            why += f" (for all sizes there are {len(own) + more} kernels, compiled with the first call)"
+        else:
+            why += " (one kernel for all sizes)"
         return why + ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing" * bool(
             program.options.numthreads
         )

@@ -116,7 +116,14 @@ class Executable:
         Raises:
             ShapeError, RangeError: if the arguments do not fit together, and nothing has run then, or a number its parameter.
         """
-        return (self.tapes.get(layout_key(args, outs)) or self.tape(args, outs)).run(args, outs, sink, bindings, make)
+        tape = self.tapes.get(layout_key(args, outs))
+        if tape is not None:
+            return tape.run(args, outs, sink, bindings, make)
+        tape = self.tape(args, outs)
+        results = tape.run(args, outs, sink, bindings, make)
+        with self.device.lock:
+            tape.tape.compile_others(sink)
+        return results
 
     def tape(self, args: Sequence[Any], outs: Sequence[Any] | None) -> LinkedTape:
         """Returns the tape of a call with its kernels, which are compiled or loaded if they are not there.

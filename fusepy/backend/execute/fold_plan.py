@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fusepy.backend.emit.fold.operands import epilogue_operands, members_of
-from fusepy.backend.emit.fold.tuning import copies_of
+from fusepy.backend.emit.fold.tuning import ROW, copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Operand, Variant, addressing
 from fusepy.backend.execute.fold_grids import different_extents, epilogue_feeds, factor_feeds, stretched_results
@@ -125,18 +125,15 @@ class ReducePlan(Plan):
         for fold in () if self._scans else folds_of(self.region):
             check_count(fold.kind, reduced, outputs, self.name)
         wide = plain.wide or plain.count + MARGIN >= LINEAR_LIMIT
-        long, axes = [d for d in range(self.rank) if grid[d] != 1], [d in self._over for d in range(self.rank)]
-        inner = not long or long[-1] in self._over
-        if reduced <= 1 or axes in (sorted(axes), sorted(axes, reverse=True)):  # as for other sizes, whatever extents are 1
-            inner = axes[-1]
-        order = [d in self._over for d in long]
-        ordered = self._contiguous and order in (sorted(order), sorted(order, reverse=True))
+        axes = [d in self._over for d in range(self.rank)]  # their order decides for all sizes, whatever extents are 1
+        inner = not axes or axes[-1]
+        ordered = self._contiguous and axes in (sorted(axes), sorted(axes, reverse=True))
         linear = ordered and self._lies_contiguous(grid, shapes, strides)
         make = scan_stages if self._scans else fold_stages
         row = max(grid[-1], 1) if self._placed and self.rank - 1 in self._over else 0
         kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row)
         linear = linear and (not self._placed or (work.along_rows(kind) and not self._scans))
-        apart = work if linear or reduced <= 1 else replace(work, inner=self._lies_inner(plain.strides, inner))
+        apart = work if linear or not reduced else replace(work, inner=self._lies_inner(plain.strides, strides, grid, inner))
         strided = make(kind, apart, Variant(False, self.rank, wide))
         stages = make(kind, work, Variant(True, self.rank, wide)) if linear else ()
         made = (grid, plain.count, plain.strides, plain.out_shapes, wide)
@@ -146,11 +143,18 @@ class ReducePlan(Plan):
             strided, stages = product_stages(*given, False, lies) or strided, product_stages(*given, True, lies)
         return FoldRecipe(*made, tuple(stages), tuple(strided), work if linear else apart)
 
-    def _lies_inner(self, strides: Sequence[tuple[int, ...]], otherwise: bool) -> bool:
-        """True if elements of one result are closer together in memory than those of neighbouring results."""
+    def _lies_inner(
+        self, steps: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]], grid: tuple[int, ...], otherwise: bool
+    ) -> bool:
+        """True if elements of one result are closer together in memory than those of neighbouring results.
+
+        Axes of extent 1 count by the strides that arrays have there.
+        """
         first = len(self.region.bodies[0].inputs)
-        steps = [(abs(s), d) for o in self.memory if o.position < first for d, s in zip(o.dims, strides[o.position]) if s]
-        return min(steps)[1] in self._over if steps else otherwise
+        places = [(o, axis, d) for o in self.memory if o.position < first for axis, d in enumerate(o.dims)]
+        far = [(abs((strides if grid[d] == 1 else steps)[o.position][axis]), -d) for o, axis, d in places]
+        far = [(step, d) for step, d in far if step]
+        return -min(far)[1] in self._over if far else otherwise
 
     def _lies_contiguous(
         self, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]
@@ -184,11 +188,23 @@ class ReducePlan(Plan):
         return launches
 
     def all_variants(self, recipe: Recipe) -> set[FoldVariant]:
-        """Returns the kernels of all calls whose arguments have the layouts of this one, whatever their sizes."""
+        """Returns the kernels of all calls whose arguments have the layouts of this one, whatever their sizes.
+
+        Products of matrices are left out, which choose among tiles.
+        """
         assert isinstance(recipe, FoldRecipe)
         assert recipe.work is not None
+        if recipe.work.row:  # rows of the grid may be short or long
+            work, kind = replace(recipe.work, outputs=1), self.device.target.kind
+            rows = [(replace(work, row=n, reduced=n), n >= ROW and self._contiguous) for n in (1, ROW)]
+            return {s.variant for w, linear in rows for s in fold_stages(kind, w, Variant(linear, self.rank, recipe.wide))}
         variant = Variant(bool(recipe.stages), self.rank, recipe.wide)
-        return all_variants(self._scans, self.device.target.kind, recipe.work, variant, not self._kept)
+        return all_variants(self._scans, self.device.target.kind, recipe.work, variant)
+
+    def others(self, launches: Sequence[Launch]) -> Sequence[Variant]:
+        own = {launch.variant for launch in launches}
+        products = any(v.shape.tile is not None for v in own if isinstance(v, FoldVariant))
+        return () if products or not own else sorted(self.all_variants(launches[0].recipe) - own, key=str)
 
     def partial_bytes(self, length: int) -> int:
         """Returns the bytes of an array of `length` accumulators, with each of their members in an array of its own."""

@@ -10,11 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fusepy.backend.emit.fold.tuning import ROW, fold_shape, lanes_for, rows_as_one, scan_lanes, scan_shape, shape_along_rows
+from fusepy.backend.emit.fold.tuning import (
+    COLUMN,
+    ROW,
+    fold_shape,
+    lanes_for,
+    rows_as_one,
+    scan_lanes,
+    scan_shape,
+    shape_along_rows,
+    turns_of,
+)  # fmt: skip
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 
+SEVERAL = 512  # results that fill a CPU, and accumulators that one of its threads merges
 TOP = 64  # chunks of a scan that one thread goes along without a level above
 
 
@@ -46,6 +57,7 @@ class Stage:
     """One dispatch.
 
     Attributes:
+        variant: its kernel, of which ``stage`` in `sizes` says what it runs.
         sizes: the values of the fields that hold the amount of work.
         reads: the array of partials that it reads or overwrites; ``-1`` is none.
         writes: the array that it fills, or starts from; ``-1`` is none.
@@ -60,7 +72,7 @@ class Stage:
 
     def groups(self) -> list[int]:
         """Returns the number of groups along each axis."""
-        shape, sizes = self.variant.shape, self.sizes
+        shape, sizes = self.variant.ran(self.sizes).shape, self.sizes
         outputs, chunks = sizes["outputs"], sizes["chunks"]
         beside = shape.threads // sizes["lanes"] if shape.shared else 1
         if shape.tile is not None:
@@ -72,7 +84,7 @@ class Stage:
         elif shape.columns > 1:
             groups = -(-outputs // (shape.threads * shape.columns)) * chunks
         else:
-            groups = -(-outputs * chunks // shape.threads)
+            groups = -(-outputs * chunks // (shape.threads * (sizes["turns"] if shape.turns else 1)))
         return [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
 
 
@@ -82,7 +94,7 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     if work.along_rows(kind):
         shape, chunks = shape_along_rows(reduced, work.row)
     else:
-        further: dict[str, Any] = {"copies": work.copies, "nbytes": work.nbytes, "linear": variant.linear, "placed": work.row > 0}
+        further: dict[str, Any] = {"copies": work.copies, "nbytes": work.nbytes, "linear": variant.linear}
         shape, chunks = fold_shape(kind, outputs, reduced, work.inner, **further)
     rows, lanes = 1, 0
     if shape.columns > 1:  # some of which may be rows that count as one
@@ -92,16 +104,20 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     run = work.row if shape.rows else shape.run * (lanes or shape.threads if shape.group else 1)
     sizes = sizes_of(outputs * rows, -(-reduced // rows), chunks, reduced, run)
     sizes.update(lanes=lanes, rows=rows, full_rows=reduced // rows, elements=outputs * reduced)
-    first = Stage(_variant(variant, shape, writes="either"), sizes)
-    parts = sizes["chunks"] * rows
-    if parts == 1:
-        return [first]
-    shape, _ = fold_shape(kind, outputs, parts, shape.inner, partials=True, nbytes=work.nbytes)
-    sizes = sizes_of(outputs, parts, 1, reduced)
-    if shape.shared:
-        sizes["lanes"] = lanes_for(outputs, parts, shape.inner, shape.threads, partials=True)
-    second = Stage(_variant(variant, shape, reads="partials"), sizes, reads=0)
-    return [replace(first, writes=0, partials=max(outputs * parts, 1)), second]
+    sizes.update(stage=0, turns=turns_of(outputs * sizes["chunks"]))
+    over = COLUMN if shape.columns > 1 else shape
+    kernel, parts = _variant(variant, over, reads="either", writes="either"), sizes["chunks"] * rows
+    stages = [Stage(kernel if over is shape else _variant(variant, shape, writes="either"), sizes)]
+    while parts > 1:
+        level = len(stages) - 1
+        stages[-1] = replace(stages[-1], writes=level, partials=max(outputs * parts, 1))
+        chunks = 1 if over.group or outputs > SEVERAL or parts <= SEVERAL else parts // 64
+        sizes = sizes | sizes_of(outputs, parts, chunks, reduced) | {"stage": 1, "turns": turns_of(outputs * chunks)}
+        if over.shared:
+            sizes["lanes"] = lanes_for(outputs, parts, over.inner, over.threads, partials=True)
+        stages.append(Stage(kernel, sizes, reads=level))
+        parts = sizes["chunks"]
+    return stages
 
 
 def scan_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
@@ -111,21 +127,22 @@ def scan_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     shape, chunks = scan_shape(kind, outputs, reduced, work.inner, work.nbytes)
     sizes = _scan_sizes(shape, outputs, reduced, chunks, reduced)
     chunks = sizes["chunks"]
-    down = [Stage(_variant(variant, shape, scans=True), sizes, writes=0)]
+    over = _variant(inside, shape, reads="partials", writes="partials", scans=True)
+    kernel = _variant(variant, shape, scans=True, others=(over,))
+    down = [Stage(kernel, sizes | {"stage": 0}, writes=0)]
     if chunks == 1:
         return [replace(down[0], writes=-1)]
-    up = [Stage(_variant(variant, shape, writes="partials"), sizes, writes=0, partials=max(outputs * chunks, 1))]
-    over = _variant(inside, shape, reads="partials", writes="partials", scans=True)
+    up = [Stage(kernel, sizes | {"stage": 0, "totals": 1}, writes=0, partials=max(outputs * chunks, 1))]
     while True:
         level, count = len(up) - 1, chunks
         chunks = scan_shape(kind, outputs, count, work.inner, work.nbytes)[1] if count > TOP else 1
-        sizes = _scan_sizes(shape, outputs, count, chunks, reduced)
+        sizes = _scan_sizes(shape, outputs, count, chunks, reduced) | {"stage": 1}
         chunks = sizes["chunks"]
         if chunks == 1:
-            down.append(Stage(over, sizes, reads=level))
+            down.append(Stage(kernel, sizes, reads=level))
             return [*up, *reversed(down)]
-        up.append(Stage(over, sizes | {"totals": 1}, reads=level, writes=level + 1, partials=max(outputs * chunks, 1)))
-        down.append(Stage(over, sizes, reads=level, writes=level + 1))
+        up.append(Stage(kernel, sizes | {"totals": 1}, reads=level, writes=level + 1, partials=max(outputs * chunks, 1)))
+        down.append(Stage(kernel, sizes, reads=level, writes=level + 1))
 
 
 def _scan_sizes(shape: FoldShape, outputs: int, reduced: int, chunks: int, total: int) -> dict[str, int]:
@@ -133,21 +150,11 @@ def _scan_sizes(shape: FoldShape, outputs: int, reduced: int, chunks: int, total
     return sizes_of(outputs, reduced, chunks, total, max(1, lanes * shape.unroll)) | {"lanes": lanes, "totals": 0}
 
 
-def all_variants(scans: bool, kind: str, work: Work, variant: Variant, whole: bool) -> set[FoldVariant]:
-    """Returns the kernels of a fold or scan of this layout for all sizes; `whole` is true if there is one result.
-
-    Shapes change at powers of two and at few results, so these sizes and their neighbours have all kernels.
-    """
+def all_variants(scans: bool, kind: str, work: Work, variant: Variant) -> set[FoldVariant]:
+    """Returns the kernels of a fold or scan of this layout for all sizes."""
     make = scan_stages if scans else fold_stages
-    powers = [n for k in range(3, 31) for n in (1 << k, (1 << k) + 1)]
-    outputs = [1] if whole else [*range(1, 8), *powers]
-    found: set[FoldVariant] = set()
-    for count in outputs:
-        for reduced in (0, 1, 2, 4, *powers):
-            if count * reduced < 1 << 31:
-                row = min(work.row, max(reduced, 1))
-                found.update(s.variant for s in make(kind, replace(work, outputs=count, reduced=reduced, row=row), variant))
-    return found
+    sizes = [(n, reduced) for n in (1, 4096) for reduced in (1, 4096)]
+    return {s.variant for n, reduced in sizes for s in make(kind, replace(work, outputs=n, reduced=reduced), variant)}
 
 
 def _variant(base: Variant, shape: FoldShape, **stage: Any) -> FoldVariant:

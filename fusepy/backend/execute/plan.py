@@ -136,6 +136,10 @@ class Plan:
             found = self.kernels[variant] = self.context.build(self.region, variant)
         return found
 
+    def others(self, launches: Sequence[Launch]) -> Sequence[Variant]:
+        """Returns the kernels beside these that calls of the same layouts and other sizes need."""
+        return ()
+
     def evict(self) -> None:
         """Drops the kernels."""
         self.kernels.clear()

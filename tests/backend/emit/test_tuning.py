@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusepy.backend.emit.fold.tuning import HEAVY, LEAN, LIGHT, copies_of, fold_shape, scan_shape
+from fusepy.backend.emit.fold.tuning import COLUMN, HEAVY, LEAN, LIGHT, copies_of, fold_shape, scan_shape
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.tuning import choose
@@ -47,19 +47,21 @@ def test_strided_kernels_and_gpus_look_at_the_largest_element_only() -> None:
 
 # ---- folds: decision 011 --------------------------------------------------------------------------------------------
 
+LANE = FoldShape(False, True, 8, 16, 16, turns=True)
+
 
 @pytest.mark.parametrize(
     ("outputs", "reduced", "inner", "shape", "chunks"),
     [
-        (1, 1 << 24, True, FoldShape(False, True, 8, 16, 16), 512),  # lanes have 32 k elements each
-        (1, 1000, True, FoldShape(False, True, 8, 16, 16), 1),  # one lane, one kernel
-        (4096, 4096, True, FoldShape(False, True, 64, 16, 16), 1),  # a row for each lane
-        (64, 100_000, True, FoldShape(False, True, 8, 16, 16), 8),
+        (1, 1 << 24, True, LANE, 512),  # lanes have 32 k elements each
+        (1, 1000, True, LANE, 1),  # one lane, one kernel
+        (4096, 4096, True, LANE, 1),  # a row for each lane
+        (64, 100_000, True, LANE, 8),
         (4096, 4096, False, FoldShape(False, False, 8, 8, 16, 64), 8),
         (511, 4096, False, FoldShape(False, False, 8, 8, 16, 64), 4),
         (16, 1 << 20, False, FoldShape(False, False, 8, 8, 16, 64), 8),  # 256 rows as one of 4096
         (3, 1 << 20, False, FoldShape(False, False, 8, 8, 16, 64), 8),
-        (3, 1000, False, FoldShape(False, False, 8, 4, 16), 1),
+        (3, 1000, False, COLUMN, 1),
     ],
 )
 def test_folds_in_software(outputs: int, reduced: int, inner: bool, shape: FoldShape, chunks: int) -> None:
@@ -73,10 +75,10 @@ def test_folds_in_software(outputs: int, reduced: int, inner: bool, shape: FoldS
         (1, 1 << 26, True, FoldShape(True, True, 256, 8, 16, shared=True), 1056),  # 8 groups on each of 132 multiprocessors
         (8192, 8192, True, FoldShape(True, True, 256, 8, 16, shared=True), 1),
         (1 << 20, 64, True, FoldShape(True, True, 256, 8, 16, shared=True), 1),  # 32 rows a group
-        (1 << 23, 8, True, FoldShape(False, True, 256, 4, 16), 1),
+        (1 << 23, 8, True, FoldShape(True, True, 256, 8, 16, shared=True), 1),
         (8192, 8192, False, FoldShape(True, False, 256, 8, 16, shared=True), 4),  # 32 columns a group
         (2, 1 << 25, False, FoldShape(True, False, 256, 8, 16, shared=True), 1056),
-        (1 << 20, 3, False, FoldShape(False, False, 256, 4, 16), 1),
+        (1 << 20, 3, False, FoldShape(True, False, 256, 8, 16, shared=True), 1),
     ],
 )
 def test_folds_on_gpus(kind: str, outputs: int, reduced: int, inner: bool, shape: FoldShape, chunks: int) -> None:
@@ -111,7 +113,6 @@ def test_groups_share_no_more_memory_than_devices_have(nbytes: int, threads: int
 def test_long_bodies_are_not_spelled_out_in_every_column(copies: int, columns: int) -> None:
     shape = fold_shape("software", 4096, 4096, False, copies=copies)[0]
     assert (shape.columns, shape.columns * shape.unroll) == (columns, copies)
-    assert fold_shape("software", 4096, 8, False, partials=True)[0].columns == 1  # to merge accumulators is long
 
 
 ONE = """import @m = "0123"
@@ -166,7 +167,11 @@ def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner:
     assert [first.sizes[k] for k in ("full_rows", "elements", "outputs")] == [reduced // rows, outputs * reduced, outputs * rows]
     parts = chunks * rows
     assert first.partials == (outputs * parts if parts > 1 else 0)
-    assert [s.sizes["reduced"] for s in rest] == ([parts] if parts > 1 else [])
+    for before, stage in zip(stages, rest):  # each merges what the one before leaves for a result
+        assert before.partials == outputs * stage.sizes["reduced"]
+        assert (stage.reads, before.writes) == (stages.index(before),) * 2
+    assert [s.sizes["reduced"] for s in rest[:1]] == ([parts] if parts > 1 else [])
+    assert stages[-1].sizes["chunks"] * (rows if stages[-1] is first else 1) == 1
     assert chunks == 1 or chunk % first.variant.shape.run == 0
     for stage in stages:
         shape = stage.variant.shape
@@ -176,7 +181,7 @@ def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner:
         x, y, _ = stage.groups()
         lanes = stage.sizes["lanes"] if shape.shared else shape.threads
         assert shape.threads % lanes == 0
-        beside = shape.threads // lanes if shape.group else shape.threads
+        beside = shape.threads // lanes if shape.group else shape.threads * (stage.sizes["turns"] if shape.turns else 1)
         assert [s.variant.shape.inner for s in stages] == [shape.inner] * len(stages)  # partials lie as both see them
         assert x * y * beside * shape.columns >= stage.sizes["outputs"] * stage.sizes["chunks"]
 
@@ -206,19 +211,16 @@ def test_scans_cover_all_elements(kind: str, outputs: int, reduced: int, inner: 
 @pytest.mark.parametrize("kind", ["software", "vulkan", "cuda"])
 @pytest.mark.parametrize("scans", [False, True])
 @pytest.mark.parametrize("inner", [True, False])
-def test_any_sizes_choose_among_three_kernels(kind: str, scans: bool, inner: bool) -> None:
-    """For each layout, body and accumulator, whatever the sizes; `all_variants` knows them before."""
+def test_any_sizes_have_one_kernel(kind: str, scans: bool, inner: bool) -> None:
+    """For each layout, body and accumulator, whatever the sizes; columns on a CPU have two."""
     make = scan_stages if scans else fold_stages
     rng = np.random.default_rng(5)
-    layouts = [(True, LEAN, 4, 0), (True, HEAVY, 600, 1000), (False, LIGHT, 16, 63), (False, LEAN, 4, 0)]
-    for linear, copies, nbytes, row in layouts:
-        work, variant = Work(1, 1, inner, copies, nbytes, row), Variant(linear, 2)
-        several = all_variants(scans, kind, work, variant, whole=False)
-        one = all_variants(scans, kind, work, variant, whole=True)
-        assert one <= several
-        assert 1 <= len(several) <= 3
+    for linear, copies, nbytes in [(True, LEAN, 4), (True, HEAVY, 600), (False, LIGHT, 16), (False, LEAN, 4)]:
+        work, variant = Work(1, 1, inner, copies, nbytes), Variant(linear, 2)
+        known = all_variants(scans, kind, work, variant)
+        assert len(known) == 1 + (kind == "software" and not scans and linear and not inner)
         for _ in range(60):
             outputs, reduced = (int(2 ** rng.uniform(0, 15)) for _ in "ab")
-            for count, length in ((outputs, reduced), (1, reduced**2)):
-                asked = replace(work, outputs=count, reduced=length, row=min(row, length))
-                assert {s.variant for s in make(kind, asked, variant)} <= (one if count == 1 else several)
+            for count, length in ((outputs, reduced), (1, reduced**2), (0, reduced), (outputs, 0)):
+                asked = replace(work, outputs=count, reduced=length)
+                assert {s.variant for s in make(kind, asked, variant)} <= known

@@ -8,6 +8,7 @@ from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.space import decoded, extents, linear_index
 from fusepy.backend.emit.text import KernelText
+from fusepy.ir.ops.control import block
 
 
 class FoldChunks:
@@ -32,7 +33,8 @@ class FoldChunks:
         variant, shape, index = self.variant, self.shape, self.index
         fields = [Field(index, role, role) for role in ("outputs", "reduced", "chunks", "chunk", "total")]
         fields += [Field("uint", "lanes", "lanes")] if shape.shared else []
-        fields += [Field("uint", "totals", "totals")] if variant.scans and not variant.of_elements else []
+        fields += [Field("uint", "turns", "turns")] if shape.turns else []
+        fields += [Field("uint", "totals", "totals")] if variant.scans else []
         fields += [Field(index, role, role) for role in ("rows", "full_rows", "elements")] if shape.columns > 1 else []
         if shape.tile is not None:
             fields += [Field(index, "rows_of_group", "rows_of_group"), *(Field("uint", n, n) for n in ("across", "down"))]
@@ -75,28 +77,35 @@ class FoldChunks:
         lines += [*self.decoded(self.kept, "fz_out"), *self.bounds("fz_chunk")]
         return [*lines, f"if (fz_out >= {BLOCK}.outputs)", "    fz_last = fz_e;"]
 
-    def placed(self) -> list[str]:
-        """Returns lines that set the result and chunk of a thread; neighbours in a group are neighbours in memory."""
+    def placed(self, lines: Sequence[str]) -> list[str]:
+        """Returns `lines` behind those that set the result and chunk of a thread; neighbours in a group are so in memory."""
         index, shape = self.index, self.shape
         if shape.columns > 1:
             across = shape.threads * shape.columns
-            lines = [
+            place = [
                 f"uint fz_across = (uint({BLOCK}.outputs) + {across - 1}) / {across};",
                 f"{index} fz_chunk = {index}(fz_at / fz_across);",
                 *self.first_result(across),
                 f"if (fz_chunk >= {BLOCK}.chunks)",
                 "    return;",
             ]
-        else:
-            near, far, count = ("fz_chunk", "fz_out", "chunks") if shape.inner else ("fz_out", "fz_chunk", "outputs")
-            lines = [
-                f"uint fz_number = fz_at * {shape.threads} + fz_lane;",
-                f"{index} {near} = {index}(fz_number % uint({BLOCK}.{count}));",
-                f"{index} {far} = {index}(fz_number / uint({BLOCK}.{count}));",
-                f"if ({far} >= {BLOCK}.{'outputs' if shape.inner else 'chunks'})",
-                "    return;",
-            ]
-        return [*lines, *self.decoded(self.kept, "fz_out"), *self.bounds("fz_chunk")]
+            return [*place, *self.on_chunk(lines)]
+        near, far, count = ("fz_chunk", "fz_out", "chunks") if shape.inner else ("fz_out", "fz_chunk", "outputs")
+        at = f"(fz_at * {BLOCK}.turns + fz_turn)" if shape.turns else "fz_at"
+        place = [
+            f"uint fz_number = {at} * {shape.threads} + fz_lane;",
+            f"{index} {near} = {index}(fz_number % uint({BLOCK}.{count}));",
+            f"{index} {far} = {index}(fz_number / uint({BLOCK}.{count}));",
+        ]
+        beyond, lines = f"{far} >= {BLOCK}.{'outputs' if shape.inner else 'chunks'}", self.on_chunk(lines)
+        if not shape.turns:
+            return [*place, f"if ({beyond})", "    return;", *lines]
+        turn = [*place, f"if (!({beyond}))", *block(lines)]
+        return ["uint fz_turn = 0;", "do", *block(turn), f"while (++fz_turn < {BLOCK}.turns);"]
+
+    def on_chunk(self, lines: Sequence[str]) -> list[str]:
+        """Returns `lines` behind those that set the coordinates of a result, and the bounds of a chunk."""
+        return [*self.decoded(self.kept, "fz_out"), *self.bounds("fz_chunk"), *lines]
 
     def first_result(self, across: int) -> list[str]:
         """Returns lines that set the first result of a thread, in a group for results from ``fz_first``.

@@ -42,12 +42,11 @@ class FoldElements:
         self.unroll = "[unroll]" if text.software else "[ForceUnroll]"
         self.run, self.start, gather = ("FzRun", "fz_start", "gather") if variant.of_elements else ("FzAcc", "fz_none", "merge")
         self.gather = f"fz_{gather}({{}}, {{}}, {BLOCK}.zero);"
-        self._around = unhidden(accumulator_text(accumulators), text.given.taken, text.shims)
 
     def stored(self) -> range:
-        """Returns the indices of the results that this kernel writes. The last kernel of a scan writes all of them."""
+        """Returns the indices of the results that this kernel writes."""
         text, variant = self.text, self.variant
-        first = 0 if variant.of_elements and (variant.finishes or not text.spec.scans) else text.plain
+        first = 0 if variant.of_elements else text.plain
         return range(first, len(text.types) if variant.finishes else text.plain)
 
     def stored_of_each(self) -> list[int]:
@@ -60,25 +59,9 @@ class FoldElements:
         used = [*(text.operands if variant.of_elements else ()), *(text.then if variant.finishes else ())]
         listed = text.listed(used)
         fields = [f for f in listed if f.role == "pointer"] + text.stored(stored)
-        fields += [] if variant.of_elements else self.before.fields()
+        fields += [] if variant.reads == "elements" else self.before.fields()
         fields += self.after.fields() if variant.scans or variant.writes != "results" else []
         return [*fields, *self.chunks.fields(), *(f for f in listed if f.role != "pointer"), *text.strides(stored)]
-
-    def functions(self) -> list[str]:
-        """Returns the functions that the entry point calls: the user's program, and functions on accumulators."""
-        text, lines = self.text, list[str]()
-        for a in self.accumulators:
-            if a.fold.kind == "call":
-                lines += [*text.program(f"fz_join_{a.j}", a.joined, [f"a{a.j}", f"b{a.j}"]), ""]
-        lines += self._around
-        if self.variant.shape.group:
-            lines += [*self.shared.declared(self.variant.shape.threads), ""]
-        if self.variant.of_elements:
-            lines += text.trampoline()
-        if self.variant.finishes and len(text.region.bodies) > 1:
-            inputs = [*(f"f{a.j}" for a in self.accumulators), *(f"a_{o.name}" for o in text.then)]
-            lines += ["", *text.program(f"fz_then_{text.name}", text.region.bodies[1], inputs)]
-        return lines
 
     # ---- one element --------------------------------------------------------------------------------------------
 
@@ -91,8 +74,15 @@ class FoldElements:
         return ["{", *(f"    {line}" for line in (*self.partial_at(e, out, ahead), merge)), "}"]
 
     def computed_at(self, e: str, out: str, ahead: str = "") -> list[str]:
-        """Returns lines that load and compute one element, and store the results of each element."""
-        return [*self.chunks.located_at(e, out, ahead), *self.text.element(self.stored_of_each())]
+        """Returns lines that load and compute one element, and store the results of each element.
+
+        Totals of a scan do not store them: a result may lie in the memory of an argument, which the scan reads once more.
+        """
+        lines = self.chunks.located_at(e, out, ahead)
+        if not self.variant.scans:
+            return [*lines, *self.text.element(self.stored_of_each())]
+        stored = [self.text.stores[j].write(f"r_{j}") for j in self.stored_of_each()]
+        return [*lines, *self.text.element(()), *([f"if ({BLOCK}.totals == 0)", *block(stored)] if stored else ())]
 
     def partial_at(self, e: str, out: str, ahead: str = "") -> list[str]:
         """Returns lines that load one accumulator."""
@@ -149,3 +139,21 @@ class FoldElements:
             names += [o.resource if o.is_resource else f"a_{o.name}" for o in text.then]
             lines.append(f"fz_then_{text.name}({', '.join([*names, *results.values()])});")
         return lines + [f"{into[j]} = {name};" if j in into else text.stores[j].write(name) for j, name in results.items()]
+
+
+def functions_of(stages: Sequence[FoldElements]) -> list[str]:
+    """Returns the functions that the stages of a kernel call: the user's program, and functions on accumulators."""
+    first, lines = stages[0], list[str]()
+    text, accumulators = first.text, first.accumulators
+    for a in accumulators:
+        if a.fold.kind == "call":
+            lines += [*text.program(f"fz_join_{a.j}", a.joined, [f"a{a.j}", f"b{a.j}"]), ""]
+    lines += unhidden(accumulator_text(accumulators), text.given.taken, text.shims)
+    if any(stage.variant.shape.group for stage in stages):
+        lines += [*first.shared.declared(first.variant.shape.threads), ""]
+    if any(stage.variant.of_elements for stage in stages):
+        lines += text.trampoline()
+    if any(stage.variant.finishes for stage in stages) and len(text.region.bodies) > 1:
+        inputs = [*(f"f{a.j}" for a in accumulators), *(f"a_{o.name}" for o in text.then)]
+        lines += ["", *text.program(f"fz_then_{text.name}", text.region.bodies[1], inputs)]
+    return lines

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.backend.emit.fold.elements import FoldElements
+from fusepy.backend.emit.fold.elements import FoldElements, functions_of
 from fusepy.backend.emit.fold.operands import accumulators_of, calls_of, epilogue_operands
 from fusepy.backend.emit.fold.products import ProductLoops
 from fusepy.backend.emit.fold.scans import ScanLoops
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden
-from fusepy.backend.emit.operand import BLOCK
+from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, Shape
@@ -31,17 +31,28 @@ def emit_fold(region: Node, variant: FoldVariant, given: Emission) -> KernelSour
     operands = region_operands(region, given.cuda, given.plain)
     then = epilogue_operands(region, operands, given.cuda, given.plain)
     text = KernelText(region, variant, given, operands, then, calls_of(region, accumulators))
-    elements = FoldElements(text, variant, accumulators)
-    functions = elements.functions()
+    stages = [FoldElements(text, stage, accumulators) for stage in variant.stages]
+    lines, functions, fields = stage_lines(stages[0]), list[str](), stages[0].fields()
+    if variant.shape.tile is not None:
+        functions = unhidden(ProductLoops(stages[0]).functions(), given.taken, text.shims)
+    for number, stage in enumerate(stages[1:], 1):
+        fields += [f for f in stage.fields() if f not in fields]
+        lines = [f"if ({BLOCK}.stage == {number})", *block(stage_lines(stage)), "else", *block(lines)]
+    if variant.others or variant.reads == "either":
+        fields = [*sorted(fields, key=lambda f: not f.type.endswith("*")), Field("uint", "stage", "stage")]
+    lines = [f"uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;", *lines]
+    shape = Shape(variant.shape.threads, 1, False)
+    return text.source([*functions, *functions_of(stages)], lines, stages[0].chunks.threads, THREAD_INDEX, fields, shape)
+
+
+def stage_lines(elements: FoldElements) -> list[str]:
+    """Returns the statements of one stage."""
+    variant, before = elements.variant, elements.text.before()
     if variant.shape.tile is not None:
         loops = ProductLoops(elements)
-        functions = [*unhidden(loops.functions(), given.taken, text.shims), *functions]
     else:
-        loops = ScanLoops(elements) if variant.scans or variant.shape.ordered else FoldLoops(elements)
-    before = text.before() if variant.of_elements else []
-    lines = [*before, f"uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;", *loops.lines()]
-    shape = Shape(variant.shape.threads, 1, False)
-    return text.source(functions, lines, elements.chunks.threads, THREAD_INDEX, elements.fields(), shape)
+        loops = ScanLoops(elements) if variant.scans else FoldLoops(elements)
+    return [*(before if variant.of_elements else ()), *loops.lines()]
 
 
 class FoldLoops:
@@ -61,7 +72,7 @@ class FoldLoops:
         first, lane, apart = str(shape.threads // 2), "fz_lane", "n"
         if shape.shared:
             first, lane, apart = "fz_lanes / 2", "fz_in", "n" if shape.inner else "n * fz_beside"
-        lines = [*self.chunks.grouped(), *(self.folded_rows() if shape.rows else self.folded(lane))]
+        lines = [*self.chunks.grouped(), *self.folded(lane)]
         lines += [
             *self.shared.publish("fz_acc"),
             "GroupMemoryBarrierWithGroupSync();",
@@ -84,16 +95,33 @@ class FoldLoops:
     def by_thread(self) -> list[str]:
         """Returns the loops of threads with their own chunks, of several results side by side."""
         acc = "fz_acc[w]" if self.shape.columns > 1 else "fz_acc"
-        return [*self.chunks.placed(), *self.folded(), *self.columns(self.elements.finish(acc, self.result), stores=True)]
+        return self.chunks.placed([*self.folded(), *self.columns(self.elements.finish(acc, self.result), stores=True)])
 
     def folded(self, lane: str = "") -> list[str]:
-        """Returns loops that fold a chunk into ``fz_acc``, run by run. With `lane`, the elements of threads are interleaved."""
+        """Returns loops that fold a chunk into ``fz_acc``. With `lane`, the elements of threads are interleaved."""
+        lines = self.made("FzAcc", "fz_acc", "fz_none")
+        if self.shape.shared:
+            lines.append(f"{self.index} fz_step = {self.index}(fz_lanes);")
+        runs = self.folded_rows() if self.shape.rows else self.runs(lane)
+        if self.variant.reads == "elements":
+            return [*lines, *runs]
+        first = f"fz_e + {self.index}({lane})" if lane else "fz_e"
+        step = "fz_step" if self.shape.shared else str(self.shape.threads if lane else 1)
+        merged = [*self.elements.partial_at(first, "fz_out"), f"fz_merge(fz_acc, found, {BLOCK}.zero);"]
+        partials = [f"for (; {first} < fz_last; fz_e += {step})", *block(merged)]
+        if self.variant.reads == "partials":
+            return [*lines, *partials]
+        if not lane:  # of an `if` lavapipe executes both sides; a loop over nothing is left at once
+            ends = f"{self.index} fz_ends = {BLOCK}.stage == 1 ? fz_last : fz_e;"
+            return [*lines, ends, "for (; fz_e < fz_ends; ++fz_e)", *block(merged), *runs]
+        return [*lines, f"if ({BLOCK}.stage == 1)", *block(partials), "else", *block(runs)]
+
+    def runs(self, lane: str) -> list[str]:
+        """Returns loops that add elements to ``fz_acc``, run by run."""
         index, shape = self.index, self.shape
         at = "[w]" if shape.columns > 1 else ""
-        first = f"fz_e + {index}({lane})" if lane else "fz_e"
-        lines = self.made("FzAcc", "fz_acc", "fz_none")
+        first, lines = f"fz_e + {index}({lane})" if lane else "fz_e", list[str]()
         if shape.shared:
-            lines.append(f"{index} fz_step = {index}(fz_lanes);")
             step, ahead, length = "fz_step", f"{shape.unroll} * fz_step", f"{shape.run} * fz_step"
         else:
             threads = shape.threads if lane else 1
@@ -134,7 +162,6 @@ class FoldLoops:
         """Returns loops that fold a chunk of whole rows into ``fz_acc``. Values that depend on the row only are computed once."""
         index, extent = self.index, f"{BLOCK}.extent{self.variant.rank - 1}"
         return [
-            "FzAcc fz_acc = fz_none();",
             f"{index} fz_end = fz_last / {extent};",
             f"for ({index} fz_row = fz_e / {extent}; fz_row < fz_end; ++fz_row)",
             *block([*self.chunks.decoded(self.chunks.over[:-1], "fz_row"), *self.folded_row(extent)]),

@@ -25,23 +25,18 @@ class ScanLoops:
         names = {a.j: f"r_{a.j}" for a in self.accumulators}
         body = [*found, *self.passed("fz_acc", names, "found")]
         loop = ["for (; fz_e < fz_last; ++fz_e)", *block(body)]
-        return [*self.chunks.placed(), *self.carried(), *loop, *self.total()]
+        return self.chunks.placed([*self.carried(), *loop, *self.total()])
 
     def carried(self) -> list[str]:
         """Returns lines that start a chunk: from the total of the chunks before it, if that is known yet."""
-        if not self.variant.scans:
-            return ["FzAcc fz_acc = fz_none();"]
-        asked = [f"{BLOCK}.chunks > 1"]
+        asked = [f"{BLOCK}.chunks > 1", f"{BLOCK}.totals == 0"]
         asked += [f"fz_out < {BLOCK}.outputs"] if self.variant.shape.shared else []
-        asked += [] if self.of_elements else [f"{BLOCK}.totals == 0"]
         at = f"{self.chunks.index} fz_from = {self.chunks.place('fz_chunk', 'fz_out', 'chunks')};"
         load = [at, *self.elements.after.load("fz_from", "before"), "fz_acc = before;"]
         return ["FzAcc fz_acc = fz_none();", f"if ({' && '.join(asked)})", *block(load)]
 
     def total(self) -> list[str]:
-        """Returns lines that store the total of a chunk of partials, if the kernel runs for totals."""
-        if self.of_elements:
-            return []
+        """Returns lines that store the total of a chunk, if the kernel runs for totals."""
         return [f"if ({BLOCK}.totals != 0)", *block(self.elements.kept_as_partial("fz_acc", "fz_out"))]
 
     def passed(self, acc: str, names: dict[int, str], found: str) -> list[str]:
@@ -55,7 +50,8 @@ class ScanLoops:
         stores = self.elements.text.stores
         before = [f"{a.want} x_{a.j} = {a.result(acc)};" for a in self.accumulators if a.fold.exclusive]
         after = [f"{a.want} x_{a.j} = {a.result(acc)};" for a in self.accumulators if not a.fold.exclusive]
-        return [*before, *self.joined(acc, names, found), *after, *(stores[a.j].write(f"x_{a.j}") for a in self.accumulators)]
+        stored = [f"if ({BLOCK}.totals == 0)", *block([stores[a.j].write(f"x_{a.j}") for a in self.accumulators])]
+        return [*before, *self.joined(acc, names, found), *after, *stored]
 
     def joined(self, acc: str, names: dict[int, str], found: str) -> list[str]:
         """Returns lines that add one element, ``e``, to an accumulator."""
@@ -72,15 +68,15 @@ class ScanLoops:
         A thread combines its own elements, reads the total of the threads before it, and scans its own elements from there. If
         only the total of a chunk is needed, it omits this last step.
         """
-        index, shape, scans = self.chunks.index, self.variant.shape, self.variant.scans
+        index, shape = self.chunks.index, self.variant.shape
         tile = [
             f"{index} fz_own = fz_e + {index}(fz_in * {shape.unroll});",
             *self.room(),
             "FzAcc fz_mine = fz_none();",
             *self.for_own([*self.filled(), *self.joined("fz_mine", self.names(), "kept[u]")]),
             *self.summed(),
-            *(self.from_before() if scans and self.of_elements else []),
-            *([f"if ({BLOCK}.totals == 0)", *block(self.from_before())] if scans and not self.of_elements else []),
+            f"if ({BLOCK}.totals == 0)",
+            *block(self.from_before()),
             "FzAcc whole;",
             *self.shared.read("fz_lane - fz_in + fz_lanes - 1", "whole"),
             "GroupMemoryBarrierWithGroupSync();",
@@ -90,11 +86,8 @@ class ScanLoops:
         # chunks of one group may differ in length, but all threads must reach each barrier
         loop = [f"{index} fz_tile = {index}(fz_lanes * {shape.unroll});"]
         loop += [f"for ({index} fz_gone = 0; fz_gone < {BLOCK}.chunk; fz_gone += fz_tile)", *block(tile)]
-        end: list[str] = []
-        if not scans or not self.of_elements:
-            end = [f"if (fz_in != 0 || fz_out >= {BLOCK}.outputs)", "    return;"]
-            end += self.total() if scans else self.elements.finish("fz_acc", "fz_out")
-        return [*self.chunks.grouped(), *self.carried(), *loop, *end]
+        end = [f"if (fz_in != 0 || fz_out >= {BLOCK}.outputs)", "    return;"]
+        return [*self.chunks.grouped(), *self.carried(), *loop, *end, *self.total()]
 
     def for_own(self, lines: list[str]) -> list[str]:
         """Returns a loop of `lines` over the elements ``u`` of a thread in a tile."""

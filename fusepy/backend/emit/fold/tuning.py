@@ -26,6 +26,7 @@ HEAVY, LIGHT, LEAN = 32, 128, 512  # the most elements that a body is unrolled f
 PAGE = 1024  # numbers of 4 bytes
 ROW = 64  # the shortest row of the grid that the lanes of a group share
 ROW_GROUPS = 256
+COLUMN = FoldShape(False, False, LANES, 4, 16, turns=True)
 
 
 def copies_of(region: Node) -> int:
@@ -48,51 +49,41 @@ def fold_shape(
     reduced: int,
     inner: bool,
     *,
-    partials: bool = False,
     copies: int = LEAN,
     nbytes: int = 8,
     linear: bool = True,
-    placed: bool = False,
 ) -> tuple[FoldShape, int]:
     """Returns the shape for `outputs` results of `reduced` elements each, and the maximal number of chunks per result.
 
-    There are at most three shapes for each kind of device and order of elements, one of them for `partials` (decision 015).
+    There is one shape for each kind of device and order of elements, and two for columns on a CPU (decision 015).
 
     Args:
         inner: the elements of one result are neighbours in memory; otherwise those of neighbouring results are.
-        partials: the elements are accumulators; there are few.
         copies: the number of elements that the body may be unrolled for.
         nbytes: bytes of an accumulator.
         linear: elements are contiguous in the order of their numbers. Otherwise each column would compute its own index.
-        placed: the body uses its coordinates, so that other sizes may need `shape_along_rows`.
     """
     if kind == "software":
-        shape, across, least = _software(outputs, reduced, inner, partials, copies, linear, placed)
+        shape, across, least = _software(outputs, reduced, inner, copies, linear)
     else:
-        most = 4 if partials or copies < LIGHT else 8
-        shape, across, least = _gpu(outputs, reduced, inner, partials, most, _power(SHARED_BYTES // nbytes, 32, 256))
+        most = 4 if copies < LIGHT else 8
+        shape, across, least = _gpu(outputs, reduced, inner, most, _power(SHARED_BYTES // nbytes, 32, 256))
     share = GROUPS.get(kind, GROUPS_OF_GPU) / max(across, 1 / 64)
     # a few more groups than a GPU runs at a time would take as long as twice as many
-    chunks = 1 if partials else max(1, min(-(-reduced // least), math.ceil(share) if kind == "software" else int(share)))
+    chunks = max(1, min(-(-reduced // least), math.ceil(share) if kind == "software" else int(share)))
     return shape, chunks
 
 
-def _software(
-    outputs: int, reduced: int, inner: bool, partials: bool, copies: int, linear: bool, placed: bool
-) -> tuple[FoldShape, float, int]:
+def _software(outputs: int, reduced: int, inner: bool, copies: int, linear: bool) -> tuple[FoldShape, float, int]:
     """Returns the shape, the number of groups per chunk, and the minimal number of elements in a chunk."""
     alone = outputs < LANES and reduced >= 32  # fewer results than lanes
     if inner:
-        if partials:
-            return FoldShape(True, True, LANES, 4, 16), outputs, 1
-        threads = 64 if outputs >= 4096 or placed else LANES
-        return FoldShape(False, True, threads, 16 if copies >= LIGHT else 4, 16), outputs / threads, 4096 if alone else 1024
+        shape = FoldShape(False, True, LANES, 16 if copies >= LIGHT else 4, 16, turns=True)
+        return shape, outputs / LANES, 4096 if alone else 1024
     columns = 64 if copies >= LEAN else 32
-    if partials:
-        return FoldShape(True, False, 64, 4, 16, shared=True), outputs, 1
     rows = rows_as_one(outputs, reduced, LANES * columns) if linear and outputs else 0
     if not rows or (rows > 1 and outputs * reduced < 1 << 17):
-        return FoldShape(False, False, LANES, 4, 16), outputs / LANES, 1024 if alone else 512
+        return COLUMN, outputs / LANES, 1024 if alone else 512
     across = -(-outputs * rows // (LANES * columns))
     return FoldShape(False, False, LANES, min(8, copies // columns), 16, columns), across, 512 if rows == 1 else 128 * rows
 
@@ -120,21 +111,26 @@ def rows_as_one(outputs: int, reduced: int, width: int) -> int:
     return best
 
 
-def _gpu(outputs: int, reduced: int, inner: bool, partials: bool, most: int, threads: int) -> tuple[FoldShape, float, int]:
+def _gpu(outputs: int, reduced: int, inner: bool, most: int, threads: int) -> tuple[FoldShape, float, int]:
     """Returns the same as `_software`. At most `most` elements are unrolled, and groups with shared memory have `threads`."""
-    if reduced < 32 and not partials:
-        return FoldShape(False, inner, 256, 4), -(-outputs // 256), 32
-    lanes = lanes_for(outputs, reduced, inner, threads, partials)
+    lanes = lanes_for(outputs, reduced, inner, threads, partials=False)
     across = outputs * lanes / threads if inner else -(-outputs // (threads // lanes))
-    return FoldShape(True, inner, threads, most, 16, shared=True), across, 16 * lanes
+    return FoldShape(True, inner, threads, most, 16, shared=True), across, max(32, 16 * lanes)
 
 
 def lanes_for(outputs: int, reduced: int, inner: bool, threads: int, partials: bool) -> int:
     """Returns the number of a group's `threads` that share one chunk on a GPU."""
+    if reduced < 32 and not partials:
+        return 1
     if inner:
         return _power(reduced // 8, 1 if partials else 4, threads)
     lanes = threads // _power(2 * outputs - 1, 1, 32)  # 32 numbers of 4 bytes are a cache line
     return min(lanes, _power(reduced // 8, 1, threads)) if partials else lanes
+
+
+def turns_of(threads: int) -> int:
+    """Returns how many places of `threads` a group on the CPU takes one after the other: to start a group takes 90 ns."""
+    return _power(threads // (2 * LANES * GROUPS["software"]), 1, 32)
 
 
 def shape_along_rows(reduced: int, row: int) -> tuple[FoldShape, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from fusepy.backend.emit.fold.tile import ProductTile
 from fusepy.backend.emit.operand import Variant
@@ -24,6 +25,7 @@ class FoldShape:
         ordered: each thread of a group has `unroll` neighbouring elements, in the order of the threads: for scans.
         tile: what a thread computes of a product of matrices.
         rows: chunks are whole rows along the grid's last dimension, and all threads of a group are in the same row.
+        turns: a group takes several of its places one after the other; the parameter block has the number.
     """
 
     group: bool
@@ -35,29 +37,48 @@ class FoldShape:
     shared: bool = False
     ordered: bool = False
     rows: bool = False
+    turns: bool = False
     tile: ProductTile | None = None
 
 
 @dataclass(frozen=True)
 class FoldVariant(Variant):
-    """A stage of a fold or scan, and its shape.
+    """A stage of a fold or scan, and its shape; with `others`, a kernel that runs one of several stages.
 
     Attributes:
-        reads: ``"elements"``, which the body computes, or ``"partials"``, accumulators in memory.
+        reads: ``"elements"``, which the body computes, or ``"partials"``, accumulators in memory; ``"either"`` is partials where
+            ``stage`` in the parameter block is 1.
         writes: ``"results"``, or ``"partials"``; ``"either"`` is results where there is one chunk. A scan
             over partials replaces them.
-        scans: writes the result up to each element instead of the total; each of several chunks starts from a partial. Over
-            partials it writes the totals of chunks instead if ``totals`` is set in the parameter block.
+        scans: writes the result up to each element instead of the total; each of several chunks starts from a partial. It
+            writes the totals of chunks instead if ``totals`` is set in the parameter block.
+        others: further stages of the same kernel; ``stage`` in the parameter block chooses, 0 is the variant's own. They share
+            nothing with it, as loops and results are shared where a kernel reads either.
     """
 
     shape: FoldShape = FoldShape(True, True, 1)  # frozen
     reads: str = "elements"
     writes: str = "results"
     scans: bool = False
+    others: tuple[FoldVariant, ...] = ()
+
+    @property
+    def stages(self) -> tuple[FoldVariant, ...]:
+        """The stages that the kernel can run."""
+        return replace(self, others=()), *self.others
+
+    def ran(self, sizes: Mapping[str, int]) -> FoldVariant:
+        """Returns what the kernel does in a dispatch with these numbers in the parameter block."""
+        if self.others:
+            return self.stages[sizes["stage"]]
+        reads = ("elements", "partials")[sizes["stage"]] if self.reads == "either" else self.reads
+        several = sizes["chunks"] > 1 or (self.shape.columns > 1 and sizes["rows"] > 1)
+        writes = ("results", "partials")[several] if self.writes == "either" else self.writes
+        return replace(self, reads=reads, writes=writes)
 
     @property
     def of_elements(self) -> bool:
-        return self.reads == "elements"
+        return self.reads != "partials"
 
     @property
     def finishes(self) -> bool:
@@ -71,6 +92,7 @@ class FoldVariant(Variant):
         how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}"
         writes = "results or partials" if self.writes == "either" else self.writes
         order = "inner" if s.inner else "outer"
+        reads = "elements or partials" if self.reads == "either" else self.reads
         if s.tile is not None:
             return f"{super().__str__()}, matrices to {'dense ' * self.dense}{writes} by {s.tile.described(s.threads)}"
-        return f"{super().__str__()}, {what} {self.reads} to {writes} by {how}, {order}"
+        return f"{super().__str__()}, {what} {reads} to {writes} by {how}, {order}"

@@ -94,24 +94,26 @@ def variant(base: Variant, shape: FoldShape, **stage: Any) -> FoldVariant:
     return FoldVariant(base.linear, base.rank, base.wide, shape=shape, **stage)
 
 
+LANE = FoldShape(False, True, 8, 16, 16, turns=True)
+LEVEL = variant(LINEAR, THREAD, reads="partials", writes="partials", scans=True)
 # name, text, stage, kind of device
 CASES: list[tuple[str, str, FoldVariant, str]] = [
     ("rows_whole", ROWS, variant(LINEAR, GROUP), "software"),
     ("rows_first", ROWS, variant(STRIDED, GROUP, writes="partials"), "software"),
     ("rows_along", ROWS, variant(STRIDED, replace(GROUP, unroll=8, rows=True), writes="partials"), "software"),
-    ("rows_second", ROWS, variant(LINEAR, GROUP, reads="partials"), "cuda"),
+    ("rows_either", ROWS, variant(LINEAR, GROUP, reads="either", writes="either"), "cuda"),
+    ("rows_in_turns", ROWS, variant(LINEAR, LANE, reads="either", writes="either"), "software"),
     ("rows_shared", ROWS, variant(LINEAR, FoldShape(True, True, 256, 8, 16, shared=True)), "cuda"),
     ("columns_shared", COLUMNS, variant(LINEAR, FoldShape(True, False, 256, 8, 16, shared=True), writes="partials"), "vulkan"),
     ("columns_whole", COLUMNS, variant(LINEAR, COLUMN), "software"),
     ("columns_either", COLUMNS, variant(LINEAR, ROWS_AS_ONE, writes="either"), "software"),
     ("columns_strided_64", COLUMNS, variant(Variant(False, 2, wide=True), FoldShape(False, False, 256, 4, 4), writes="partials"), "vulkan"),
     ("call_first", CALL, variant(Variant(True, 1), GROUP, writes="partials"), "vulkan"),
-    ("scan_totals", SCAN, variant(LINEAR, THREAD, writes="partials"), "vulkan"),
     ("scan_level", SCAN, variant(LINEAR, THREAD, reads="partials", writes="partials", scans=True), "vulkan"),
     ("scan_tiles", SCAN, variant(LINEAR, TILES, scans=True), "vulkan"),
-    ("scan_tiles_totals", SCAN, variant(LINEAR, TILES, writes="partials"), "cuda"),
     ("scan_tiles_level", SCAN, variant(LINEAR, TILES, reads="partials", writes="partials", scans=True), "cuda"),
     ("scan_elements", SCAN, variant(STRIDED, THREAD, scans=True), "cuda"),
+    ("scan_either", SCAN, variant(STRIDED, THREAD, scans=True, others=(LEVEL,)), "software"),
 ]  # fmt: skip
 
 
@@ -276,7 +278,7 @@ def test_the_last_group_reaches_back(monkeypatch: pytest.MonkeyPatch, columns: i
     shape = FoldShape(False, False, 8, unroll, 16, 8)
     monkeypatch.setattr(
         "fusepy.backend.execute.fold_stages.fold_shape",
-        lambda *_, partials=False, **more: (replace(COLUMN, columns=1) if partials else shape, 3),
+        lambda kind, outputs, *_, **more: (shape if outputs >= 64 else replace(shape, columns=1), 3),
     )
     x = np.random.default_rng(1).normal(size=(50, columns)).astype(np.float32)
     held = fp.Tensor.from_numpy(fp.default_device(), x)
