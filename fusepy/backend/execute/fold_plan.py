@@ -35,11 +35,15 @@ Stages = tuple[Stage, ...]
 
 @dataclass(frozen=True)
 class FoldRecipe(Recipe):
-    """The recipe of a fold with its launches: `stages` for contiguous arguments, else `strided`; `work` is their work."""
+    """The recipe of a fold with its launches: `stages` for contiguous arguments, else `strided`; `work` is their work.
+
+    Arguments of an `even` one are contiguous, in the order of the results.
+    """
 
     stages: Stages = ()
     strided: Stages = ()
     work: Work | None = None
+    even: bool = False
 
 
 class ReducePlan(Plan):
@@ -132,6 +136,7 @@ class ReducePlan(Plan):
         make = scan_stages if self._scans else fold_stages
         row = max(grid[-1], 1) if self._placed and self.rank - 1 in self._over else 0
         kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row)
+        even = linear
         linear = linear and (not self._placed or (work.along_rows(kind) and not self._scans))
         apart = work if linear or not reduced else replace(work, inner=self._lies_inner(plain.strides, strides, grid, inner))
         strided = make(kind, apart, Variant(False, self.rank, wide))
@@ -141,7 +146,7 @@ class ReducePlan(Plan):
             lies = lying(self._sides, self.operands, plain.strides)
             given = (self._sides, self._over[0], grid, Variant(False, self.rank, wide), kind)
             strided, stages = product_stages(*given, False, lies) or strided, product_stages(*given, True, lies)
-        return FoldRecipe(*made, tuple(stages), tuple(strided), work if linear else apart)
+        return FoldRecipe(*made, tuple(stages), tuple(strided), work if linear else apart, even)
 
     def _lies_inner(
         self, steps: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]], grid: tuple[int, ...], otherwise: bool
@@ -194,12 +199,14 @@ class ReducePlan(Plan):
         """
         assert isinstance(recipe, FoldRecipe)
         assert recipe.work is not None
-        if recipe.work.row:  # rows of the grid may be short or long
-            work, kind = replace(recipe.work, outputs=1), self.device.target.kind
-            rows = [(replace(work, row=n, reduced=n), n >= ROW and self._contiguous) for n in (1, ROW)]
-            return {s.variant for w, linear in rows for s in fold_stages(kind, w, Variant(linear, self.rank, recipe.wide))}
-        variant = Variant(bool(recipe.stages), self.rank, recipe.wide)
-        return all_variants(self._scans, self.device.target.kind, recipe.work, variant)
+        kind, variant = self.device.target.kind, Variant(bool(recipe.stages), self.rank, recipe.wide)
+        if not recipe.work.row or self._scans:
+            return all_variants(self._scans, kind, recipe.work, variant)
+        found: set[FoldVariant] = set()
+        for row in (1, ROW):  # those that ask for coordinates differ by rows of the grid, see `along_rows`
+            work = replace(recipe.work, outputs=1, reduced=row, row=row)
+            found |= all_variants(False, kind, work, replace(variant, linear=recipe.even and work.along_rows(kind)))
+        return found
 
     def others(self, launches: Sequence[Launch]) -> Sequence[Variant]:
         own = {launch.variant for launch in launches}
