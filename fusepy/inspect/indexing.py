@@ -33,7 +33,7 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
     if isinstance(plan, RowPlan):
         recipe = piece.launches[0].recipe
         assert isinstance(recipe, RowRecipe)
-        return recipe.why
+        return recipe.why + " (other lengths may ask for other kernels, compiled on first use)"
     if isinstance(plan, ReducePlan):
         stages = piece.launches
         own = {stage.variant for stage in stages}
