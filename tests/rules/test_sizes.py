@@ -44,7 +44,6 @@ modules/module.py:Module
 trace/trace.py:Trace
 """.split()  # noqa: SIM905
 MANY_PARAMETERS = """
-backend/emit/fold/tuning.py:fold_shape
 backend/memory/storage.py:__init__
 cli/darkroom.py:develop
 """.split()  # noqa: SIM905

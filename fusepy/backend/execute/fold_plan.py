@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fusepy.backend.emit.fold.operands import epilogue_operands, members_of
-from fusepy.backend.emit.fold.tuning import ROW, copies_of
+from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Operand, Variant, addressing
 from fusepy.backend.execute.fold_grids import different_extents, epilogue_feeds, factor_feeds, stretched_results
@@ -35,10 +35,8 @@ Stages = tuple[Stage, ...]
 
 @dataclass(frozen=True)
 class FoldRecipe(Recipe):
-    """The recipe of a fold with its launches: `stages` for contiguous arguments, else `strided`; `work` is their work.
-
-    Arguments of an `even` one are contiguous, in the order of the results.
-    """
+    """The recipe of a fold with its launches: `stages` for contiguous arguments, else `strided`, of this `work`. Those of an `even`
+    one lie contiguous in the order of the grid."""
 
     stages: Stages = ()
     strided: Stages = ()
@@ -136,8 +134,7 @@ class ReducePlan(Plan):
         make = scan_stages if self._scans else fold_stages
         row = max(grid[-1], 1) if self._placed and self.rank - 1 in self._over else 0
         kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row)
-        even = linear
-        linear = linear and (not self._placed or (work.along_rows(kind) and not self._scans))
+        even, linear = linear, linear and (not self._placed or (work.along_rows(kind) and not self._scans))
         apart = work if linear or not reduced else replace(work, inner=self._lies_inner(plain.strides, strides, grid, inner))
         strided = make(kind, apart, Variant(False, self.rank, wide))
         stages = make(kind, work, Variant(True, self.rank, wide)) if linear else ()
@@ -192,26 +189,15 @@ class ReducePlan(Plan):
             launches.append(Launch(*way, reads=self.positions, results=tuple(results), idle=idle))
         return launches
 
-    def all_variants(self, recipe: Recipe) -> set[FoldVariant]:
-        """Returns the kernels of all calls whose arguments have the layouts of this one, whatever their sizes.
-
-        Products of matrices are left out, which choose among tiles.
-        """
+    def others(self, launches: Sequence[Launch]) -> Sequence[Variant]:
+        own = {launch.variant for launch in launches if isinstance(launch.variant, FoldVariant)}
+        if not own or any(v.shape.tile for v in own):  # products choose among tiles
+            return ()
+        recipe, variant = launches[0].recipe, Variant(launches[0].variant.linear, self.rank, launches[0].variant.wide)
         assert isinstance(recipe, FoldRecipe)
         assert recipe.work is not None
-        kind, variant = self.device.target.kind, Variant(bool(recipe.stages), self.rank, recipe.wide)
-        if not recipe.work.row or self._scans:
-            return all_variants(self._scans, kind, recipe.work, variant)
-        found: set[FoldVariant] = set()
-        for row in (1, ROW):  # those that ask for coordinates differ by rows of the grid, see `along_rows`
-            work = replace(recipe.work, outputs=1, reduced=row, row=row)
-            found |= all_variants(False, kind, work, replace(variant, linear=recipe.even and work.along_rows(kind)))
-        return found
-
-    def others(self, launches: Sequence[Launch]) -> Sequence[Variant]:
-        own = {launch.variant for launch in launches}
-        products = any(v.shape.tile is not None for v in own if isinstance(v, FoldVariant))
-        return () if products or not own else sorted(self.all_variants(launches[0].recipe) - own, key=str)
+        even = recipe.even and variant.linear == bool(recipe.stages)
+        return sorted(all_variants(self._scans, self.device.target.kind, recipe.work, variant, even) - own, key=str)
 
     def partial_bytes(self, length: int) -> int:
         """Returns the bytes of an array of `length` accumulators, with each of their members in an array of its own."""

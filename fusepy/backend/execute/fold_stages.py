@@ -7,6 +7,7 @@ scans each chunk.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -150,11 +151,18 @@ def _scan_sizes(shape: FoldShape, outputs: int, reduced: int, chunks: int, total
     return sizes_of(outputs, reduced, chunks, total, max(1, lanes * shape.unroll)) | {"lanes": lanes, "totals": 0}
 
 
-def all_variants(scans: bool, kind: str, work: Work, variant: Variant) -> set[FoldVariant]:
-    """Returns the kernels of a fold or scan of this layout for all sizes."""
-    make = scan_stages if scans else fold_stages
-    sizes = [(n, reduced) for n in (1, 4096) for reduced in (1, 4096)]
-    return {s.variant for n, reduced in sizes for s in make(kind, replace(work, outputs=n, reduced=reduced), variant)}
+def all_variants(scans: bool, kind: str, work: Work, variant: Variant, even: bool = True) -> set[FoldVariant]:
+    """Returns the kernels of a fold or scan of this layout for all sizes; products of matrices have others.
+
+    Args:
+        even: arguments are contiguous, so that bodies that ask for coordinates are linear along long rows.
+    """
+    make, found = scan_stages if scans else fold_stages, set[FoldVariant]()
+    for outputs, reduced, row in itertools.product((1, 4096), (1, 4096), (1, ROW) if work.row and not scans else (work.row,)):
+        one = replace(work, outputs=outputs, reduced=max(reduced, row), row=row)
+        way = replace(variant, linear=even and one.along_rows(kind)) if row and not scans else variant
+        found |= {s.variant for s in make(kind, one, way)}
+    return found
 
 
 def _variant(base: Variant, shape: FoldShape, **stage: Any) -> FoldVariant:

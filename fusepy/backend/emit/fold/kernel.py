@@ -41,18 +41,15 @@ def emit_fold(region: Node, variant: FoldVariant, given: Emission) -> KernelSour
     if variant.others or variant.reads == "either":
         fields = [*sorted(fields, key=lambda f: not f.type.endswith("*")), Field("uint", "stage", "stage")]
     lines = [f"uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;", *lines]
-    shape = Shape(variant.shape.threads, 1, False)
-    return text.source([*functions, *functions_of(stages)], lines, stages[0].chunks.threads, THREAD_INDEX, fields, shape)
+    threads, shape = stages[0].chunks.threads, Shape(variant.shape.threads, 1, False)
+    return text.source([*functions, *functions_of(stages)], lines, threads, THREAD_INDEX, fields, shape)
 
 
 def stage_lines(elements: FoldElements) -> list[str]:
     """Returns the statements of one stage."""
     variant, before = elements.variant, elements.text.before()
-    if variant.shape.tile is not None:
-        loops = ProductLoops(elements)
-    else:
-        loops = ScanLoops(elements) if variant.scans else FoldLoops(elements)
-    return [*(before if variant.of_elements else ()), *loops.lines()]
+    loops = ProductLoops if variant.shape.tile is not None else ScanLoops if variant.scans else FoldLoops
+    return [*(before if variant.of_elements else ()), *loops(elements).lines()]
 
 
 class FoldLoops:
