@@ -17,7 +17,7 @@ from fusepy.backend.device.sink import Sink
 from fusepy.backend.execute.launch import Launch, ordered
 from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
-from fusepy.backend.execute.link import link
+from fusepy.backend.execute.link import compile_others, link
 from fusepy.backend.execute.plan import Plan
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.execute.step import Step
@@ -122,7 +122,7 @@ class Executable:
         tape = self.tape(args, outs)
         results = tape.run(args, outs, sink, bindings, make)
         with self.device.lock:
-            tape.tape.compile_others(sink)
+            compile_others(tape.tape, sink)
         return results
 
     def tape(self, args: Sequence[Any], outs: Sequence[Any] | None) -> LinkedTape:

@@ -35,8 +35,7 @@ Stages = tuple[Stage, ...]
 
 @dataclass(frozen=True)
 class FoldRecipe(Recipe):
-    """The recipe of a fold with its launches: `stages` for contiguous arguments, else `strided`, of this `work`. Those of an `even`
-    one lie contiguous in the order of the grid."""
+    """The recipe of a fold with its launches: `stages` for contiguous arguments, which lie `even`, else `strided`."""
 
     stages: Stages = ()
     strided: Stages = ()
@@ -189,7 +188,8 @@ class ReducePlan(Plan):
             launches.append(Launch(*way, reads=self.positions, results=tuple(results), idle=idle))
         return launches
 
-    def others(self, launches: Sequence[Launch]) -> Sequence[Variant]:
+    def others(self, launches: Sequence[Launch]) -> Sequence[FoldVariant]:
+        """Returns the kernels beside these that calls of the same layouts and other sizes need."""
         own = {launch.variant for launch in launches if isinstance(launch.variant, FoldVariant)}
         if not own or any(v.shape.tile for v in own):  # products choose among tiles
             return ()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from fusepy.backend.device.block import size_class
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import Field
 from fusepy.backend.emit.rows import walk_for
 from fusepy.backend.execute.fold_plan import ReducePlan
@@ -165,6 +166,16 @@ _NOWHERE: Any = _Nowhere()
 def link(tape: Tape, args: Sequence[Any], outs: Sequence[Any]) -> LinkedTape:
     """Returns the tape with its kernels. `args` and `outs` are those of a call; the device's lock must be held."""
     return _Linker(tape, args, outs).linked()
+
+
+def compile_others(tape: Tape, sink: Sink) -> None:
+    """Compiles what other sizes ask the program for, while the device works. No later size compiles anything then."""
+    folds = [(p.plan, p.launches) for p in tape.pieces if isinstance(p.plan, ReducePlan)]
+    others = [(plan, variant) for plan, launches in folds for variant in plan.others(launches)]
+    if others:
+        sink.flush()
+    for plan, variant in others:
+        plan.kernel(variant)
 
 
 def _of_layout(field: Field, launch: Launch, slots: Sequence[Layout]) -> int:

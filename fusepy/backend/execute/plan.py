@@ -1,7 +1,7 @@
 """`Plan`: the compiled form of one region. It spreads arguments of any sizes over the grid and lists the launches of a call.
 
-Sizes are no part of a plan. A region has up to three variants of kernels, compiled when first needed: linear if all arguments are
-contiguous and of one shape, else strides over the broadcast grid, in 64 bits if an extent or offset needs it.
+Sizes are no part of a plan. Each region has up to three variants of kernels, compiled when first needed: linear indexing if all
+arguments are contiguous and of one shape, else strides over the broadcast grid, in 64 bits if an extent or offset needs it.
 """
 
 from __future__ import annotations
@@ -126,7 +126,8 @@ class Plan:
         return region_operands(self.region, self.device.target.kind == "cuda")
 
     def _fed(self) -> list[frozenset[int]]:
-        return output_feeds(self.region)  # for each result the operands that it is computed from
+        """Returns for each result the operands that it is computed from."""
+        return output_feeds(self.region)
 
     def kernel(self, variant: Variant) -> Kernel:
         """Returns the compiled kernel of a variant."""
@@ -134,10 +135,6 @@ class Plan:
         if found is None:
             found = self.kernels[variant] = self.context.build(self.region, variant)
         return found
-
-    def others(self, launches: Sequence[Launch]) -> Sequence[Variant]:
-        """Returns the kernels beside these that calls of the same layouts and other sizes need."""
-        return ()
 
     def evict(self) -> None:
         """Drops the kernels."""

@@ -111,14 +111,6 @@ class Tape:
             peak = max(peak, sum(size[slot] for slot in live))
         return peak
 
-    def compile_others(self, sink: Sink) -> None:
-        """Compiles what other sizes ask for, while the device works; no later size compiles anything then."""
-        others = [(piece.plan, variant) for piece in self.pieces for variant in piece.plan.others(piece.launches)]
-        if others:
-            sink.flush()
-        for plan, variant in others:
-            plan.kernel(variant)
-
 
 class LinkedTape(NamedTuple):
     """A tape with its kernels.
