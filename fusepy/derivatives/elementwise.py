@@ -74,7 +74,7 @@ UNARY: dict[
     "atan": lambda t, g, y, x: g / (1 + x * x),
     "fract": lambda t, g, y, x: g,
     "saturate": lambda t, g, y, x: t.where(t.op("bitand", x >= 0, x <= 1), g, 0.0),
-    "relu": lambda t, g, y, x: t.where(y <= 0, 0.0, g),  # of the result: it is in memory, where a product follows
+    "relu": lambda t, g, y, x: t.op("gate", g, y),  # of the result: it is in memory, where a product follows
     "abs": lambda t, g, y, x: g * t.op("sign", x),
 }
 BINARY: dict[str, Callable[[Terms, Term, Term, Term, Term], Pair]] = {
@@ -87,6 +87,7 @@ BINARY: dict[str, Callable[[Terms, Term, Term, Term, Term], Pair]] = {
     "copysign": lambda t, g, y, x, s: (g * t.op("sign", x) * t.op("copysign", 1.0, s), None),
     "pow": _power,
     "atan2": lambda t, g, y, a, b: (g * b / (a * a + b * b), -(g * a / (a * a + b * b))),
+    "gate": lambda t, g, y, x, of: (t.op("gate", g, of), None),
     "minimum": _chosen,
     "maximum": _chosen,
 }

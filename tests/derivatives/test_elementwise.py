@@ -11,6 +11,7 @@ import pytest
 import fusepy as fp
 from fusepy.derivatives.elementwise import FORMULAS, STEPS
 from fusepy.derivatives.parts import RULES
+from fusepy.language.elementwise import apply
 from tests.support.differences import differences
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -56,6 +57,7 @@ BY_NAME: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "atan2": (fp.atan2, (X, Y)),
     "saturate": (fp.saturate, (X,)),
     "relu": (fp.nn.relu, (X,)),
+    "gate": (lambda x, y: apply("gate", "x y", x * x, y - 0.5), (X, Y)),
     "minimum": (fp.minimum, (X, Y)),
     "maximum": (fp.maximum, (X, Y)),
     "clip": (fp.clip, (X, np.array([0.5, 0.5, 0.5]), np.array([0.9, 1.0, 1.1]))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,13 @@ def test_gradients_and_training() -> None:
     step = fp.training_step(loss, fp.nn.Adam(lr=0.03))
     losses = [float(step(params, X, y)) for _ in range(150)]
     assert losses[-1] < 0.02 * losses[0]
+
+
+def test_a_step_stores_what_relu_gives_and_no_mask_beside_it() -> None:
+    net = fp.nn.MLP(3, 16, 16, 1, activation="relu")
+    step = fp.training_step(lambda p, x: fp.mean(net(p, x) ** 2), fp.nn.SGD())
+    text = str(step.explain(net.parameters(), X))
+    assert sorted(re.findall("stored: (gate|relu|le|select) by", text)) == ["gate", "gate", "relu", "relu"]
 
 
 @pytest.mark.parametrize(("dtype", "near"), [("half", 5e-3), ("double", 1e-12)])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import fusepy as fp
+from fusepy.language.elementwise import apply
 
 Array = np.ndarray[Any, Any]
 
@@ -121,6 +122,7 @@ ROWS = [
     Row("round", fp.round, np.round, to="float"),
     Row("fract", fp.fract, lambda x: x - np.floor(x), to="float"),
     Row("saturate", fp.saturate, lambda x: np.minimum(np.maximum(x, 0), 1), to="float"),
+    Row("gate", lambda x, y: apply("gate", "x y", x, y), lambda x, y: np.where(y <= 0, 0, x), 2, to="float"),
     Row("relu", fp.nn.relu, lambda x: np.where(x <= 0, 0, x), to="float"),
     Row("step", fp.step, lambda e, x: np.where(x >= e, 1, 0), 2, to="float"),
     Row("sqrt", fp.sqrt, np.sqrt, to="float", ulps=(1, 3, 1)),

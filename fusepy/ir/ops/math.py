@@ -138,6 +138,10 @@ def _relu(x: Array) -> Array:
     return np.where(x <= 0, 0, x)
 
 
+def _gate(x: Array, y: Array) -> Array:
+    return np.where(y <= 0, 0, x)
+
+
 def _step(edge: Array, x: Array) -> Array:
     return np.where(x >= edge, 1, 0)
 
@@ -164,6 +168,9 @@ INTRINSICS: list[Op] = [
     Intrinsic("fract", 1, _fract, slang="frac"),
     Spelled("saturate", _saturate, f"{KEEPS_NAN}saturate({{0}})", floats=True),
     Spelled("relu", _relu, "select({0} <= {t}(0), {t}(0), {0})", floats=True),
+    Spelled(
+        "gate", _gate, "select({1} <= {t}(0), {t}(0), {0})", arity=2, floats=True
+    ),  # gradient of relu: no mask is stored for it
     # Slang's abs reads unsigned bits as signed
     Spelled("abs", np.abs, "abs({0})", integers="{0} * ({t}(1) - {t}(2) * {t}({0} < {t}(0)))", unsigned="{0}", floats=False),
     Spelled("sign", np.sign, f"{KEEPS_NAN}sign({{0}})", floats=True),
