@@ -197,7 +197,7 @@ class Transfer:
         waits = self.waits
         waits.append(None)  # before the look-up of the device: an observer that finds no waits knows that none will begin
         try:
-            wait_for_submission(self._device, submission, short=short)
+            wait_for_submission(self._device, submission, short=short, busy=not self.host_addressable)
         finally:
             waits.pop()
 

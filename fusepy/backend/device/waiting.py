@@ -9,7 +9,10 @@ import time
 import slangpy as spy
 
 
-def wait_for_submission(device: spy.Device, submission: int, *, short: bool = False) -> None:
+BUSY_S = 100e-6
+
+
+def wait_for_submission(device: spy.Device, submission: int, *, short: bool = False, busy: bool = False) -> None:
     """Waits until a submission is finished. Meanwhile other threads run, and Ctrl-C interrupts.
 
     ``Device.wait_for_submit`` holds the GIL. Between polls the core is offered to other threads, above all to those of a software
@@ -19,6 +22,8 @@ def wait_for_submission(device: spy.Device, submission: int, *, short: bool = Fa
     Args:
         short: true if such work of a software driver ended within microseconds before. Then it waits itself, which leaves
             both cores to its threads: a call that returns a number takes 40 µs, and 58 with polling.
+        busy: true if the work runs on a GPU, to which a core means nothing. Then it keeps the core for `BUSY_S`: a call that
+            returns a number takes 30 µs on an H100 with Vulkan, and 62 if it offers the core between polls.
     """
     finished = device.is_submit_finished
     if finished(submission):
@@ -27,6 +32,9 @@ def wait_for_submission(device: spy.Device, submission: int, *, short: bool = Fa
         device.wait_for_submit(submission)
         return
     start = time.perf_counter()
+    while busy and time.perf_counter() - start < BUSY_S:
+        if finished(submission):
+            return
     while not finished(submission):
         waited = time.perf_counter() - start
         if waited > 200e-6:

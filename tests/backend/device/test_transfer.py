@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import slangpy as spy
 
+from fusepy.backend.device import waiting
 from fusepy.backend.device.pool import BUFFER_USAGE
 from fusepy.backend.device.target import is_host_addressable
 from fusepy.backend.device.transfer import PIECE_BYTES, RING_SLOTS, SMALL_UPLOAD, Transfer
@@ -271,6 +273,28 @@ def test_other_threads_run_during_a_wait(device: spy.Device, kernel: spy.Compute
     assert device.is_submit_finished(submission)
     assert waited > 0.02, "the kernel is too short to show anything"
     assert ticks > 2, "the wait held the interpreter"
+
+
+def test_a_wait_for_a_gpu_offers_the_core_only_after_a_while(monkeypatch: pytest.MonkeyPatch):
+    now = itertools.count(step=10e-6)
+    slept: list[str] = []
+    clock = SimpleNamespace(perf_counter=lambda: next(now), sleep=lambda seconds: slept.append("sleep"))
+    monkeypatch.setattr(waiting, "time", clock)
+    monkeypatch.setattr(waiting, "_yield", lambda: slept.append("offer"))
+
+    def waited(looks: int, busy: bool) -> list[str]:
+        answers = iter([False] * looks + [True])
+        native = SimpleNamespace(is_submit_finished=lambda submission: next(answers))
+        slept.clear()
+        wait_for_submission(native, 7, busy=busy)  # type: ignore[arg-type]
+        assert next(answers, None) is None
+        return slept
+
+    assert waited(6, busy=False) == ["offer"] * 5
+    assert waited(6, busy=True) == []
+    found = waited(40, busy=True)  # 100 µs busy, then 100 µs with offers
+    assert found == sorted(found)
+    assert (found.count("offer"), len(found)) == (8, 29)
 
 
 def test_the_device_says_whether_its_addresses_are_host_pointers(device: spy.Device, cpu_device: spy.Device):
