@@ -8,7 +8,6 @@ import time
 
 import slangpy as spy
 
-
 BUSY_S = 100e-6
 
 
