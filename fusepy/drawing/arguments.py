@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -51,6 +52,8 @@ def targets_of(given: Any, size: tuple[int, int] | None, formats: str, what: str
         ArgumentError: without a size; for textures inside a fused function.
         ShapeError: for textures of different sizes.
     """
+    if given.__class__ is tuple and len(given) == 2 and given[0].__class__ is int and given[1].__class__ is int:
+        return _grid_of(given, what), formats, None
     textures = list(cast("Sequence[Any]", given)) if isinstance(given, (tuple, list)) else [given]
     if textures and all(texture_kind(one) is not None for one in textures):
         return _textures(textures, what)
@@ -67,6 +70,11 @@ def targets_of(given: Any, size: tuple[int, int] | None, formats: str, what: str
         formats = formats_of(named)
         given = shape
     return CallExtents(*extents(given, what)), formats, None
+
+
+@lru_cache(maxsize=64)
+def _grid_of(size: tuple[int, int], what: str) -> CallExtents:
+    return CallExtents(*extents(size, what))
 
 
 def formats_of(named: Any) -> str:

@@ -124,8 +124,9 @@ class Raster(DeviceFunction):
     ) -> tuple[Self, dict[str, Any], Any]:
         """Returns the function with the globals of a call, its arguments, and the destination of its results."""
         drawing, name = self.tracer.drawing, self.__name__
-        own = {k: v for k, v in shared.items() if k in self.tracer.shared}
-        globals = {k: v for k, v in shared.items() if k not in own}
+        known = self.tracer.shared
+        own = {k: v for k, v in shared.items() if k in known}
+        globals = {k: v for k, v in shared.items() if k not in own} if len(own) < len(shared) else {}
         for key in globals:
             if key not in globals_of(drawing):
                 known = [*self.tracer.shared, *globals_of(drawing), "vertices", "indices", "instances", "targets"]

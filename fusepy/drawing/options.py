@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,7 @@ def _numbers(value: Any) -> tuple[float, ...] | None:
     return tuple(map(float, array.ravel())) if array.ndim < 2 else None
 
 
+@lru_cache(maxsize=64)
 def check_formats(formats: str, what: str) -> str:
     """Returns formats that exist.
 

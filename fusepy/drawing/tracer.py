@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fusepy.backend.device.device import Device
@@ -12,6 +12,7 @@ from fusepy.drawing.record import Drawing, record_draw
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
 from fusepy.functions.nodes import Use
+from fusepy.functions.parts import STATIC
 from fusepy.functions.python_tracer import PythonTracer
 from fusepy.ir.types import Kind
 from fusepy.pytree import Structure, several
@@ -26,7 +27,22 @@ class RasterTracer(PythonTracer):
     def __init__(self, drawing: Drawing, device: Device):
         self.drawing = drawing
         self.shared = _parameters(drawing)
+        self._bound: dict[tuple[str, ...], tuple[PythonTracer, tuple[object, ...], tuple[str, ...]]] = {}
         super().__init__(_function(drawing, self.shared), (), device)
+
+    def bind(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any = None
+    ) -> tuple[PythonTracer, tuple[object, ...], tuple[()], dict[str, Any], Any]:
+        """Binds a call. What an earlier call with the same names has found is used again: finding it takes longer than a draw."""
+        names = (*kwargs, str(kwargs.get("formats")))
+        found = self._bound.get(names)
+        if args or any(value.__class__ in STATIC for name, value in kwargs.items() if name != "formats"):
+            return super().bind(args, kwargs, result)
+        if found is None:
+            made, key, _, named, _ = super().bind(args, kwargs, result)
+            found = self._bound[names] = made, key, tuple(named)
+        made, key, order = found
+        return made, key, (), {name: kwargs[name] for name in order}, result
 
     def differentiable(self) -> bool:
         return False

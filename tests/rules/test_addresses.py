@@ -11,6 +11,7 @@ LINES = 100
 ELSEWHERE: dict[str, str] = {
     "backend/execute/readback.py": "program/test_readback.py",
     "rays/ray_stages.py": "rays/test_fused_stage.py",
+    "drawing/tracer.py": "drawing/test_function.py",
     "rays/ray_tracer.py": "rays/test_fused_stage.py",
     "functions/pullback.py": "derivatives/test_second_order.py",
     "backend/slang/second_order.py": "derivatives/test_second_order.py",

@@ -36,9 +36,30 @@ class Images:
         self.depth = _image(device, state.depth_format, width, height, own, state.samples) if state.depth else None
         self._views, self._sampled = ([image.create_view({}) for image in images] for images in (self.colors, sampled))
         self._depth_view = None if self.depth is None else self.depth.create_view({})
+        self._own = self._described([None] * (len(formats) + (self.depth is not None)))
+        self._unindexed = self._render_state({})
+
+    def state(self, indices: Tensor | None) -> spy.RenderState:
+        """Returns the viewport of these images, with these indices."""
+        if indices is None:
+            return self._unindexed
+        buffer = spy.BufferOffsetPair(memory_of(indices), indices.byte_offset)
+        return self._render_state({"index_buffer": buffer, "index_format": spy.IndexFormat.uint32})
+
+    def _render_state(self, given: dict[str, Any]) -> spy.RenderState:
+        width, height = self.size
+        viewport = spy.Viewport.from_size(width, height)
+        if self._state.viewport:
+            x, y, w, h = self._state.viewport
+            viewport = spy.Viewport({"x": x, "y": y, "width": w, "height": h, "min_depth": 0.0, "max_depth": 1.0})
+        scissors = [spy.ScissorRect.from_size(width, height)]
+        return spy.RenderState({"viewports": [viewport], "scissor_rects": scissors, **given})
 
     def begin(self, encoder: spy.CommandEncoder, given: Sequence[spy.TextureView | None]) -> spy.RenderPassEncoder:
         """Begins the pass of a draw into these images; `given` are the views of textures of the caller in place of some."""
+        return encoder.begin_render_pass(self._described(given) if any(given) else self._own)
+
+    def _described(self, given: Sequence[spy.TextureView | None]) -> spy.RenderPassDesc:
         views = [own if view is None else view for own, view in zip(self._views, given)]
         clear = {"load_op": spy.LoadOp.clear, "clear_value": self._state.clear}
         targets: list[Any] = [{"view": view, **clear} for view in views]
@@ -49,7 +70,7 @@ class Images:
             view = given[-1] if len(given) > len(self.colors) and given[-1] is not None else self._depth_view
             clear = {"depth_load_op": spy.LoadOp.clear, "depth_clear_value": self._state.clear_depth}
             attached["depth_stencil_attachment"] = {"view": view, **clear}
-        return encoder.begin_render_pass(spy.RenderPassDesc(attached))
+        return spy.RenderPassDesc(attached)
 
     def image(self, j: int) -> spy.Texture:
         """Returns the image of result `j`: a colour, or depth behind all colours."""

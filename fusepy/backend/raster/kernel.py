@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import slangpy as spy
@@ -14,7 +14,6 @@ from fusepy.backend.device.sink import Sink, StageSink
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.contents import copy_elements
-from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.raster.images import Images, copy_image, is_copied, read_image
 from fusepy.backend.raster.state import RasterStage
@@ -63,22 +62,15 @@ class DrawKernel(Kernel):
         images = self.images(width, height)
         results = objects[: len(self.objects) - (self.objects[-1].role == "indices")]
         views = [view_of(r.value) if isinstance(r, Bound) else None for r in results]
-        state: dict[str, Any] = {
-            "viewports": [self._viewport(width, height)],
-            "scissor_rects": [spy.ScissorRect.from_size(width, height)],
-        }
         indices = self._indices(sink, objects[-1]) if len(results) < len(objects) else None
-        if indices is not None:
-            state["index_buffer"] = spy.BufferOffsetPair(memory_of(indices), indices.byte_offset)
-            state["index_format"] = spy.IndexFormat.uint32
+        state = images.state(indices)
         tensors = [(images.image(j), r) for j, r in enumerate(results) if views[j] is None]
 
         def work(encoder: spy.CommandEncoder) -> None:
             rendering = images.begin(encoder, views)
             rendering.bind_pipeline(pipeline, root)
-            rendering.set_render_state(spy.RenderState(state))
-            arguments = spy.DrawArguments({"vertex_count": count, "instance_count": instances})
-            (rendering.draw if indices is None else rendering.draw_indexed)(arguments)
+            rendering.set_render_state(state)
+            (rendering.draw if indices is None else rendering.draw_indexed)(_arguments(count, instances))
             rendering.end()
             for image, tensor in tensors:
                 if is_copied(image.format, tensor):
@@ -88,12 +80,6 @@ class DrawKernel(Kernel):
 
         sink.record(work, pipeline, root, images, indices, [r for _, r in tensors], views)
 
-    def _viewport(self, width: int, height: int) -> spy.Viewport:
-        if not self._stage.state.viewport:
-            return spy.Viewport.from_size(width, height)
-        x, y, w, h = self._stage.state.viewport
-        return spy.Viewport({"x": x, "y": y, "width": w, "height": h, "min_depth": 0.0, "max_depth": 1.0})
-
     def _indices(self, sink: Sink, given: Tensor) -> Tensor:
         """Returns the indices in a buffer of the device: memory of other frameworks is copied."""
         buffer = given.block.buffer
@@ -102,6 +88,11 @@ class DrawKernel(Kernel):
         own = Tensor(self._device, given.element, given.shape)
         copy_elements(given, own, sink)
         return own
+
+
+@lru_cache(maxsize=64)
+def _arguments(count: int, instances: int) -> spy.DrawArguments:
+    return spy.DrawArguments({"vertex_count": count, "instance_count": instances})
 
 
 def view_of(texture: spy.Texture | spy.TextureView) -> spy.TextureView:

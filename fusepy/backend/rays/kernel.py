@@ -20,7 +20,7 @@ from fusepy.errors import ArgumentError
 class RayKernel(Kernel):
     """A ray-tracing pipeline; a launch dispatches one ray for each element."""
 
-    __slots__ = ("_checked", "_rows")
+    __slots__ = ("_checked", "_rows", "_sinks")
 
     def __init__(self, device: Device, *given: Any):
         super().__init__(device, *given)
@@ -28,6 +28,7 @@ class RayKernel(Kernel):
         assert isinstance(stage, RayGeneration)
         self._rows = len(stage.table)
         self._checked: Any = None  # the globals whose scenes were checked last
+        self._sinks: tuple[Sink, StageSink] | None = None  # the sink of the last launch, and the one that records its rays
 
     def launch_bound(
         self,
@@ -75,7 +76,11 @@ class RayKernel(Kernel):
         if bindings is not None and bindings is not self._checked:
             self._check(self._scenes(bindings))
             self._checked = bindings
-        super().launch(StageSink(sink, partial(_trace, sink)), bindings, values, count, by_axis, beside, more)
+        sinks = self._sinks
+        if sinks is None or sinks[0] is not sink:
+            sinks = sink, StageSink(sink, partial(_trace, sink))
+            self._sinks = sinks if not sink.keeps and not sink.captures else None  # the device's queue is used again
+        super().launch(sinks[1], bindings, values, count, by_axis, beside, more)
 
 
 def _trace(sink: Sink, pipeline: TracedPipeline, root: spy.ShaderObject, rays: Sequence[int]) -> None:
