@@ -98,9 +98,8 @@ def by_hand_draw(raw: Any, folder: str, mesh: Any, size: int) -> tuple[Callable[
     module = session.load_module_from_source("by_hand_draw", SOURCE + DRAWN)
     program = session.link_program([module], [module.entry_point(n) for n in ("fz_vs", "fz_fs")])
     form, usage = spy.Format.rgba32_float, spy.TextureUsage.render_target | spy.TextureUsage.copy_source
-    pipeline = raw.create_render_pipeline(
-        program, None, spy.PrimitiveTopology.triangle_list, [spy.ColorTargetDesc({"format": form})], rasterizer={"cull_mode": spy.CullMode.none}
-    )
+    triangles_of, target = spy.PrimitiveTopology.triangle_list, spy.ColorTargetDesc({"format": form})
+    pipeline = raw.create_render_pipeline(program, None, triangles_of, [target], rasterizer={"cull_mode": spy.CullMode.none})
     image = raw.create_texture(type=spy.TextureType.texture_2d, format=form, width=size, height=size, usage=usage)
     at, normal, r = p.raw_buffer(raw, places), p.raw_buffer(raw, normals), p.raw_buffer(raw, nbytes=size * size * 16)
     indices = raw.create_buffer(size=triangles.nbytes, usage=spy.BufferUsage.index_buffer | spy.BufferUsage.copy_destination)
@@ -115,10 +114,10 @@ def by_hand_draw(raw: Any, folder: str, mesh: Any, size: int) -> tuple[Callable[
             "index_format": spy.IndexFormat.uint32,
         }
     )
-    target = {"view": image.create_view({}), "load_op": spy.LoadOp.clear, "clear_value": [0, 0, 0, 0]}
-    desc, drawn = spy.RenderPassDesc({"color_attachments": [target]}), spy.DrawArguments({"vertex_count": triangles.size})
+    cleared = {"view": image.create_view({}), "load_op": spy.LoadOp.clear, "clear_value": [0, 0, 0, 0]}
+    desc, drawn = spy.RenderPassDesc({"color_attachments": [cleared]}), spy.DrawArguments({"vertex_count": triangles.size})
 
-    def run() -> None:
+    def run(read: Any = (at, normal)) -> None:  # which the shader reads by address
         encoder = raw.create_command_encoder()
         rendering = encoder.begin_render_pass(desc)
         rendering.bind_pipeline(pipeline, root)
@@ -177,7 +176,8 @@ def by_hand_levels(raw: Any, mesh: Any) -> Callable[[], None]:
 @pytest.fixture(scope="module")
 def runners(kind: str, quick: bool) -> dict[str, Callable[[], None]]:
     device = p.fusepy_device(kind)
-    module, raw, folder = fp.Module.load_from_source(device, "stages", SOURCE), device.sgl, str(Path(fp.__file__).parent / "slang")
+    module = fp.Module.load_from_source(device, "stages", SOURCE)
+    raw, folder = device.sgl, str(Path(fp.__file__).parent / "slang")
     size, small, large = (64, knot(40), knot(80)) if quick else (1024, knot(1786), knot(17858))
     scene, camera = fp.Scene(fp.Mesh(small[0], small[2], device=device)), fp.Camera((0.3, 0.2, 7), (0, 0, 0), fov=40)
     look = fp.ray_gen(module, "look", miss="missed", closesthit="met").set(scene=scene)
@@ -199,7 +199,8 @@ def runners(kind: str, quick: bool) -> dict[str, Callable[[], None]]:
         fp.Scene(fp.Mesh(large[0], large[2], device=device))
         device.wait()
 
-    made: dict[str, Callable[[], None]] = {"rays": rays, "draw": drawn, "levels": levels, "sgl levels": by_hand_levels(raw, large)}
+    made: dict[str, Callable[[], None]] = {"rays": rays, "draw": drawn, "levels": levels}
+    made["sgl levels"] = by_hand_levels(raw, large)
     made["sgl rays"], r = by_hand_rays(raw, folder, scene, camera, size)
     made["sgl draw"], q = by_hand_draw(raw, folder, small, size)
     for run in made.values():
