@@ -65,6 +65,7 @@ from fusepy.ir.types import Type
 from fusepy.language import math as _math
 from fusepy.language import movement as _movement
 from fusepy.language import reductions as _reductions
+from fusepy.language.autotune import autotune
 from fusepy.language.batchable import Batchable, is_batchable_like
 from fusepy.language.check_grads import check_grads
 from fusepy.language.differentiable import differentiable, is_differentiable_like, stop_gradient
@@ -157,6 +158,7 @@ __all__ = [
     "UnrollWarning",
     "UnsupportedArgumentError",
     "VerifyError",
+    "autotune",
     "call_id",
     "capture",
     "check_grads",

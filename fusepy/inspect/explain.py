@@ -111,7 +111,7 @@ def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanati
     reasons = list(_dropped(program.recording.graph, before))
     if tape.split:
         reasons.append("split: the results have extents that share no grid, so each gets a kernel of its own")
-    reasons += _step_loops(program, tape)
+    reasons += [*_step_loops(program, tape), *filter(None, [program.options.tuned])]
     reasons += [f"one kernel for each reduction, not one that goes along rows: {why}" for why in tape.refused.values()]
     for piece in tape.pieces:
         reasons += _region_reasons(piece.plan.region, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fusepy.backend.device.target import Target
@@ -27,6 +27,7 @@ class Options:
         group_rank: dimensions that the grid must have at least; that of ``call_group_shape``, else 0.
         group: the elements of a group along each dimension of the grid, slowest first, as ``call_group_shape`` says.
         prelude: Slang texts that kernels have behind their imports.
+        per_thread: elements of a thread, for a group of so many threads; `tuned` is what `explain` says of both.
         deterministic: gradients to which threads add are exact sums, which the order of additions does not change.
     """
 
@@ -37,6 +38,8 @@ class Options:
     group: tuple[int, ...] = ()
     prelude: tuple[str, ...] = ()
     deterministic: bool = False
+    per_thread: int = 0
+    tuned: str = field(default="", compare=False)
 
     @property
     def of_gradients(self) -> Options:
@@ -50,7 +53,9 @@ class Options:
 
     def shape(self, tile: tuple[int, ...]) -> Shape | None:
         """Returns the thread shape that the user sets, if any."""
-        return Shape(math.prod(self.numthreads), 1, False) if self.numthreads or tile else None
+        return (
+            Shape(math.prod(self.numthreads), max(self.per_thread, 1), self.per_thread > 1) if self.numthreads or tile else None
+        )
 
     def exports(self) -> list[str]:
         """Returns Slang that defines the constants, and the user's own."""
@@ -79,6 +84,7 @@ class Options:
             conformances=linked,
             deterministic=self.deterministic or other.deterministic,
             numthreads=self.numthreads or other.numthreads,
+            per_thread=self.per_thread if self.numthreads else other.per_thread,
             group_rank=max(self.group_rank, other.group_rank),
             group=self.group or other.group,
             prelude=tuple(dict.fromkeys([*self.prelude, *other.prelude])),

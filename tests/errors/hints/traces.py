@@ -27,6 +27,12 @@ def in_place(t: Any, x: Any) -> Any:
 
 
 KEPT: list[Any] = []
+TWICE = fp.fuse(lambda x: 2 * x)
+TOTAL = fp.fuse(lambda x: fp.sum(x))
+
+
+def writing() -> Any:
+    return fp.Module.load_from_source(fp.default_device(), "tuned_writes", "void put(inout float x) { x += 1; }").put
 
 
 def keep(value: Any) -> Any:
@@ -365,6 +371,37 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "give init the type and the axes of what a step returns, e.g. by one step before the loop",
         lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: fp.sum(x + c, axis=0), fp.sum(2 * x, axis=0)), X),
         X.sum() * (2 * len(X) ** 2 + len(X) + 1),
+    ),
+    # tuning
+    "tuning inside": (
+        lambda m: fused(lambda x: fp.autotune(TWICE, x)(x), X),
+        "tune the fused function as a whole",
+        lambda m: fp.autotune(TWICE, X)(X),
+        2 * X,
+    ),
+    "tuning what is no function": (
+        lambda m: fp.autotune(np.sin, X),
+        "pass a function of a module, or one under fp.fuse",
+        lambda m: fp.autotune(fp.fuse(lambda x: np.sin(x)), X)(X),
+        np.sin(X),
+    ),
+    "tuning a group that is set": (
+        lambda m: fp.autotune(TWICE.options(numthreads=[64]), X),
+        "tune it without options(numthreads=...)",
+        lambda m: fp.autotune(TWICE, X)(X),
+        2 * X,
+    ),
+    "tuning a reduction": (
+        lambda m: fp.autotune(TOTAL, X),
+        "call it as it is",
+        lambda m: TOTAL(X),
+        X.sum(),
+    ),
+    "tuning a write": (
+        lambda m: fp.autotune(writing(), tensor(X)),
+        "tune a function that returns what it computes",
+        lambda m: fp.autotune(TWICE, X)(X),
+        2 * X,
     ),
     "another structure than init": (
         lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: (c, c), x), X),
