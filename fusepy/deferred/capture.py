@@ -12,6 +12,7 @@ from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.cuda.graphs import CudaGraph
 from fusepy.backend.device.recorder import Written
+from fusepy.backend.device.sink import CAPTURED
 from fusepy.backend.kernels.captures import CaptureSink, refused_read
 from fusepy.backend.marshals.registry import host_array, kind_of_value
 from fusepy.backend.marshals.result_kinds import stream_of
@@ -185,7 +186,7 @@ class _Recorder:
             device.check()
             self._ends.enter_context(device.lock)  # until the end: other threads wait, and what they run is not recorded
             self.device, self.sink = device, CaptureSink(device)
-            self._ends.callback(self.sink.divert(device))
+            self._ends.callback(CAPTURED.reset, CAPTURED.set(self.sink))
         elif self.device is not device:
             raise ArgumentError(
                 "a capture is of one device", saw=device.name, expected=self.device.name, hint="make one capture for each device"

@@ -10,7 +10,7 @@ import numpy as np
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import Written, check_encoder, recording_into
-from fusepy.backend.device.sink import Sink
+from fusepy.backend.device.sink import Sink, sink_on
 from fusepy.backend.kernels.raw import RawKernel
 from fusepy.backend.kernels.values import freeze, shown
 from fusepy.backend.memory.pending import PENDING, before_effects
@@ -111,8 +111,8 @@ def _kernel(function: Dispatched) -> RawKernel:
 
 
 def _sink(device: Device, encoder: Any, name: str) -> AbstractContextManager[Sink]:
-    """Returns the sink of a dispatch: the user's encoder, or the device's own queue."""
-    return nullcontext(device.queue) if encoder is None else recording_into(device, encoder, name)
+    """Returns the sink of a dispatch: the user's encoder, or that of the device."""
+    return nullcontext(sink_on(device)) if encoder is None else recording_into(device, encoder, name)
 
 
 def dispatch(

@@ -9,7 +9,7 @@ from typing import Any
 from fusepy.arguments.mapped import unmapped
 from fusepy.backend.cuda.driver import NULL_STREAM
 from fusepy.backend.device.recorder import Written
-from fusepy.backend.device.sink import Sink
+from fusepy.backend.device.sink import CAPTURED, Sink, sink_on
 from fusepy.backend.emit.options import Options
 from fusepy.backend.execute.readback import Readback
 from fusepy.backend.execute.tape import Tape
@@ -109,7 +109,7 @@ class Program(Delivery):
         """Runs the program on the arguments of its inputs.
 
         Args:
-            sink: the destination of its launches; None is the queue of its device.
+            sink: the destination of its launches; None is the queue of its device, or the capture.
             bindings: the values of globals.
 
         Raises:
@@ -119,7 +119,7 @@ class Program(Delivery):
         if device.lost is not None:
             device.check()
         if sink is None:
-            sink = device.queue
+            sink = device.queue if CAPTURED.get() is None else sink_on(device)
             if self.follows is not None:
                 return self._on_stream(self.follows, args, result, sink, bindings)
         elif sink.keeps:

@@ -28,7 +28,7 @@ ELSEWHERE: dict[str, str] = {
     "studio/session.py": "studio/test_server.py",
     "studio/sources.py": "studio/test_engine.py",
     "studio/worker.py": "studio/test_server.py",
-    "backend/kernels/captures.py": "deferred/test_capture.py",
+    "backend/device/sink.py": "deferred/test_capture.py",
     "program/lent.py": "backend/test_torch.py",
     "language/movement/indices.py": "trace/moves/test_indexing.py",
     "trace/open_trace.py": "language/test_step_loops.py",

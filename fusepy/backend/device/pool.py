@@ -19,6 +19,7 @@ from typing import Any, cast
 import slangpy as spy
 
 from fusepy.backend.device.block import ALIGNMENT, Block, Clock, Slab, Span, size_class
+from fusepy.backend.device.sink import CAPTURED
 from fusepy.backend.lost import Lost
 from fusepy.errors import OutOfDeviceMemory
 
@@ -100,7 +101,10 @@ class Pool:
                 if span is not None:
                     freed.append(span)
                 span = self._take(capacity, nbytes)
-        return Block(span, nbytes, freed)
+        block = Block(span, nbytes, freed)
+        if (captured := CAPTURED.get()) is not None:
+            captured.took(block)
+        return block
 
     def allocate_idle(self, nbytes: int) -> Block | None:
         """Returns a block that no work uses any more: the host can write it without waiting.
@@ -132,7 +136,10 @@ class Pool:
                     return None
             self._live += capacity
             self._peak = max(self._peak, self._live)
-        return Block(span, nbytes, self._freed)
+        block = Block(span, nbytes, self._freed)
+        if (captured := CAPTURED.get()) is not None:
+            captured.took(block)
+        return block
 
     def _take(self, capacity: int, nbytes: int) -> Span:
         spans = self._free.get(capacity)

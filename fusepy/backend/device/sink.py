@@ -3,11 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 import slangpy as spy
 
 from fusepy.backend.cuda.kernel import CudaKernel
+
+
+class Capturing(Protocol):
+    """The sink of a capture, seen by code that works on a device without a sink of its own."""
+
+    def sink_on(self, device: Any) -> Sink:
+        """Returns the sink for work on a device: this one, or the queue of another device."""
+        ...
+
+    def took(self, block: Any) -> None:
+        """Keeps a block that the pool has handed out."""
+        ...
+
+    def refuse(self, written: int | None) -> None:
+        """Raises an error for a read on the host, or for a write to an address that was there before the capture."""
+        ...
+
+
+# the capture that runs on this thread
+CAPTURED: ContextVar[Capturing | None] = ContextVar("fusepy_captured", default=None)
+
+
+def sink_on(device: Any) -> Sink:
+    """Returns the sink for work that no caller gives one: the device's queue; inside a capture, that of the capture."""
+    captured = CAPTURED.get()
+    return device.queue if captured is None else captured.sink_on(device)
 
 
 class Launcher(Protocol):

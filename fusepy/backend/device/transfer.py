@@ -27,6 +27,7 @@ import slangpy as spy
 from numpy.typing import NDArray
 
 from fusepy.backend.cuda.reads import FETCHED
+from fusepy.backend.device.sink import CAPTURED
 from fusepy.backend.device.target import is_host_addressable
 from fusepy.backend.device.waiting import wait_for_submission
 from fusepy.backend.lost import Lost
@@ -85,8 +86,6 @@ class Transfer:
         self._uploads: deque[tuple[spy.Buffer, int]] = deque()
         self._small: deque[tuple[spy.Buffer, int]] = deque()
         self._readbacks: dict[tuple[int, int], spy.Buffer] = {}
-        # called while calls are captured, before each copy with the address that the host writes, or None: raises an error
-        self.refuse: Callable[[int | None], None] | None = None
         self.waits: deque[None] = deque()  # one for each thread that waits for the device now
 
     def upload(self, buffer: spy.Buffer, offset: int, array: NDArray[Any], *, idle: bool = False) -> None:
@@ -104,8 +103,8 @@ class Transfer:
         _check(buffer, offset, array.nbytes, array.dtype)
         if array.nbytes == 0:
             return
-        if self.refuse is not None:
-            self.refuse(buffer.device_address + offset)
+        if (captured := CAPTURED.get()) is not None:
+            captured.refuse(buffer.device_address + offset)
         if self.host_addressable:
             if not idle:
                 self.settle()
@@ -129,8 +128,8 @@ class Transfer:
     def download(self, buffer: spy.Buffer, offset: int, nbytes: int) -> Bytes:
         """Returns `nbytes` bytes from byte `offset` of `buffer` on, as a new uint8 array. Raises `ShapeError` beyond its end."""
         _check(buffer, offset, nbytes)
-        if self.refuse is not None:
-            self.refuse(None)
+        if (captured := CAPTURED.get()) is not None:
+            captured.refuse(None)
         array = np.empty(nbytes, np.uint8)
         if self.host_addressable and nbytes:
             self.settle()
@@ -154,8 +153,8 @@ class Transfer:
         _check(buffer, offset, nbytes)
         if nbytes == 0:
             return
-        if self.refuse is not None:
-            self.refuse(buffer.device_address + offset)
+        if (captured := CAPTURED.get()) is not None:
+            captured.refuse(buffer.device_address + offset)
         if self.host_addressable:
             if not idle:
                 self.settle()
@@ -165,8 +164,8 @@ class Transfer:
 
     def read(self, buffer: spy.Buffer, offset: int, nbytes: int, *, short: bool = False) -> bytes:
         """Returns a few bytes from byte `offset` of `buffer` on, for single numbers; `short` as in `wait_for_submission`."""
-        if self.refuse is not None:
-            self.refuse(None)
+        if (captured := CAPTURED.get()) is not None:
+            captured.refuse(None)
         if self.host_addressable:
             self.settle(short=short)
             return ctypes.string_at(buffer.device_address + offset, nbytes)

@@ -15,7 +15,7 @@ from typing import Any
 
 from fusepy.backend.device.block import seen_buffer
 from fusepy.backend.device.device import Device
-from fusepy.backend.device.sink import Sink
+from fusepy.backend.device.sink import CAPTURED, Sink
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.storage import Foreign
@@ -98,8 +98,8 @@ class Readback:
             ShapeError, RangeError: as `Executable.run`.
         """
         device, element = self._device, self._element
-        if device.transfer.refuse is not None:  # only the last way of `Cell.make` asks by itself
-            device.transfer.refuse(None)
+        if (captured := CAPTURED.get()) is not None:  # only the last way of `Cell.make` asks by itself
+            captured.refuse(None)
         cells, keep = device.cells, element.nbytes <= CELL
         try:
             cell = cells.pop() if keep else Cell.make(device, element.nbytes)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import slangpy as spy
 
 from fusepy.backend.cuda.kernel import CudaKernel
+from fusepy.backend.device.block import Block
 from fusepy.backend.device.sink import Sink
 from fusepy.errors import ExportError
 
@@ -28,11 +29,11 @@ class CaptureSink(Sink):
     keeps = captures = hurries = True
 
     def __init__(self, device: Device):
-        queue = self._queue = device.queue
-        self._run = queue.launch, queue.dispatch, queue.record, queue.copy
+        self._queue = device.queue
         self.steps: list[Callable[[], None]] = []
         self.launches: list[tuple[CudaKernel, Sequence[int]]] = []
         self.kept: list[Any] = []
+        self._fresh: list[Block] = []  # what the pool has handed out inside
 
     @property
     def direct(self) -> CaptureSink | None:
@@ -46,7 +47,7 @@ class CaptureSink(Sink):
     def launch(self, function: CudaKernel, groups: Sequence[int]) -> None:
         own = function.copy()
         self.launches.append((own, tuple(groups)))
-        self.steps.append(partial(self._run[0], own, tuple(groups)))
+        self.steps.append(partial(self._queue.launch, own, tuple(groups)))
 
     def dispatch(
         self,
@@ -56,14 +57,14 @@ class CaptureSink(Sink):
         beside: bool = False,
         more: bool = False,
     ) -> None:
-        self.steps.append(partial(self._run[1], pipeline, root, list(groups), beside, more))
+        self.steps.append(partial(self._queue.dispatch, pipeline, root, list(groups), beside, more))
 
     def record(self, work: Callable[[spy.CommandEncoder], None], *kept: object) -> None:
         self.kept += kept
-        self.steps.append(partial(self._run[2], work))
+        self.steps.append(partial(self._queue.record, work))
 
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
-        self.steps.append(partial(self._run[3], target, to, source, at, nbytes))
+        self.steps.append(partial(self._queue.copy, target, to, source, at, nbytes))
 
     def keep(self, *things: object) -> None:
         self.kept += things
@@ -71,50 +72,18 @@ class CaptureSink(Sink):
     def flush(self) -> None:
         """Does nothing: nothing runs yet."""
 
-    def divert(self, device: Device) -> Callable[[], None]:
-        """Takes what tensors do by themselves, such as copies, and keeps all memory; returns what ends this.
+    def sink_on(self, device: Device) -> Sink:
+        return self if device.queue is self._queue else device.queue
 
-        Nobody else uses the queue meanwhile, since the caller holds the device's lock.
-        """
-        queue, pool = vars(device.queue), vars(device.pool)
-        fresh: list[tuple[int, int]] = []
+    def took(self, block: Block) -> None:
+        self._fresh.append(block)
+        self.keep(block)
 
-        def refuse(written: int | None) -> None:
-            if written is None or not any(low <= written < high for low, high in fresh):
-                raise refused_read(
-                    "a read on the host" if written is None else "a write on the host to a tensor that was there before"
-                )
-
-        def keeping(allocate: Callable[[int], Any]) -> Callable[[int], Any]:
-            def kept(nbytes: int) -> Any:
-                block = allocate(nbytes)
-                if block is not None:
-                    self.keep(block)
-                    fresh.append((block.address, block.address + max(nbytes, 1)))
-                return block
-
-            return kept
-
-        own = {
-            "captures": True,
-            "hurries": True,
-            "dispatch": self.dispatch,
-            "record": self.record,
-            "copy": self.copy,
-            "launch": self.launch,
-        }
-        kept = {name: keeping(getattr(device.pool, name)) for name in ("allocate", "allocate_idle")}
-        queue.update(own)
-        pool.update(kept)
-        device.transfer.refuse = refuse
-
-        def restore() -> None:
-            device.transfer.refuse = None
-            for names, attributes in ((own, queue), (kept, pool)):
-                for name in names:
-                    del attributes[name]
-
-        return restore
+    def refuse(self, written: int | None) -> None:
+        if written is None:
+            raise refused_read("a read on the host")
+        if not any(block.address <= written < block.address + max(block.nbytes, 1) for block in self._fresh):
+            raise refused_read("a write on the host to a tensor that was there before")
 
 
 def refused_read(saw: str) -> ExportError:

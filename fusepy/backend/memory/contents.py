@@ -9,7 +9,7 @@ import numpy as np
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import Written
-from fusepy.backend.device.sink import Sink
+from fusepy.backend.device.sink import Sink, sink_on
 from fusepy.backend.device.strided_copy import Side
 from fusepy.backend.memory.element import Element, scalar_type
 from fusepy.backend.memory.host_arrays import as_array
@@ -270,7 +270,7 @@ def _copy(source: Storage, target: Storage, sink: Sink | None = None) -> None:
     device = source.device
     device.check()
     with device.lock:
-        into = device.queue if sink is None else sink
+        into = sink_on(device) if sink is None else sink
         device.copies.record(into, source.shape, nbytes, *sides)
         into.keep(source, Written((target,)))
 

@@ -14,6 +14,7 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.device.device import Device
+from fusepy.backend.device.sink import sink_on
 from fusepy.backend.memory.pending import PENDING, before_effects
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
@@ -65,7 +66,7 @@ class _Input:
 
     def fill(self, tensor: Tensor) -> None:
         """Records a copy of a contiguous tensor."""
-        self._device.queue.copy(self.buffer, 0, memory_of(tensor), tensor.byte_offset, self.buffer.size)
+        sink_on(self._device).copy(self.buffer, 0, memory_of(tensor), tensor.byte_offset, self.buffer.size)
 
 
 class Level:
@@ -100,7 +101,7 @@ class Level:
         def build(encoder: spy.CommandEncoder) -> None:
             encoder.build_acceleration_structure(desc, made, made if update else None, spy.BufferOffsetPair(scratch))
 
-        device.queue.record(build)
+        sink_on(device).record(build)
 
 
 def _described(inputs: Sequence[Any], flags: spy.AccelerationStructureBuildFlags) -> spy.AccelerationStructureBuildDesc:
