@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fusepy.derivatives.differential import differential
-from fusepy.derivatives.refused import read_twice
+from fusepy.derivatives.refused import backwards_only, read_twice
 from fusepy.derivatives.scatter import packed
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.derivatives.visit import Visit
@@ -159,6 +159,8 @@ def check(
     found = None if grades else oracle.undifferentiable(node.text("module"), call, forward)
     if grades or (found is not None and order == 1 and not forward and any(is_sampled(x.type) for x in operands)):
         grades, found = True, oracle.undifferentiable(node.text("module"), replace(call, graded=True), forward)
+    if found is not None and forward and any(is_sampled(x.type) for x in operands):
+        raise backwards_only(node)
     if found is not None:
         words, hint = found
         raise GradientError(f"Slang cannot differentiate {node.text('function')}", place=node.loc, saw=words, hint=hint)

@@ -83,6 +83,12 @@ def looped(body: Any) -> Any:
 
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "forward mode through a sample": (
+        lambda m: fp.jvp(lambda uv: r().read(image(), sampler(), uv), (CENTRE,), (CENTRE,)),
+        "go backwards, by fp.grad or fp.vjp",
+        lambda m: slope(r().read, sampler(), CENTRE),
+        WANT,
+    ),
     "a read without derivative": (
         lambda m: fp.grad(lambda b: fp.sum(r().corner(b, np.int32([1]))))(np.ones(2, F32)),
         "read textures by Load, [] or SampleLevel, buffers and pointers by []",
