@@ -51,12 +51,8 @@ def from_outside(value: Value, what: str, place: str | None) -> GradientError:
 
 def backwards_only(node: Node) -> GradientError:
     """Returns the error about forward mode through a function that samples a texture, which Slang refuses as [Differentiable]."""
-    return GradientError(
-        f"{node.text('function')} has no tangent: it reads a texture",
-        place=node.loc,
-        expected="a function that Slang differentiates forwards",
-        hint="go backwards, by fp.grad or fp.vjp: what is read of textures has gradients",
-    )
+    what = f"{node.text('function')} has no tangent: it reads a texture"
+    return GradientError(what, place=node.loc, hint="go backwards, by fp.grad or fp.vjp: what is read of textures has gradients")
 
 
 def read_whole(node: Node, type: Type) -> GradientError:
