@@ -65,7 +65,7 @@ class BodyBuilder(Builder):
     ) -> tuple[Value, ...]:
         said = tuple(maps or (UNSAID,) * len(operands))
         if not op.spreads:
-            raise self.refused(op.name, loc)
+            raise self.refused(op.name, loc, not op.apart)  # a draw stands outside of loops
         if self.outside.isdisjoint(operands):
             return super().add(op, operands, said, attrs, loc, bodies)
         loaded = self._loaded(op, operands, said, attrs, loc, bodies)
@@ -75,8 +75,8 @@ class BodyBuilder(Builder):
         left = [UNSAID if use is not None else map for map, use in zip(said, loaded)]
         return super().add(op, given, left, attrs, loc, bodies)
 
-    def refused(self, what: str, loc: str | None) -> TraceError:  # of an operation that needs whole arrays
-        self.whole = True
+    def refused(self, what: str, loc: str | None, whole: bool = True) -> TraceError:  # `whole`: it needs whole arrays
+        self.whole = self.whole or whole
         what += " inside the body of a loop or branch, which runs for each element by itself"
         return TraceError(what, place=loc, hint="reduce before the loop or after it, and slice before it")
 
