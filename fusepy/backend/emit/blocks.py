@@ -72,49 +72,46 @@ class Blocks:
         return [*extents(self.variant), Field("uint", "counted", "counted")]
 
     def lines(self, work: ElementWork) -> list[str]:
+        index, x, y = self.variant.index, self.variant.rank - 1, self.variant.rank - 2
+        group = f"({index}(fz_group.y) * {GROUPS_PER_ROW} + fz_group.x)"
+        counted = [
+            f"{index} fz_number = {index}({group} * {self.wide * self.tall} + fz_lane.y * {self.wide} + fz_lane.x);",
+            f"if (fz_number >= {BLOCK}.count)",
+            "    return;",
+            *decoded(self.variant, "fz_number", range(self.variant.rank)),
+            *work.element(numbered=True),
+            "return;",
+        ]
+        return [
+            *work.before(),
+            f"if ({BLOCK}.counted != 0)",
+            *block(counted),
+            f"{index} d{x} = {index}(fz_group.x * {self.wide} + fz_lane.x);",
+            f"{index} fz_row = {index}(fz_group.y * {self.tall * self.rows} + fz_lane.y);",
+            f"if (fz_row >= {BLOCK}.extent{y} || d{x} >= {BLOCK}.extent{x})",
+            "    return;",
+            *decoded(self.variant, f"{index}(fz_group.z)", range(y)),
+            *self._rows(work),
+        ]
+
+    def _rows(self, work: ElementWork) -> list[str]:
+        """Returns statements for the elements of a thread in its column, from ``fz_row``."""
         index, y = self.variant.index, self.variant.rank - 2
-        lines = [*self._place(), *decoded(self.variant, "fz_outer", range(y)), *work.before()]
         if self.rows == 1:
-            return [*lines, f"{index} d{y} = fz_row;", *work.element(numbered=True)]
-        at, end = f"fz_row + {index}(k * {self.tall})", "fz_end"
+            return [f"{index} d{y} = fz_row;", *work.element(numbered=True)]
+        at, end = f"fz_row + {index}(k * {self.tall})", f"{BLOCK}.extent{y}"
         loop = f"[ForceUnroll] for (uint k = 0; k < {self.rows}; ++k)"
         if work.arrays:
             one = [f"{index} d{y} = {at};", f"if (d{y} >= {end})", "    return;", *work.element(numbered=True)]
-            return [*lines, loop, *block(one)]
+            return [loop, *block(one)]
         # the loads of all rows are in flight together; below the last row, it is loaded again
         load = [f"{index} d{y} = {work.nearest(at, f'{end} - 1')};", *work.number]
         load += [f"{name}[k] = {value};" for _, name, value in work.loads]
         store = [f"{index} d{y} = {at};", f"if (d{y} < {end})", *block([*work.number, *work.store(lambda name: f"{name}[k]")])]
         return [
-            *lines,
             *(f"{declared}[{self.rows}];" for declared, _, _ in work.loads),
             *(f"{declared}[{self.rows}];" for declared in work.outputs),
             *(loop, *block(load)),
             *(loop, f"    if ({at} < {end})", f"        {work.call(lambda name: f'{name}[k]')}"),
             *(loop, *block(store)),
-        ]
-
-    def _place(self) -> list[str]:
-        """Returns statements that find a thread's column, first row, the row after its last, and the number of the outer axes."""
-        index, x, y = self.variant.index, self.variant.rank - 1, self.variant.rank - 2
-        group, lane = f"(fz_group.y * {index}({GROUPS_PER_ROW}) + fz_group.x)", f"fz_lane.y * {self.wide} + fz_lane.x"
-        width, height = f"{BLOCK}.extent{x}", f"{BLOCK}.extent{y}"
-        numbered = [
-            f"{index} fz_number = {group} * {self.wide * self.tall} + {lane};",
-            f"if (fz_number >= {BLOCK}.count)",
-            "    return;",
-            f"d{x} = fz_number % {width};",
-            f"fz_row = fz_number / {width}{f' % {height}' * bool(y)};",
-            *[f"fz_outer = fz_number / {width} / {height};"] * bool(y),
-            "fz_end = fz_row + 1;",
-        ]
-        return [
-            f"{index} d{x} = {index}(fz_group.x * {self.wide} + fz_lane.x);",
-            f"{index} fz_row = {index}(fz_group.y * {self.tall * self.rows} + fz_lane.y);",
-            *[f"{index} fz_outer = {index}(fz_group.z);"] * bool(y),
-            f"{index} fz_end = {height};",
-            f"if ({BLOCK}.counted != 0)",
-            *block(numbered),
-            f"if (fz_row >= fz_end || d{x} >= {width})",
-            "    return;",
         ]
