@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.device.transfer import Transfer
+from fusepy.backend.execute.readback import Cell
 from tests.support.slang_functions import F32, same
 
 TYPES = ["bool", "int8_t", "uint8_t", "int16_t", "uint16_t", "int", "uint", "int64_t", "uint64_t", "half", "float", "double"]
@@ -150,3 +152,7 @@ def test_numbers_are_written_to_memory_of_the_host_where_it_has_no_other_pointer
     assert len(device.cells) == 1  # of all programs together
     [cell] = device.cells
     assert cell._block.__class__.__name__ == ("Foreign" if device.target.spirv or device.reads else "Block")
+    device.cells.clear()
+    nowhere = SimpleNamespace(device_address=0)
+    monkeypatch.setattr(device, "_sgl", SimpleNamespace(create_buffer=lambda **given: nowhere))
+    assert device.reads or Cell.make(device, 256)._block.__class__.__name__ == "Block"

@@ -9,6 +9,7 @@ import slangpy as spy
 
 from fusepy.errors import ArgumentError, ShapeError
 
+ALL_ONES = 2**64 - 1  # with 0, the address of a buffer that has none
 ALIGNMENT = 256  # Every block starts at a multiple: it fits the widest load and whole cache lines on every device we know.
 
 
@@ -127,9 +128,13 @@ class Block:
         return f"Block(address={self.address:#x}, nbytes={self.nbytes}, capacity={self.capacity})"
 
 
-def seen_buffer(device: spy.Device, nbytes: int) -> spy.Buffer:
-    """Returns memory of the host that kernels can write, on devices that give it an address."""
+def seen_buffer(device: spy.Device, nbytes: int) -> spy.Buffer | None:
+    """Returns memory of the host that kernels can write; ``None`` if the driver has none, or gives it no address."""
     usage = spy.BufferUsage.unordered_access | spy.BufferUsage.copy_destination
-    return device.create_buffer(  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        size=nbytes, memory_type=spy.MemoryType.read_back, usage=usage
-    )
+    try:
+        buffer = device.create_buffer(  # pyright: ignore[reportUnknownMemberType]
+            size=nbytes, memory_type=spy.MemoryType.read_back, usage=usage
+        )
+    except RuntimeError:
+        return None
+    return None if buffer.device_address in (0, ALL_ONES) else buffer

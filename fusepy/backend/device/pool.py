@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import slangpy as spy
 
-from fusepy.backend.device.block import ALIGNMENT, Block, Clock, Slab, Span, size_class
+from fusepy.backend.device.block import ALIGNMENT, ALL_ONES, Block, Clock, Slab, Span, size_class
 from fusepy.backend.device.sink import CAPTURED
 from fusepy.backend.lost import Lost
 from fusepy.errors import OutOfDeviceMemory
@@ -28,7 +28,6 @@ _Usage = spy.BufferUsage
 BUFFER_USAGE = (
     _Usage.shader_resource | _Usage.unordered_access | _Usage.copy_source | _Usage.copy_destination | _Usage.index_buffer
 )
-_ALL_ONES = 2**64 - 1
 SPARE_BYTES = 128 << 20  # the most that `allocate_idle` takes while free blocks of the size are in use
 
 
@@ -247,7 +246,7 @@ class Pool:
         except (RuntimeError, MemoryError) as error:
             return None, f"the driver refused: {str(error).partition(chr(10))[0]}"
         # a driver without free memory may also return a buffer that has no address
-        return (None, "the driver gave no address") if buffer.device_address in (0, _ALL_ONES) else (buffer, "")
+        return (None, "the driver gave no address") if buffer.device_address in (0, ALL_ONES) else (buffer, "")
 
     def _idle(self) -> set[Slab]:
         """Returns the slabs without a block in use."""

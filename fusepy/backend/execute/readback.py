@@ -53,8 +53,8 @@ class Cell:
         if device.reads is not None:
             address, seen = device.reads.seen(nbytes)
             return Cell(device, Foreign(device, address, None), lambda short: seen())
-        if not transfer.host_addressable and device.target.spirv:
-            buffer = seen_buffer(device.raw, nbytes)
+        buffer = seen_buffer(device.raw, nbytes) if device.target.spirv and not transfer.host_addressable else None
+        if buffer is not None:
 
             def look(short: bool) -> bytes:
                 transfer.settle(short=short)
