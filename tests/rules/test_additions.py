@@ -1,0 +1,56 @@
+"""An addition to fusepy is a file of its own, and a line in at most two others: see docs/extending.md."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from fusepy.backend.emit.region import SPACES
+from tests.rules.tree import TEXTS, classes, only, parsed, trees
+
+# files whose helpers others use too
+SHARED = {
+    "passes/dce.py",
+    "passes/resolve_maps.py",
+    "passes/join_rows.py",
+    "backend/marshals/array.py",
+    "backend/marshals/grid.py",
+    "backend/marshals/resource.py",
+    "backend/emit/rows.py",
+    "backend/emit/blocks.py",
+}
+KINDS = ("array", "foreign", "grid", "nothing", "number", "resource", "texture", "thread", "torch", "vector")
+SPACE_FILES = ("linear", "rows", "blocks", "tiles")
+
+
+def additions(trees: Mapping[str, ast.Module]) -> set[str]:
+    """The files with passes, kinds of arguments, and index spaces."""
+    passes = {name for name, tree in trees.items() for c in classes(tree) if "Pass" in map(ast.unparse, c.bases)}
+    kinds = {f"backend/marshals/{kind}.py" for kind in KINDS}
+    return passes | kinds | {f"backend/emit/{space}.py" for space in SPACE_FILES}
+
+
+def naming(texts: Mapping[str, str], start: str) -> set[str]:
+    """The other files that import a file, or a file of a package."""
+    words = f"from fusepy.{start.removesuffix('.py').replace('/', '.')}" + ("" if start.endswith("/") else " import ")
+    return {name for name, text in texts.items() if words in text and not name.startswith(start)}
+
+
+def test_an_addition_is_named_in_two_files_at_most() -> None:
+    assert len(SPACES) >= 5
+    found = additions(trees())
+    assert found <= {*TEXTS}
+    only({name for name in found if len(naming(TEXTS, name)) > 2}, SHARED)
+
+
+def test_the_stage_of_rays_is_named_in_two_files_beside_what_users_call() -> None:
+    assert {n for n in naming(TEXTS, "backend/rays/") if not n.startswith("rays/")} == {
+        "program/lowering.py",
+        "inspect/indexing.py",
+    }
+
+
+def test_these_rules_can_fail() -> None:
+    texts = {"passes/a.py": "class A(Pass): ...", **{f"{n}.py": "from fusepy.passes.a import A" for n in "bcd"}}
+    assert additions(parsed(texts)) >= {"passes/a.py"}
+    assert naming(texts, "passes/a.py") == {"b.py", "c.py", "d.py"}
