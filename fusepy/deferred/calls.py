@@ -12,6 +12,7 @@ from typing import Any
 
 from fusepy.arguments.key import KEYS
 from fusepy.backend.memory.pending import DESCRIBING, PENDING, RECORDER
+from fusepy.backend.memory.recast import flattened
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.program.program import Program
 
@@ -115,7 +116,12 @@ class Call:
 
 
 class LazyTensor(Tensor):
-    """A tensor that is computed when its memory is first used."""
+    """A tensor that is computed when its memory is first used.
+
+    Attributes:
+        as_numbers: True if an eager call returns numbers alone, as NumPy's arrays have them; also once it is computed.
+        vectors: the type of the vectors whose components it shows as numbers; ``None`` for a result as it is.
+    """
 
     __slots__ = ()  # no slots, so that its class can become `Tensor`
 
@@ -133,6 +139,7 @@ class LazyTensor(Tensor):
 
     def become(self, made: Tensor) -> None:
         """Takes the memory of `made`, and becomes a plain tensor."""
+        made = made if self.vectors is None else flattened(made)
         self.address, self.low, self.high = made.address, made.low, made.high
         self.block, self.origin = made.block, made.origin
         self.strides, self.linear = made.strides, made.linear

@@ -6,19 +6,23 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from fusepy.arguments.mapped import unmapped
 from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.marshals.generators import COMPUTED
 from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.recast import flattened
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.ir.graph import Graph
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.strides import telling
-from fusepy.ir.types import AS_ONE
+from fusepy.ir.types import AS_ONE, Kind
 from fusepy.program.program import Program
+from fusepy.pytree import flatten
 
 SHAPES = 256
+_NUMBERS = ("numpy", "list", "torch")  # containers of numbers alone
 
 
 class Result(NamedTuple):
@@ -40,7 +44,9 @@ class Recordable:
         in_memory: positions of arguments that user code reads whole, so that they must be computed before.
         length: the number of its operations.
         shapes: the shapes of the arguments of its last call.
-        results: the results for these shapes.
+        results: the results for these shapes; `numbers_of` has vectors and matrices as arrays of numbers.
+        grouped: the vector type of arguments of which each use takes the last axes as the components of one.
+        plain: True if an eager call returns arrays of numbers, or lists.
     """
 
     def __init__(self, fits: bool, container: str | None):
@@ -51,7 +57,10 @@ class Recordable:
         self.numbers: list[tuple[int, Check]] = []
         self.shapes: list[tuple[int, ...]] | None = None
         self.results: Sequence[Result] = ()
-        self._made: dict[Any, Sequence[Result]] = {}
+        self.numbers_of: Sequence[Result] = ()
+        self.grouped: dict[int, Any] = {}
+        self.plain = False
+        self._made: dict[Any, tuple[Sequence[Result], Sequence[Result]]] = {}
 
     @staticmethod
     def of(program: Any) -> Recordable:
@@ -59,6 +68,7 @@ class Recordable:
         if not isinstance(program, Program):
             return Recordable(False, None)
         made = Recordable(_fits(program), "tensor" if program.result_kind.put_off else None)
+        made.plain = program.result_kind.word in _NUMBERS
         if made.fits:
             made._learn(program)
         return made
@@ -66,6 +76,7 @@ class Recordable:
     def _learn(self, program: Program) -> None:
         self._program = program
         self.in_memory = frozenset(_in_memory(program.resolved(), program.inputs.positions))
+        self.grouped = _grouped(program.resolved(), program.inputs.positions)
         self.length = len(program.recording.graph.nodes)
         inputs = zip(program.graph.inputs, program.inputs.positions)
         what = program.graph.name
@@ -90,15 +101,36 @@ class Recordable:
             if len(self._made) >= SHAPES:
                 self._made.clear()
             self._made[key] = self._make(key)
-        self.shapes, self.results = shapes, self._made[key]
+        self.shapes, (self.results, self.numbers_of) = shapes, self._made[key]
 
-    def _make(self, shapes: tuple[tuple[int, ...], ...]) -> Sequence[Result]:
+    def _make(self, shapes: tuple[tuple[int, ...], ...]) -> tuple[Sequence[Result], Sequence[Result]]:
         program = self._program
         made: list[Result] = []
         for element, shape in zip(program.elements, program.executable.lower([Layout.contiguous(s) for s in shapes]).out_shapes):
             key = element.key(telling(shape) if element.scalar else len(shape), program.device)
             made.append(Result(element, shape, math.prod(shape), key))
-        return made
+        return made, [_as_numbers(result, program.device) for result in made]
+
+
+def _as_numbers(result: Result, device: Any) -> Result:
+    """Returns a result of vectors or matrices as an array of numbers."""
+    element = result.element
+    if element.type.kind not in (Kind.VECTOR, Kind.MATRIX) or element.type.scalar is None:
+        return result
+    scalar, shape = Element.of(element.type.scalar), (*result.shape, *element.shape)
+    return Result(scalar, shape, math.prod(shape), scalar.key(telling(shape), device))
+
+
+def _grouped(graph: Graph, positions: Sequence[int]) -> dict[int, Any]:
+    """Returns the vector type of each argument whose last axes become the components of one in each use."""
+    place, found = dict(zip(graph.inputs, positions)), dict[int, Any]()
+    for node in graph.nodes:
+        for value, map in zip(node.operands, node.maps):
+            if value in place:
+                vectors = map.type is not None and map.type.kind in (Kind.VECTOR, Kind.MATRIX) and filled_axes(value, map.type)
+                type = map.type if vectors else None
+                found[place[value]] = type if found.get(place[value], type) is type else None
+    return found
 
 
 def _fits(program: Program) -> bool:
@@ -127,3 +159,19 @@ def _in_memory(graph: Graph, positions: Sequence[int]) -> list[int]:
             if value in place and (kind in AS_ONE or filled_axes(value, map.type)):
                 found.append(place[value])
     return found
+
+
+def is_plain(known: Recordable, given: Sequence[Any]) -> bool:
+    """True if an eager call with such arguments returns arrays of numbers, and no tensors of vectors."""
+    tensors = [leaf.as_numbers for leaf in map(unmapped, given) if isinstance(leaf, Tensor)]
+    return all(tensors) if tensors else known.plain
+
+
+def as_plain(made: Any) -> Any:
+    """Returns results of a call that ran at once, with vectors as numbers."""
+    leaves, structure = flatten(made)
+    for i, leaf in enumerate(leaves):
+        if leaf.__class__ is Tensor:
+            leaves[i] = leaf = flattened(leaf) if leaf.dtype.kind in (Kind.VECTOR, Kind.MATRIX) else leaf
+            leaf.as_numbers = True
+    return structure.fill(leaves)

@@ -18,7 +18,7 @@ from fusepy.backend.marshals.generators import COMPUTED
 from fusepy.backend.memory.pending import PENDING, RECORDER, waiting
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.deferred.calls import Call, Group, LazyTensor, Output, joined
-from fusepy.deferred.forecast import Recordable, Result
+from fusepy.deferred.forecast import Recordable, Result, as_plain, is_plain
 from fusepy.deferred.join import run
 from fusepy.ir.strides import TensorShape
 from fusepy.location import user_place
@@ -78,7 +78,9 @@ def _record(caller: Putting, program: Program, args: Sequence[Any], kwargs: Mapp
             made = _called(program, known, args)
         if made is not None:
             return made
-    return _now(caller, args, kwargs, known.container if unsaid else result)
+    plain = unsaid and is_plain(known, flat(args))
+    made = _now(caller, args, kwargs, known.container if unsaid else result)
+    return as_plain(made) if plain else made
 
 
 def _now(caller: Putting, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
@@ -97,10 +99,21 @@ def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
     if len(PENDING) >= CALLS:
         _make_room(program.device)
     given: Sequence[Any] = flat(args) if program.nested else args
+    own = len(given)
     if program.inputs.captures:
         given = [*given, *program.inputs.captures]
-    if known.in_memory:  # first, since computing one pending argument may compute others
-        _compute(given, known.in_memory)
+    ahead: list[int] = []
+    plain: bool | None = None  # as `is_plain`, without calls
+    for place, leaf in enumerate(given):
+        inner = leaf.value if leaf.__class__ is Mapped else leaf
+        if inner.__class__ is LazyTensor:
+            plain = inner.as_numbers if plain is None else plain and inner.as_numbers
+            if place in known.in_memory if inner.vectors is None else known.grouped.get(place) is not inner.vectors:
+                ahead.append(place)
+        elif inner.__class__ is Tensor and place < own:
+            plain = inner.as_numbers if plain is None else plain and inner.as_numbers
+    if ahead:  # first, since computing one pending argument may compute others
+        _compute(given, ahead)
     leaves: list[Any] = []
     shapes: list[tuple[int, ...]] = []
     length = 0
@@ -141,7 +154,9 @@ def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
         known.follow(shapes)
     if program.inputs.narrows:
         warn_narrowed(program.inputs.narrows)
-    return _results(program, Call(program, leaves, user_place(4), length + known.length, group or Group(), run), known.results)
+    call = Call(program, leaves, user_place(4), length + known.length, group or Group(), run)
+    numbers = known.numbers_of if (known.plain if plain is None else plain) else None
+    return _results(program, call, known.results, numbers)
 
 
 def _make_room(device: Device) -> None:
@@ -177,17 +192,17 @@ def _copied(value: Any) -> Any:
     return [_copied(v) if isinstance(v, (list, tuple)) else v for v in cast("Sequence[Any]", value)]
 
 
-def _results(program: Program, call: Call, results: Sequence[Result]) -> Any:
-    """Makes lazy tensors for the results of a call, in its structure."""
+def _results(program: Program, call: Call, results: Sequence[Result], numbers: Sequence[Result] | None) -> Any:
+    """Makes lazy tensors for the results of a call, in its structure; `numbers` are they as arrays of numbers."""
     made: list[Any] = []
-    for element, shape, size, key in results:
+    for result, shown in zip(results, numbers or results):
         tensor = LazyTensor.__new__(LazyTensor)
         tensor.device = program.device
-        tensor.element = element
+        tensor.element, shape, tensor.size, tensor.key = shown
         tensor.shape = TensorShape(shape)
-        tensor.size = size
-        tensor.key = key
         tensor.grads = None
+        tensor.as_numbers = numbers is not None
+        tensor.vectors = None if shown is result else result.element.type
         tensor.pending = (call, len(made))
         call.results.append(weakref.ref(tensor))
         made.append(tensor)

@@ -101,7 +101,8 @@ class Traced(Numberless, Symbolic):
         return self._record("member", of, name=name) if method is None else method
 
     def __getitem__(self, index: Any) -> Traced:
-        parts = self.type.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY)  # which one index is of, as in Slang
+        of_parts = self.type.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY)  # which one index is of, as in Slang
+        parts = of_parts and not self._recorder.plain.holds(self._value)
         if isinstance(index, _OF_AXES) or index is None or (self._value.rank and not parts):
             trace, loc = self._recorder, user_line()
             return Traced(trace, trace.indexed(trace.plain.array(trace.lift(self), loc), index), loc)
@@ -154,14 +155,15 @@ class Traced(Numberless, Symbolic):
         return other // self, other % self
 
     def __iter__(self) -> Iterator[Traced]:
-        if self.type.kind is Kind.VECTOR:  # the components of a vector are known; the elements of a tensor are not
+        # the components of a vector are known; the elements of a tensor are not
+        if self.type.kind is Kind.VECTOR and not self._recorder.plain.holds(self._value):
             return iter([self[i] for i in range(self.type.shape[0])])
         if self._value.rank and not self._trace.body and not is_spread(self._value) and self.shape[0] <= MOST_ROWS:
             return iter([self[i, ...] for i in range(self.shape[0])])
         raise self._refuse("iteration", f"call functions on the whole value; up to {MOST_ROWS} rows are recorded one by one")
 
     def __len__(self) -> int:
-        if self.type.shape:
+        if self.type.shape and not self._recorder.plain.holds(self._value):
             return self.type.shape[0]
         return self.shape[0] if self._value.rank else _no_length(self)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -108,9 +108,11 @@ def test_a_lazy_tensor_knows_its_type_and_extents(m: fp.Module) -> None:
             t = m.add(tensor(6).reshape(2, 3), tensor(3))
             v = m.scale(np.ones((4, 3), F32), 2.0)
             s = fp.max(t, axis=1, keepdims=True)
+            w = m.scale(tensor(12).reshape(4, 3), 2.0)
         assert isinstance(t, fp.Tensor)
         assert (t.shape, t.size, t.ndim, len(t), str(t.dtype)) == ((2, 3), 6, 2, 2, "float")
-        assert (v.shape, str(v.dtype), s.shape) == ((4,), "float3", (2, 1))
+        assert (v.shape, str(v.dtype), s.shape) == ((4, 3), "float", (2, 1))  # as of an eager call on a NumPy array
+        assert (w.shape, str(w.dtype)) == ((4,), "float3")
         assert t.device is fp.default_device()
         assert t.grads is None
         with pytest.raises(AttributeError, match="no attribute 'colour'"):
@@ -289,6 +291,45 @@ def test_vectors_from_trailing_axes(m: fp.Module) -> None:
         same(first.to_numpy(), F32([1, 4, 7, 10]))
         same(scaled.to_numpy(), ramp(12).reshape(4, 3) * 4)
     assert counted.dispatches == 4
+
+
+WORDS: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": lambda m, c: fp.sum(c) + fp.sum(c, axis=-1),
+    "operators": lambda m, c: c * np.float32([1, 2, 3]) + c.T[0],
+    "views": lambda m, c: c.reshape(2, 6)[:, 1:] + c[1:3, :1],
+    "products": lambda m, c: c @ np.ones((3, 2), F32),
+    "numbers": lambda m, c: m.add(c, 1.0),
+    "vectors": lambda m, c: m.scale(c, 2.0),
+    "vectors of words": lambda m, c: m.first(fp.sqrt(c)),
+    "one index": lambda m, c: c[1] + c[-1, 2] + len(c) + sum(c),
+    "a list": lambda m, c: fp.concatenate([c, np.ones((2, 3), F32)]),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_vectors_of_arrays_are_the_numbers_of_an_eager_call(m: fp.Module, name: str) -> None:
+    image = ramp(12).reshape(4, 3)
+    square = image[:3] if name == "operators" else image
+
+    def look(x: Any) -> Any:
+        return WORDS[name](m, m.scale(x, 2.0))
+
+    want = np.asarray(look(square))
+    with fp.lazy():
+        numbers, vectors = look(square), m.scale(square, 2.0)
+        later = WORDS[name](m, vectors.compute())
+    assert numbers.shape == later.shape == want.shape
+    np.testing.assert_allclose(numbers.to_numpy(), want, rtol=1e-6)
+    np.testing.assert_allclose(fp.fuse(look)(square), want, rtol=1e-6)
+    np.testing.assert_allclose(later.to_numpy(), want, rtol=1e-6)
+
+
+def test_a_chain_of_vectors_of_arrays_is_one_kernel(m: fp.Module) -> None:
+    with Counted() as counted:
+        with fp.lazy():
+            chained = m.first(m.scale(m.scale(ramp(12).reshape(4, 3), 2.0), 3.0))
+        same(chained.to_numpy(), 6 * ramp(12)[::3])
+    assert counted.dispatches == 1
 
 
 def test_mappings(m: fp.Module) -> None:

@@ -30,10 +30,10 @@ class Storage:
         key: the tensor's part of a cache key.
     """
 
-    # every call reads `key` and `linear`, so they are computed once; `pending` belongs to `LazyTensor`
+    # every call reads `key` and `linear`, so they are computed once; some belong to `LazyTensor`
     __slots__ = (
-        "__weakref__", "_accumulator", "address", "block", "device", "element", "grads", "high", "key", "linear", "low", "origin",
-        "pending", "shape", "size", "strides",
+        "__weakref__", "_accumulator", "address", "as_numbers", "block", "device", "element", "grads", "high", "key", "linear",
+        "low", "origin", "pending", "shape", "size", "strides", "vectors",
     )  # fmt: skip
     plain: ClassVar[Any]  # the class of views and copies
 
@@ -55,6 +55,7 @@ class Storage:
         if element.__class__ is not Element:  # a call by the user: fusepy itself passes a device, an element and a shape
             self.fill_in([data, element, extents, *rows], shape, dtype, device, needs_grads)
             return
+        self.as_numbers = False
         self.device: Device = data
         self.element: Element = element
         self.shape: TensorShape = extents if extents.__class__ is TensorShape else TensorShape(extents)
