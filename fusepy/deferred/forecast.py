@@ -13,6 +13,7 @@ from fusepy.backend.marshals.generators import COMPUTED
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.recast import flattened
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.deferred.calls import LazyTensor
 from fusepy.ir.graph import Graph
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.ranges import Check, in_range
@@ -23,6 +24,7 @@ from fusepy.pytree import flatten
 
 SHAPES = 256
 _NUMBERS = ("numpy", "list", "torch")  # containers of numbers alone
+_TENSORS = (Tensor, LazyTensor)
 
 
 class Result(NamedTuple):
@@ -163,7 +165,7 @@ def _in_memory(graph: Graph, positions: Sequence[int]) -> list[int]:
 
 def is_plain(known: Recordable, given: Sequence[Any]) -> bool:
     """True if an eager call with such arguments returns arrays of numbers, and no tensors of vectors."""
-    tensors = [leaf.as_numbers for leaf in map(unmapped, given) if isinstance(leaf, Tensor)]
+    tensors = [leaf.as_numbers for leaf in map(unmapped, given) if leaf.__class__ in _TENSORS]
     return all(tensors) if tensors else known.plain
 
 
