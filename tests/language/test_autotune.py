@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.backend.emit.options import Options
+from fusepy.backend.emit.tuning import Shape
 from fusepy.language import autotune as tuning
 
 
@@ -76,3 +78,11 @@ def test_refused(m: Any) -> None:
             fp.autotune(f, *args)
     with pytest.raises(fp.TraceError, match="inside a fused function"):
         fp.fuse(lambda x: fp.autotune(m.wave, x, 1.0)(x, 1.0))(x)
+
+
+def test_only_linear_elements_are_loaded_in_batches() -> None:
+    options = Options(numthreads=(128,), per_thread=4)
+    assert options.shape((), linear=True) == Shape(128, 4, True)
+    assert options.shape((), linear=False) == Shape(128, 4, False), "a batch has no coordinates at its stores"
+    assert Options(numthreads=(8, 8)).shape((8, 8), linear=False) == Shape(64, 1, False)
+    assert Options().shape((), linear=True) is None

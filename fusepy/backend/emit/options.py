@@ -51,10 +51,12 @@ class Options:
         """The group as a tile of the grid; empty where threads are numbered linearly."""
         return self.numthreads if len(self.numthreads) > 1 else ()
 
-    def shape(self, tile: tuple[int, ...]) -> Shape | None:
-        """Returns the thread shape that the user sets, if any."""
+    def shape(self, tile: tuple[int, ...], linear: bool) -> Shape | None:
+        """Returns the thread shape that the user sets, if any. Only elements without coordinates are loaded in batches."""
         return (
-            Shape(math.prod(self.numthreads), max(self.per_thread, 1), self.per_thread > 1) if self.numthreads or tile else None
+            Shape(math.prod(self.numthreads), max(self.per_thread, 1), linear and self.per_thread > 1)
+            if self.numthreads or tile
+            else None
         )
 
     def exports(self) -> list[str]:

@@ -48,7 +48,7 @@ def emit(
     kind = given.target.kind
     shape = (
         block_shape(variant.space)
-        or given.options.shape(variant.tile)
+        or given.options.shape(variant.tile, variant.linear)
         or choose(kind, element_bytes, variant.linear, moved_bytes, price)
     )
     if variant.tile:
