@@ -106,12 +106,6 @@ def _parsed(lines: tuple[str, ...]) -> RayPipeline:
     return RayPipeline(tuple(map(RayStage.parse, stages)), tuple(table.split()), *map(int, sizes.split()))
 
 
-def pipeline_of(node: Node) -> RayPipeline | None:
-    """Returns the pipeline of a ray generation; ``None`` for any other node."""
-    lines = node.attrs.get("rays")
-    return _parsed(lines) if isinstance(lines, tuple) else None
-
-
 def pipelines_in(bodies: Sequence[Graph]) -> list[RayPipeline]:
     """Returns the different pipelines of the calls in graphs, also in their loops and branches."""
     for body in bodies:

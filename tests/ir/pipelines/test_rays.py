@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from fusepy.ir.parse import parse_graph
-from fusepy.ir.pipelines.rays import RayPipeline, RayStage, generates_rays, pipeline_of
+from fusepy.ir.pipelines.rays import RayPipeline, RayStage, generates_rays, pipelines_in
 from fusepy.ir.printer import print_graph
 from fusepy.passes.partition.partition import partition
 from tests.support.fake_oracle import FakeOracle
@@ -34,7 +34,7 @@ def test_a_pipeline_is_read_back() -> None:
     assert [RayStage.parse(line) for line in lines[2:]] == [*STAGES]
     text = TWO.replace('["1 4 8", "hit"]', json.dumps(lines))
     graph = parse_graph(text)
-    assert pipeline_of(graph.nodes[0]) == PIPELINE
+    assert pipelines_in([graph]) == [PIPELINE]
     assert print_graph(parse_graph(print_graph(graph))) == print_graph(graph)
     assert PIPELINE.group("glass") == [STAGES[1], None, STAGES[2]]
     assert [generates_rays(n) for n in graph.nodes] == [True, False, True, False, False]
