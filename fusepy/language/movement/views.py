@@ -59,8 +59,8 @@ def _viewed(name: str, x: Any, make: Making) -> Any:
     return fused(name, of_traced)(x)
 
 
-def reshape(x: Any, shape: Extents) -> Any:
-    """Returns the elements of `x` in C order, in other extents; one may be -1.
+def reshape(x: Any, shape: Extents, *more: int) -> Any:
+    """Returns the elements of `x` in C order, in other extents: a tuple, or one by one. One may be -1.
 
     Raises:
         ShapeError: if these are not as many elements.
@@ -70,7 +70,7 @@ def reshape(x: Any, shape: Extents) -> Any:
         >>> fp.reshape([1.0, 2.0, 3.0, 4.0], (2, -1))
         [[1.0, 2.0], [3.0, 4.0]]
     """
-    wanted = numbers((shape,))
+    wanted = numbers((shape, *more))
     return _viewed("reshape", x, lambda rank, _: Reshaped(rank, wanted))
 
 

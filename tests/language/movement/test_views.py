@@ -115,6 +115,7 @@ def test_extents_are_integers_and_kernels_do_not_depend_on_them(device: Any) -> 
 
 
 def test_methods_of_traced_values() -> None:
+    assert fp.reshape(np.arange(6), 2, -1).tolist() == fp.fuse(lambda x: fp.reshape(x, 2, 3))(np.arange(6)).tolist()
     cases: list[Callable[[Any], Any]] = [
         lambda x: x.T + 0,
         lambda x: x.reshape(2, 12) * 1,
