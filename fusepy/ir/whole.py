@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from fusepy.ir.graph import Graph, Node
-from fusepy.ir.types import FLOAT, HALF, Kind, Type
+from fusepy.ir.types import BOOL, FLOAT, HALF, UINT, Kind, Type
 from fusepy.ir.value import Value, is_stored
 
 TAKE = "fusepy_take"  # the module of the functions that read elements of arrays at indices
@@ -98,20 +98,27 @@ def holds(value: Value, type: Type, told: bool) -> bool:
     """True if `value` can be passed as the whole array `type`; trailing axes become components where that fits.
 
     Args:
-        told: True if the extents of trailing axes must be known, and fit.
+        told: True if the extents of trailing axes must be known, and fit; else bools can be read as the ``uint`` that they are
+            in memory.
     """
     element = type.element
     if element is None or not (value.arrival.memory or (is_stored(value) and not writes(type))):
         return False
-    if value.type is element or _follows(value, element):
+    if value.type is element or _follows(value, element) or (not told and _as_stored(value.type) is element):
         return value.rank == type.rank
     cut = len(element.shape)
     if not cut or not element.is_numeric or value.type.kind is not Kind.SCALAR or value.rank != type.rank + cut:
         return False
     scalar = element.scalar
-    if scalar is None or (value.type is not scalar and not _follows(value, scalar)):
+    have = value.type if told else _as_stored(value.type)
+    if scalar is None or (scalar not in (value.type, have) and not _follows(value, scalar)):
         return False
     return not told or value.dims[-cut:] == element.shape
+
+
+def _as_stored(type: Type) -> Type:
+    """Returns the type of the numbers as which elements lie in memory: bools are 0 or 1, of the size of a ``uint``."""
+    return type.with_scalar(UINT) if type.is_numeric and type.scalar is BOOL else type
 
 
 def has_extents(value: Value, type: Type) -> bool:

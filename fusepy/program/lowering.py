@@ -16,7 +16,7 @@ from fusepy.backend.emit.options import Options
 from fusepy.backend.emit.region import emit
 from fusepy.backend.emit.row.kernel import emit_rows
 from fusepy.backend.emit.row.variant import RowVariant
-from fusepy.backend.emit.shims import used_names
+from fusepy.backend.emit.shims import passed_types, used_names
 from fusepy.backend.emit.text import Emission, KernelSource
 from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.plan import Plan, PlanContext
@@ -159,7 +159,7 @@ class Lowering:
 
     def source(self, region: Node, variant: Variant, plain: bool = False) -> KernelSource:
         """Returns the Slang of one region in one variant; `plain` is without the user's names and lines."""
-        imports = {a: self.oracle.imports(a, used_names(region, a)) for a, _ in self.graph.modules}
+        imports = {a: self.oracle.imports(a, used_names(region, a), passed_types(region, a)) for a, _ in self.graph.modules}
         own = {old.name: new.name for old, new in zip(self.sources, self._copied(region))}
         imports = {a: tuple(own.get(name, name) for name in names) for a, names in imports.items()}
         placed = not isinstance(variant, FoldVariant) and self._placed

@@ -25,6 +25,11 @@ class Target:
     def entry_point_block(self) -> bool:
         return self.kind == "cuda"
 
+    @property
+    def pads_halfs(self) -> bool:
+        """True if three halfs take more bytes in Slang's types than in tensors."""
+        return self.kind == "cuda"
+
 
 def is_host_addressable(device: spy.Device) -> bool:
     """True if a device address of `device` is a pointer that the host may dereference.

@@ -145,3 +145,9 @@ def used_names(region: Node, alias: str) -> list[str]:
     structs = [struct_in(v.type) for v in (*region.operands, *(v for body in bodies for v in body.all_values()))]
     names += [s.name for s in structs if s is not None]
     return list(dict.fromkeys(names))
+
+
+def passed_types(region: Node, alias: str) -> list[Type]:
+    """Returns the types of the arguments and results of all calls into one module."""
+    calls = [n for body in region.bodies for n in body.walk() if n.op.name == "slang.call" and n.text("module") == alias]
+    return list(dict.fromkeys(v.type for n in calls for v in (*n.operands, *n.results)))

@@ -217,14 +217,14 @@ class Compiler:
                 return clean(str(error))
             return None
 
-    def beside(self, text: str, source: ModuleSource) -> spy.SlangModule:
-        """Returns a generated module that imports `source`, for reflection.
+    def beside(self, text: str, sources: Sequence[ModuleSource]) -> spy.SlangModule:
+        """Returns a generated module that imports `sources`, for reflection.
 
         Raises:
             CompileError: with Slang's diagnostics.
         """
         with self._lock:
-            session = self._ready([source])
+            session = self._ready(sources)
             self._attempts += 1
             return self._attempt(session, f"beside_{self._attempts}", text, "what was generated to ask Slang")
 

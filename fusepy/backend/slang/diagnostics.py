@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 
 from fusepy.errors import CompileError, FusepyError, UnsupportedArgumentError
+from fusepy.ir.types import Kind, Type
+from fusepy.ir.whole import library, spelled
 
 _NOISE = re.compile(
     r"^(?:Failed to load slang module .* from source|.*error\[E39999\].*|.*E40003.*|--'|abort compilation.*"
@@ -23,6 +25,19 @@ _UNSIZED_GLOBAL = re.compile(r"\b(\w+)\s*\[\s*\]\s*;")
 def clean(words: str) -> str:
     """Removes repeated lines from Slang's diagnostics."""
     return _NOISE.sub("", words).strip()
+
+
+def called(imports: Sequence[str], function: str, types: Sequence[Type], method: bool) -> str:
+    """Returns a module that calls a function, or a `method` of the first argument, with arguments of these types."""
+    declared = [f"    {spelled(t)} a{i};" for i, t in enumerate(types) if t.kind not in (Kind.POINTER, Kind.RESOURCE)]
+    pointers = [f"    Ptr<{t.element}> a{i} = {{}};" for i, t in enumerate(types) if t.kind is Kind.POINTER]
+    resources = ", ".join(f"{t} a{i}" for i, t in enumerate(types) if t.kind is Kind.RESOURCE)
+    given = [f"a{i}" for i in range(len(types))]
+    if method:
+        function = f"{given.pop(0)}.{function}"
+    libraries = dict.fromkeys(library(t) for t in types if t.kind is Kind.WHOLE)
+    head = [*(f"import {name};" for name in (*imports, *libraries)), f"void probe({resources})", "{"]
+    return "\n".join([*head, *declared, *pointers, f"    {function}({', '.join(given)});", "}"]) + "\n"
 
 
 def advice(words: str, searched: Sequence[object]) -> str:

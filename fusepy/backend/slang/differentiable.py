@@ -53,12 +53,18 @@ _LACKING = re.compile(
 
 
 def refusal(
-    compiler: Compiler, source: ModuleSource, imports: Sequence[str], call: CallTypes, forward: bool
+    compiler: Compiler,
+    source: ModuleSource,
+    imports: Sequence[str],
+    call: CallTypes,
+    forward: bool,
+    others: Sequence[ModuleSource] = (),
 ) -> tuple[str, str] | None:
     """Returns why a call of a function of `source` cannot be differentiated, and a hint; ``None`` if it can.
 
     Args:
         forward: in forward mode.
+        others: modules that declare types of the call which `source` does not see.
     """
     own = tuple(file for file in source.files if Path(file[0]).parent != FOLDER)  # fusepy's own modules have derivatives
     texts = texts_of([replace(source, files=own)])
@@ -74,10 +80,10 @@ def refusal(
     if wrong is not None:
         return wrong
     if call.order > 1:
-        return refused_twice(compiler.kind, source, kernel_of(imports, call, forward))
+        return refused_twice(compiler.kind, [source, *others], kernel_of(imports, call, forward))
     if call.graded:
         return _of_copies(compiler, source, imports, call)
-    words = compiler.probe(differentiable(imports, call), [source])
+    words = compiler.probe(differentiable(imports, call), [source, *others])
     return None if words is None else (_told(words, call, source), DECLARE)
 
 

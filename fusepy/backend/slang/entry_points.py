@@ -91,3 +91,9 @@ def _parameters(text: str) -> str:
         depth += {"(": 1, ")": -1}.get(plain[end], 0)
         end += 1
     return plain[match.end() : end - 1]
+
+
+def groups_in(module: spy.SlangModule) -> dict[str, list[int]]:
+    """Returns the compute entry points of a module, with their group sizes."""
+    found = [e for e in module.entry_points if e.stage == spy.ShaderStage.compute]
+    return {e.name: [*e.layout.compute_thread_group_size] for e in found}

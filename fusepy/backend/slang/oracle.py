@@ -14,12 +14,14 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.slang.compiler import Compiler
+from fusepy.backend.slang.diagnostics import called
 from fusepy.backend.slang.differentiable import names_in, refusal
-from fusepy.backend.slang.entry_points import with_entry_points
+from fusepy.backend.slang.entry_points import groups_in, with_entry_points
 from fusepy.backend.slang.facts import Facts
 from fusepy.backend.slang.layouts import globals_of, layout_of, members_of
 from fusepy.backend.slang.overloads import PICK, Callee, RawAnswer
 from fusepy.backend.slang.reflection import conforms, found, kind_of, reflected
+from fusepy.backend.slang.visible import HOLDERS, as_asked, closures, import_of, question_of
 from fusepy.backend.sources.defaults import default_number
 from fusepy.backend.sources.libraries import array_name, is_array, seen
 from fusepy.backend.sources.prices import price
@@ -30,7 +32,7 @@ from fusepy.errors import UnknownNameError, did_you_mean
 from fusepy.ir.names import split_path
 from fusepy.ir.oracle import THIS, Answer, CallTypes, Field, Layout, Param, Signature
 from fusepy.ir.types import Kind, Type
-from fusepy.ir.whole import library, spelled
+from fusepy.ir.whole import struct_in
 
 _K = spy.TypeReflection.Kind
 
@@ -60,16 +62,18 @@ class SlangOracle:
         return [Signature(tuple(map(_read_param, params)), Type.parse(result) if result else None) for params, result in raw]
 
     def resolve(self, module: str, function: str, types: Sequence[Type]) -> Answer | None:
-        question = f"{function}({','.join(t.name for t in types)})"
-        raw = self._facts[module].get("answers", question, lambda: self._resolve(module, function, types))
+        others = self._others(module, types)
+        question = question_of(function, types, others)
+        raw = self._facts[module].get("answers", question, lambda: self._resolve(module, function, types, others))
         if raw is None:
             return None
         params, result = raw
         return Answer(tuple(map(_read_param, params)), Type.parse(result))
 
     def diagnose(self, module: str, function: str, types: Sequence[Type]) -> str:
-        question = f"{function}({','.join(t.name for t in types)})"
-        return self._facts[module].get("diagnosed", question, lambda: self._diagnose(module, function, types))
+        others = self._others(module, types)
+        question = question_of(function, types, others)
+        return self._facts[module].get("diagnosed", question, lambda: self._diagnose(module, function, types, others))
 
     def fields(self, type: Type) -> Sequence[Param] | None:
         if type.kind is Kind.VECTOR:
@@ -158,7 +162,7 @@ class SlangOracle:
 
         def ask() -> dict[str, list[int]]:
             source = self._sources[module]
-            return _entries(self._compiler.module(with_entry_points(source) if self._compiler.is_cuda else source))
+            return groups_in(self._compiler.module(with_entry_points(source) if self._compiler.is_cuda else source))
 
         return self._facts[module].get("entries", "", ask)
 
@@ -176,10 +180,15 @@ class SlangOracle:
         return self._facts[module].get("defaults", f"{function}({','.join(names)}).{name}", ask)
 
     def undifferentiable(self, module: str, call: CallTypes, forward: bool = False) -> Sequence[str] | None:
-        def ask() -> Sequence[str] | None:
-            return refusal(self._compiler, self._sources[module], self.imports(module, names_in(call)), call, forward)
+        types = [type for _, type, _ in call.params]
+        others = self._others(module, types)
 
-        return self._facts[module].get("not forwards" if forward else "not backwards", str(call), ask)
+        def ask() -> Sequence[str] | None:
+            imports = self.imports(module, names_in(call), types)
+            return refusal(self._compiler, self._sources[module], imports, call, forward, others)
+
+        kind = "not forwards" if forward else "not backwards"
+        return self._facts[module].get(kind, f"{call}{closures(others)}", ask)
 
     # ---- names --------------------------------------------------------------------------------------------------
 
@@ -209,30 +218,21 @@ class SlangOracle:
         text = "".join(f"import {n};\n" for n in (source.name, *source.imported())) + f"using namespace {name};\n"
         return self._facts[module].get("namespaces", name, lambda: self._compiler.probe(text, [source]) is None)
 
-    def imports(self, module: str, names: Sequence[str]) -> tuple[str, ...]:
-        """Returns the modules that a kernel imports to use these names: the module, and some of its imports."""
+    def imports(self, module: str, names: Sequence[str], types: Sequence[Type] = ()) -> tuple[str, ...]:
+        """Returns the modules that a kernel imports to use these names: the module, and some of its imports.
+
+        Args:
+            types: those that its functions are called with. Other modules may declare them.
+        """
         source = self._sources[module]
         others = source.imported()
-        needed = [self._facts[module].get("imports", n, lambda n=n: self._import_of(source, others, n)) for n in names if others]
-        return tuple(dict.fromkeys([source.name, *filter(None, needed)]))
 
-    def _import_of(self, source: ModuleSource, others: Sequence[str], name: str) -> str | None:
-        """Returns the import that makes a name visible beside a module. None if the module does so itself, or if no import does.
+        def ask(name: str) -> str | None:
+            return import_of(self._compiler, source, others, name)
 
-        Reflection also finds indirect imports. Only the compiler knows which names can be used.
-        """
-        callee = Callee.find(reflected(self._compiler.module(source)), name)
-        if name.startswith("operator"):
-            return None  # its types make it visible
-        if callee is not None and callee.owner is not None:
-            name = callee.scope
-        declared = f"{name} a" if callee is None or callee.owner is not None or callee.constructs else name
-        for other in (None, *others):
-            imports = f"import {source.name};\n" + (f"import {other};\n" if other else "")
-            words = self._compiler.probe(f"{imports}void probe() {{ {declared}; }}\n", [source]) or ""
-            if not any(code in words for code in ("E30015", "E30027")):  # undefined, not in this namespace
-                return other
-        return None
+        needed = [self._facts[module].get("imports", n, partial(ask, n)) for n in names if others]
+        homes = [other.name for other in self._others(module, types)]
+        return tuple(dict.fromkeys([source.name, *filter(None, needed), *homes]))
 
     # ---- asking -------------------------------------------------------------------------------------------------
 
@@ -249,34 +249,43 @@ class SlangOracle:
         # the remaining overloads are Slang's functions of that name, hidden by the user's
         return callee.declared(reflected(self._module(module)), own_overloads(self._module(module), function))
 
-    def _resolve(self, module: str, function: str, types: Sequence[Type]) -> list[Any] | None:
-        layout = reflected(self._module(module))
+    def _others(self, module: str, types: Sequence[Type]) -> list[ModuleSource]:
+        """Returns the modules that declare structs among these types which `module` does not see."""
+        for type in types:  # every new call asks
+            if type.kind in HOLDERS:
+                break
+        else:
+            return []
+        structs = [s for s in map(struct_in, types) if s is not None and self.type_name(module, s.name) is None]
+        origins = [laid.origin for laid in map(self.layout, structs) if laid is not None]
+        return list(dict.fromkeys(origin for origin in origins if isinstance(origin, ModuleSource)))
+
+    def _resolve(self, module: str, function: str, types: Sequence[Type], others: Sequence[ModuleSource]) -> list[Any] | None:
+        layout = self._layout(module, others)
         callee = Callee.find(layout, function)
-        return None if callee is None else callee.resolve(layout, types, partial(self._pick, module))
+        answer = None if callee is None else callee.resolve(layout, types, partial(self._pick, module, others))
+        return answer and as_asked(answer, types, layout)
 
-    def _pick(self, module: str, candidates: str, types: Sequence[Type]) -> RawAnswer | None:
+    def _layout(self, module: str, others: Sequence[ModuleSource], more: str = "") -> spy.ProgramLayout:
+        """Returns the reflection of a module beside others, and beside more text."""
+        if not others and not more:
+            return reflected(self._module(module))
+        sources = [self._sources[module], *others]
+        return reflected(self._compiler.beside("".join(f"import {s.name};\n" for s in sources) + more, sources))
+
+    def _pick(self, module: str, others: Sequence[ModuleSource], candidates: str, types: Sequence[Type]) -> RawAnswer | None:
         """Returns Slang's choice among functions of one name that are declared beside a module."""
-        source = self._sources[module]
-        layout = reflected(self._compiler.beside(f"import {source.name};\n{candidates}\n", source))
+        layout = self._layout(module, others, f"{candidates}\n")
         callee = Callee.find(layout, PICK)
-        return None if callee is None else callee.resolve(layout, types, partial(self._pick, module))
+        return None if callee is None else callee.resolve(layout, types, partial(self._pick, module, others))
 
-    def _diagnose(self, module: str, function: str, types: Sequence[Type]) -> str:
-        source = self._sources[module]
-        declared = "\n".join(
-            f"    {spelled(t)} a{i};" for i, t in enumerate(types) if t.kind not in (Kind.POINTER, Kind.RESOURCE)
-        )
-        pointers = "\n".join(f"    Ptr<{t.element}> a{i} = {{}};" for i, t in enumerate(types) if t.kind is Kind.POINTER)
-        resources = ", ".join(f"{t} a{i}" for i, t in enumerate(types) if t.kind is Kind.RESOURCE)
-        given = [f"a{i}" for i in range(len(types))]
+    def _diagnose(self, module: str, function: str, types: Sequence[Type], others: Sequence[ModuleSource]) -> str:
+        sources = [self._sources[module], *others]
         callee = self._find(module, function)
-        if callee is not None and given and any(callee.takes_this(f) for f in callee.overloads()):
-            function = f"{given.pop(0)}.{callee.name}"
-        call = f"{function}({', '.join(given)})"
-        libraries = dict.fromkeys(library(t) for t in types if t.kind is Kind.WHOLE)
-        imports = "\n".join(f"import {name};" for name in (source.name, *libraries))
-        text = f"{imports}\nvoid probe({resources})\n{{\n{declared}\n{pointers}\n    {call};\n}}\n"
-        return self._compiler.probe(text, [source]) or ""
+        method = callee is not None and bool(types) and any(callee.takes_this(f) for f in callee.overloads())
+        if callee is not None and method:
+            function = callee.name
+        return self._compiler.probe(called([s.name for s in sources], function, types, method), sources) or ""
 
     def _conforming(self, module: str, interface: Type) -> list[str] | None:
         layout = reflected(self._module(module))
@@ -286,11 +295,6 @@ class SlangOracle:
         types = [found(layout.find_type_by_name(name)) for name in self.symbols(module)["types"]]
         plain = [t for t in types if t is not None and "<" not in t.full_name]
         return [t.full_name for t in plain if conforms(layout, t, super_)]
-
-
-def _entries(module: spy.SlangModule) -> dict[str, list[int]]:
-    found = [e for e in module.entry_points if e.stage == spy.ShaderStage.compute]
-    return {e.name: [*e.layout.compute_thread_group_size] for e in found}
 
 
 def _read_param(raw: Sequence[Any]) -> Param:

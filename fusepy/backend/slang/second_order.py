@@ -29,13 +29,13 @@ DIRECTLY = (
 Typed = tuple[str, Type, bool]  # a name, its type, and whether it is differentiated
 
 
-def refused_twice(kind: spy.DeviceType, source: ModuleSource, text: str) -> tuple[str, str] | None:
+def refused_twice(kind: spy.DeviceType, sources: Sequence[ModuleSource], text: str) -> tuple[str, str] | None:
     """Returns why a kernel `text` with derivatives of derivatives does not compile, and a hint; ``None`` if it does.
 
     Raises:
         CompileError: if the other process could not be started.
     """
-    arguments = (digest_name("twice", text), text, (), [source], ENTRY)
+    arguments = (digest_name("twice", text), text, (), list(sources), ENTRY)
     try:
         ended, words = tried(kind, arguments)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fusepy.ir.graph import Node, Value
+from fusepy.ir.oracle import Oracle, member_types
 from fusepy.ir.types import Kind, Type
 from fusepy.trace.moves.plans import Remap, Strided
 
@@ -32,23 +33,40 @@ def is_whole(plan: Remap, part: MovedPart) -> bool:
     return same and part.dims == tuple(sorted(part.dims))
 
 
-def is_compound(part: MovedPart) -> bool:
-    """True if elements of a part are loaded as structs or fixed arrays."""
-    return (part.type or part.value.type).kind in (Kind.NAMED, Kind.ARRAY)
+def is_untaken(part: MovedPart, oracle: Oracle) -> bool:
+    """True if elements of a part are not taken at computed indices.
+
+    These are structs and fixed arrays that numbers along axes are loaded as. Of structs with matrices they can be taken, but
+    threads cannot add to their gradients.
+    """
+    if part.type is not None and part.type is not part.value.type:
+        return part.type.kind in (Kind.NAMED, Kind.ARRAY)
+    return part.value.type.kind is Kind.NAMED and _has_matrix(part.value.type, oracle)
+
+
+def _has_matrix(type: Type, oracle: Oracle) -> bool:
+    if type.kind is Kind.NAMED:
+        return any(_has_matrix(member, oracle) for member in (member_types(oracle, type) or {}).values() if member is not None)
+    return type.kind is Kind.MATRIX or (
+        type.kind is Kind.ARRAY and type.element is not None and _has_matrix(type.element, oracle)
+    )
 
 
 def store_what_reads_compounds(
-    parts: dict[MovedPart, Below | None], strided: Callable[[MovedPart], bool], place: Callable[[MovedPart], int]
+    parts: dict[MovedPart, Below | None],
+    strided: Callable[[MovedPart], bool],
+    place: Callable[[MovedPart], int],
+    oracle: Oracle,
 ) -> None:
-    """Makes leaves of values of structs or fixed arrays that are not `strided`: these have no elements at computed indices.
+    """Makes leaves of values of structs or fixed arrays that are not `strided`, and not taken at computed indices.
 
     Args:
         place: the place of the node that computes a part.
     """
-    fixed = {p for p, below in parts.items() if below is None and is_compound(p) and not strided(p)}
+    fixed = {p for p, below in parts.items() if below is None and is_untaken(p, oracle) and not strided(p)}
     inner = [(p, below[1]) for p, below in parts.items() if below is not None] if fixed else []
     for part, operands in sorted(inner, key=lambda item: place(item[0])):
         if not fixed.isdisjoint(operands):
             parts[part] = None
-            if is_compound(part):
+            if is_untaken(part, oracle):
                 fixed.add(part)

@@ -57,7 +57,7 @@ class Pushing:
             if part not in found:
                 found[part] = self.below(part)
                 stack += [p for p in (found[part] or (None, []))[1] if p is not None]
-        store_what_reads_compounds(found, self.strided, lambda p: self.producer[p.value][0])
+        store_what_reads_compounds(found, self.strided, lambda p: self.producer[p.value][0], self.trace.oracle)
         stack, inner = [root], dict[MovedPart, Below]()
         while stack:
             part = stack.pop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.sources.libraries import FOLDER
 from fusepy.backend.sources.source import ModuleSource
@@ -11,7 +12,7 @@ from fusepy.errors import TraceError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import BOOL, HALF, UINT, Kind, Type
 from fusepy.ir.whole import TAKE
 from fusepy.location import user_line
 from fusepy.trace.open_trace import OpenTrace
@@ -40,26 +41,48 @@ def take(trace: OpenTrace, terms: Terms, value: Value, type: Type | None, indice
     """
     count, element = len(indices), type or value.type
     own = value.type.scalar
-    converted = element.scalar is not None and own is not None and element.scalar is not own
-    element = element.with_scalar(own) if converted and own is not None else element
+    assert value.type is element or element.is_numeric, element  # see `parts.is_untaken`
+    element = element.with_scalar(own) if element.scalar is not None and own is not None else element
+    if is_apart(element, trace.device):
+        return _by_components(trace, terms, value, type, element, indices)
+    read = element.with_scalar(UINT) if element.is_numeric and element.scalar is BOOL else element  # as bools lie in memory
     if count > MOST_AXES:
         raise TraceError(
             f"elements of an array of {count} axes", place=user_line(), expected=f"at most {MOST_AXES}", hint="reshape it first"
         )
-    if element.kind is Kind.NAMED:
-        raise TraceError(
-            f"elements of structs {element} at computed indices",
-            place=user_line(),
-            hint="read them in a Slang function that takes the array as a Tensor, or move arrays of their fields",
-        )
     source = ModuleSource.make(TAKE, (FOLDER / f"{TAKE}.slang").read_text(encoding="utf-8"))
     alias = trace.module(source, trace.device)
-    name = f"take{count}" if differential(element, trace.oracle) is not None else f"pick{count}"
+    name = f"take{count}" if differential(read, trace.oracle) is not None else f"pick{count}"
     frame = sorted({d for index in indices for d in index.dims})
     own = {d: i for i, d in enumerate(frame)}
-    whole = Type.whole("fusepy::Tensor", element, count)
+    whole = Type.whole("fusepy::Tensor", read, count)
     maps = [ArgMap((), whole), *(ArgMap(tuple(own[d] for d in index.dims), index.wants) for index in indices)]
     attrs = {"module": alias, "function": name}
     (made,) = trace.builder.add(OPS["slang.call"], [value, *(i.value for i in indices)], maps, attrs, terms.loc)
     terms.extents.add(trace.builder.nodes[-1], maps)
-    return Term(terms, made, tuple(frame), type if converted else None)
+    found = Term(terms, made, tuple(frame))
+    if read is not element:
+        found = terms.cast(found, element)
+    return Term(terms, found.value, found.dims, type if type is not None and type is not element else None)
+
+
+def is_apart(element: Type, device: Device) -> bool:
+    """True if a device packs elements otherwise than memory has them, and has no other type that lies so."""
+    return device.target.pads_halfs and element.is_numeric and element.scalar is HALF and element.shape[-1:] == (3,)
+
+
+def _by_components(trace: OpenTrace, terms: Terms, value: Value, type: Type | None, element: Type, indices: list[Term]) -> Term:
+    """Returns the same as `take`, made of the components, each of which is taken by itself."""
+    places = (
+        [(k, c) for k in range(element.shape[0]) for c in range(3)] if element.kind is Kind.MATRIX else [(c,) for c in range(3)]
+    )
+    parts: list[Term] = []
+    for place in places:
+        if value.type.kind is Kind.SCALAR:  # the components are axes in memory
+            parts.append(take(trace, terms, value, None, [*indices, *map(terms.number, place)]))
+            continue
+        row = Term(terms, value, tuple(range(value.rank)))
+        part = (row.item(place[0]) if len(place) > 1 else row).member("xyz"[place[-1]])
+        parts.append(take(trace, terms, part.value, None, indices))
+    made = terms.construct(element, parts)
+    return Term(terms, made.value, made.dims, type if type is not None and type is not element else None)

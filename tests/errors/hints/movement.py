@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import fusepy as fp
-from tests.errors.hints.support import Program, X, fused, rays, tensor
+from tests.errors.hints.support import Program, X, fused
 from tests.support.slang_functions import F32, ramp
 
 IMAGE, AT = ramp(4, 6), np.array([2, 0], np.int32)
@@ -199,12 +199,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "reshape it first",
         lambda m: fused(lambda x, i: x.reshape(2, 3)[i] + 0, DEEP, AT // 2),
         DEEP.reshape(2, 3)[AT // 2],
-    ),
-    "structs at indices": (
-        lambda m: fp.fuse(lambda r, i: m.at(r[i]))(tensor(rays(m), m.Ray), AT // 2),
-        "or move arrays of their fields",
-        lambda m: fp.fuse(lambda y, t, i: y[i] * t[i])(F32([2, 4]), F32([3, 5]), AT // 2),
-        F32([20, 6]),
     ),
     "elements of an empty array": (
         lambda m: fused(lambda x, i: x[i] + 0, X[:0], AT),

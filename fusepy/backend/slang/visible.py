@@ -1,0 +1,63 @@
+"""What a module sees of its imports, and questions about types that only another module sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import slangpy as spy
+
+from fusepy.backend.slang.compiler import Compiler
+from fusepy.backend.slang.overloads import Callee, RawAnswer
+from fusepy.backend.slang.reflection import found, reflected, type_name
+from fusepy.backend.sources.source import ModuleSource
+from fusepy.ir.types import Kind, Type
+from fusepy.ir.whole import struct_in
+
+HOLDERS = (Kind.NAMED, Kind.ARRAY, Kind.POINTER, Kind.WHOLE)  # what is, or may hold, a struct
+
+
+def import_of(compiler: Compiler, source: ModuleSource, others: Sequence[str], name: str) -> str | None:
+    """Returns the import that makes a name visible beside a module. None if the module does so itself, or if no import does.
+
+    Reflection also finds indirect imports. Only the compiler knows which names can be used.
+
+    Args:
+        others: the direct imports of the module.
+    """
+    callee = Callee.find(reflected(compiler.module(source)), name)
+    if name.startswith("operator"):
+        return None  # its types make it visible
+    if callee is not None and callee.owner is not None:
+        name = callee.scope
+    declared = f"{name} a" if callee is None or callee.owner is not None or callee.constructs else name
+    for other in (None, *others):
+        imports = f"import {source.name};\n" + (f"import {other};\n" if other else "")
+        words = compiler.probe(f"{imports}void probe() {{ {declared}; }}\n", [source]) or ""
+        if not any(code in words for code in ("E30015", "E30027")):  # undefined, not in this namespace
+            return other
+    return None
+
+
+def question_of(function: str, types: Sequence[Type], others: Sequence[ModuleSource]) -> str:
+    """Returns a call as a key of facts about its module; `others` declare types that the module does not see."""
+    return f"{function}({','.join([t.name for t in types])}){closures(others) if others else ''}"
+
+
+def closures(others: Sequence[ModuleSource]) -> str:
+    """Returns what makes a fact about one module a fact about these others, too."""
+    return "".join(f" beside {source.closure}" for source in others)
+
+
+def as_asked(answer: RawAnswer, types: Sequence[Type], layout: spy.ProgramLayout) -> RawAnswer:
+    """Returns an answer about arguments of these types with their names: ``Pose::Differential`` is often ``Pose`` for Slang."""
+    params, result = [list(param) for param in answer[0]], answer[1]
+    for i, type in enumerate(types):
+        asked = struct_in(type)
+        struct = None if asked is None else found(layout.find_type_by_name(asked.name))
+        same = None if struct is None else type_name(struct, layout)
+        if asked is None or same in (None, asked.name):
+            continue
+        if type.name == params[i][1].replace(same, asked.name):
+            params[i][1] = type.name
+            result = asked.name if result == same else result
+    return [params, result]
