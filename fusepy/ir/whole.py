@@ -14,6 +14,7 @@ from fusepy.ir.types import BOOL, FLOAT, HALF, UINT, Kind, Type
 from fusepy.ir.value import Value, is_stored
 
 TAKE = "fusepy_take"  # the module of the functions that read elements of arrays at indices
+HOLDERS = (Kind.NAMED, Kind.ARRAY, Kind.POINTER, Kind.WHOLE)  # types that are, or may hold, a struct
 LIBRARIES = ("fusepy", "slangpy")
 
 # the families, ordered by what they may do: if a generic takes several, the lowest is meant

@@ -150,4 +150,4 @@ def used_names(region: Node, alias: str) -> list[str]:
 def passed_types(region: Node, alias: str) -> list[Type]:
     """Returns the types of the arguments and results of all calls into one module."""
     calls = [n for body in region.bodies for n in body.walk() if n.op.name == "slang.call" and n.text("module") == alias]
-    return list(dict.fromkeys(v.type for n in calls for v in (*n.operands, *n.results)))
+    return list(dict.fromkeys([v.type for n in calls for v in (*n.operands, *n.results)]))

@@ -21,7 +21,7 @@ from fusepy.backend.slang.facts import Facts
 from fusepy.backend.slang.layouts import globals_of, layout_of, members_of
 from fusepy.backend.slang.overloads import PICK, Callee, RawAnswer
 from fusepy.backend.slang.reflection import conforms, found, kind_of, reflected
-from fusepy.backend.slang.visible import HOLDERS, as_asked, closures, import_of, question_of
+from fusepy.backend.slang.visible import as_asked, closures, import_of, question_of
 from fusepy.backend.sources.defaults import default_number
 from fusepy.backend.sources.libraries import array_name, is_array, seen
 from fusepy.backend.sources.prices import price
@@ -32,7 +32,7 @@ from fusepy.errors import UnknownNameError, did_you_mean
 from fusepy.ir.names import split_path
 from fusepy.ir.oracle import THIS, Answer, CallTypes, Field, Layout, Param, Signature
 from fusepy.ir.types import Kind, Type
-from fusepy.ir.whole import struct_in
+from fusepy.ir.whole import HOLDERS, struct_in
 
 _K = spy.TypeReflection.Kind
 
@@ -251,12 +251,10 @@ class SlangOracle:
 
     def _others(self, module: str, types: Sequence[Type]) -> list[ModuleSource]:
         """Returns the modules that declare structs among these types which `module` does not see."""
-        for type in types:  # every new call asks
-            if type.kind in HOLDERS:
-                break
-        else:
+        held = [t for t in types if t.kind in HOLDERS]
+        if not held:
             return []
-        structs = [s for s in map(struct_in, types) if s is not None and self.type_name(module, s.name) is None]
+        structs = [s for s in map(struct_in, held) if s is not None and self.type_name(module, s.name) is None]
         origins = [laid.origin for laid in map(self.layout, structs) if laid is not None]
         return list(dict.fromkeys(origin for origin in origins if isinstance(origin, ModuleSource)))
 

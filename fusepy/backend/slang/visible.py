@@ -10,10 +10,8 @@ from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.slang.overloads import Callee, RawAnswer
 from fusepy.backend.slang.reflection import found, reflected, type_name
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import Type
 from fusepy.ir.whole import struct_in
-
-HOLDERS = (Kind.NAMED, Kind.ARRAY, Kind.POINTER, Kind.WHOLE)  # what is, or may hold, a struct
 
 
 def import_of(compiler: Compiler, source: ModuleSource, others: Sequence[str], name: str) -> str | None:
