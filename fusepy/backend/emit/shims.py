@@ -18,7 +18,7 @@ from fusepy.ir.ops.region import folds_of
 from fusepy.ir.oracle import IN, OUT
 from fusepy.ir.pipelines.rays import pipelines_in, with_stages
 from fusepy.ir.types import VOID, Type
-from fusepy.ir.whole import struct_in
+from fusepy.ir.whole import HOLDERS, struct_in
 
 DIFFERENTIATED = ("vjp", "jvp")  # operations whose body Slang differentiates
 
@@ -142,12 +142,14 @@ def used_names(region: Node, alias: str) -> list[str]:
         if "rays" in call.attrs:
             stages = [s for p in pipelines_in(region.bodies) for s in p.stages if s.module == alias]
             names += [name for s in stages for name in (*[s.function] * (not s.body), *s.types)]
-    structs = [struct_in(v.type) for v in (*region.operands, *(v for body in bodies for v in body.all_values()))]
+    values = [*region.operands, *[v for body in bodies for v in body.all_values()]]
+    structs = [struct_in(v.type) for v in values if v.type.kind in HOLDERS]
     names += [s.name for s in structs if s is not None]
     return list(dict.fromkeys(names))
 
 
 def passed_types(region: Node, alias: str) -> list[Type]:
     """Returns the types of the arguments and results of all calls into one module."""
-    calls = [n for body in region.bodies for n in body.walk() if n.op.name == "slang.call" and n.text("module") == alias]
+    bodies = with_stages(region.bodies)
+    calls = [n for body in bodies for n in body.walk() if n.op.name == "slang.call" and n.attrs["module"] == alias]
     return list(dict.fromkeys([v.type for n in calls for v in (*n.operands, *n.results)]))
