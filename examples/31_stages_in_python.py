@@ -50,6 +50,7 @@ camera = fp.Camera((1.2, 2.6, 7), (0, 1.5, 0), fov=38, aspect=WIDTH / HEIGHT)
 uv = (np.stack(np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT)), -1).astype(np.float32) + 0.5) / np.float32([WIDTH, HEIGHT])
 image, t = render(camera, uv)
 print(f"kernels: {render.explain(camera, uv).kernels}\nmean of the picture: {image.mean():.3f}")
+print(f"pixels of the sky: {(t < 0).mean():.1%}, farthest hit: {t.max():.1f}")
 assert t[uv[..., 1] < 0.02].max() == -1, "the sky"
 assert t[uv[..., 1] > 0.97].min() > 0, "the floor"
 

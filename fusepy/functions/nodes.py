@@ -13,6 +13,7 @@ from fusepy.location import user_line
 from fusepy.program.node_results import Results
 from fusepy.pytree import LEAF, NOTHING, Structure, container_of, flatten
 from fusepy.symbolic import Symbolic
+from fusepy.trace.traced import Traced
 
 Function = Callable[..., Any]
 _serial = itertools.count()
@@ -132,7 +133,7 @@ class GraphValue(Symbolic):
         return _apply(getattr, f".{name}", self, name)
 
     def __getitem__(self, index: Any) -> GraphValue:
-        return _apply(operator.getitem, "[]", self, index)
+        return _apply(_indexed, "[]", self, index)
 
     def __call__(self, *args: Any, **kwargs: Any) -> GraphValue:
         """Records the call of a method: ``x.sum(axis=0)``."""
@@ -259,6 +260,11 @@ def wrong_count(use: Use, said: int, has: str) -> GraphError:
 
 def _called(function: Function, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
+
+
+def _indexed(value: Any, index: Any) -> Any:
+    """One index is of a part, as in Slang, also where an array of numbers is passed for vectors."""
+    return value._fusepy_index(index) if isinstance(value, Traced) else value[index]  # pyright: ignore[reportPrivateUsage]
 
 
 def _apply(function: Function, name: str, *args: Any) -> GraphValue:

@@ -101,8 +101,11 @@ class Traced(Numberless, Symbolic):
         return self._record("member", of, name=name) if method is None else method
 
     def __getitem__(self, index: Any) -> Traced:
-        of_parts = self.type.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY)  # which one index is of, as in Slang
-        parts = of_parts and not self._recorder.plain.holds(self._value)
+        return self._fusepy_index(index, self._recorder.plain.holds(self._value))
+
+    def _fusepy_index(self, index: Any, numbers: bool = False) -> Traced:
+        """Records an index of this value; one index is of a part, as in Slang, except in an array of ``numbers``."""
+        parts = self.type.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY) and not numbers
         if isinstance(index, _OF_AXES) or index is None or (self._value.rank and not parts):
             trace, loc = self._recorder, user_line()
             return Traced(trace, trace.indexed(trace.plain.array(trace.lift(self), loc), index), loc)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import importlib
 import importlib.util
@@ -136,7 +137,7 @@ def option(word: str) -> bool:
 
 
 def public(name: str) -> bool:
-    return hasattr(fp, name) or hasattr(spy, name) or option(name) or name in _SETTINGS
+    return hasattr(fp, name) or hasattr(spy, name) or hasattr(builtins, name) or option(name) or name in _SETTINGS
 
 
 def of_any(name: str) -> bool:
@@ -174,6 +175,9 @@ def test_types_of_slang_in_hints_are_there(device: Any) -> None:
     source = """import fusepy; import fusepy_double; struct S : IDifferentiable { float x; }
     ConstantBuffer<S> c; StructuredBuffer<float> b; RWTexture2D<float> t; float f(IDiffTensor<float, 1> t) { return 1; }
     void back(inout DifferentialPair<float> x, float g) {} [BackwardDerivative(back)] float g(float x) { return x; }
-    [Differentiable] float h(Texture2D<float> t, SamplerState s) { return t.SampleLevel(s, float2(0), 0); }"""
+    [Differentiable] float h(Texture2D<float> t, SamplerState s) { return t.SampleLevel(s, float2(0), 0); }
+    RWTexture2D<int> counts; void cast(RaytracingAccelerationStructure scene, RayDesc ray, inout S found) {
+        TraceRay(scene, 0, 255, 0, 0, 0, ray, found); }
+    void within(inout S found) { ReportHit(1.0, 0, found); }"""
     assert all(name in source for name in SLANG.split())
     assert fp.Module.load_from_source(device, "named_in_hints", source).f

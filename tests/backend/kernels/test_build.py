@@ -63,8 +63,8 @@ def test_equal_steps_of_a_program_are_one_kernel(m: Any, what: str) -> None:
     step, kernels = PROGRAMS[what]
     function = fp.fuse(repeated(lambda p, b: step(m, p, b)))
     b = ramp(4, 8)
-    # the first step reads arguments and the last one stores the result, which may take kernels of their own
-    assert compiled(lambda: function(b, b)) <= kernels + 2, what
+    # the first step reads arguments, and a reduction of these has two kernels; the last one stores the result
+    assert compiled(lambda: function(b, b)) <= kernels + 3, what
     assert function.explain(b, b).kernels >= STEPS
     wanted = fp.fuse(lambda p, b: step(m, p, b))
     found: Any = b
