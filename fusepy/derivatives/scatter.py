@@ -140,7 +140,7 @@ def packed(element: Type, oracle: Oracle, loc: str | None) -> str:
                 hint=f"make two structs of {element}, each in a Tensor of its own; one of floats only may be of any size",
             )
         words = []
-    words += [A_FLOAT] * (_WORDS - len(words))
+    words += [GAP if A_DOUBLE in words else A_FLOAT] * (_WORDS - len(words))  # a double pads the end of its struct
     return ",".join(str(sum(kind << 4 * i for i, kind in enumerate(words[at : at + 8]))) for at in range(0, _WORDS, 8))
 
 

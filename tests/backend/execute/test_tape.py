@@ -94,7 +94,7 @@ def test_a_given_result_costs_a_later_call_nothing(lib: Any, device: Any) -> Non
     np.testing.assert_array_equal(out.to_numpy(), np.roll(np.arange(N), -8))
     short = ladder(lib, 2)
     per_kernel = (made - effort(lambda: short(x))) / 6
-    assert per_kernel <= (11 if device.target.kind == "cuda" else 7), per_kernel  # 6, and on CUDA the driver's calls
+    assert per_kernel <= (12 if device.target.kind == "cuda" else 7), per_kernel  # 6, and on CUDA its context and the driver
 
 
 def test_later_calls_pack_and_dispatch_alone(lib: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
