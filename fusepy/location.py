@@ -62,8 +62,9 @@ def line_of(place: Place | None) -> str | None:
 
 def _is_users(name: str) -> bool:
     known = _users.get(name)
-    if known is None:
-        known = _users[name] = not name.startswith(_NOT_THE_USER) or name.startswith(_APPLICATION)
+    if known is None:  # torch calls the functions that it differentiates, and is not imported here
+        known = not name.startswith(_NOT_THE_USER) and f"-packages{os.sep}torch{os.sep}" not in name
+        known = _users[name] = known or name.startswith(_APPLICATION)
     return known
 
 

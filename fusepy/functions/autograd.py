@@ -106,7 +106,7 @@ class AutogradCall:
         self.place = user_place()
         leaves = [unmapped(leaf) for leaf in flat(args)]
         self.places = [i for i, leaf in enumerate(leaves) if has_autograd(leaf)]
-        self.kept = [None if has_autograd(leaf) else _kept(leaf) for leaf in leaves]
+        self.kept = [None if has_autograd(leaf) else kept(leaf) for leaf in leaves]
         # torch alone holds the tensors, except those in containers, whose items say what they are
         self.args = refill(args, leaves if any(map(is_nested, args)) else [None] * len(leaves))
 
@@ -169,11 +169,12 @@ def refill(args: Sequence[Any], leaves: Sequence[Any]) -> list[Any]:
     return [refilled(value, rest) for value in args]
 
 
-def _kept(value: Any) -> Any:
-    """Returns an argument that later changes by the user do not affect: backward() reads it again."""
+def kept(value: Any) -> Any:
+    """Returns an argument that later changes by the user do not affect: a backward pass reads it again."""
     if isinstance(value, (list, tuple)):
         return copy.deepcopy(cast("Any", value))
-    return value.copy() if is_writable(value) and hasattr(value, "copy") else value
+    copier = getattr(value, "clone" if has_autograd(value) else "copy", None) if is_writable(value) else None
+    return value if copier is None else copier()
 
 
 def _unrecorded(callee: AnyFunction, why: str, hint: str) -> GradientError:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fusepy.arguments.mapped import unmapped
-from fusepy.arguments.nested import is_nested, leaves_of, naming
+from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.registry import device_of
 from fusepy.errors import GradientError, GraphError, TraceError
 from fusepy.functions.accumulators import checked
+from fusepy.functions.autograd import has_autograd
 from fusepy.functions.gradient_request import CallGradients, GradientRequest
 from fusepy.functions.nodes import Use
 from fusepy.functions.parts import Config, Tracer, needs_bind
@@ -61,12 +62,7 @@ class BackwardTracer:
         with naming(self.__name__):
             found = CallGradients([p for _, p in params], (*args, *kwargs.values()), result)
         if not found.written:
-            raise GradientError(
-                f"{self.__name__}(): no argument has a gradient",
-                place=user_line(),
-                expected="a Tensor with gradients among the arguments",
-                hint="attach one before the call, x = x.with_grads(); what is computed is added to x.grad",
-            )
+            raise _without_gradients(self.__name__, (*args, *kwargs.values()))
         paths = {k: found.paths[leaves[0]] for k, leaves in found.wanted.items()}
         kinds = found.kinds(self.__name__, {k: self.accumulators.get(path) for k, path in paths.items()})
         fresh = [k for k, kind in kinds.items() if kind == "push" or (kind is not None and found.written[k].size != 1)]
@@ -187,3 +183,11 @@ class BackwardTracer:
 
     def constant_types(self) -> Mapping[str, str] | None:
         return self.function.constant_types()
+
+
+def _without_gradients(name: str, args: Sequence[Any]) -> GradientError:
+    hint = "attach one before the call, x = x.with_grads(); what is computed is added to x.grad"
+    if any(has_autograd(unmapped(leaf)) for leaf in flat(args)):
+        hint = "call the function itself with tensors that require gradients, and backward() of its result"
+    expected = "a Tensor with gradients among the arguments"
+    return GradientError(f"{name}(): no argument has a gradient", place=user_line(), expected=expected, hint=hint)

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.arguments.mapped import Mapped
+from fusepy.errors import GradientError
 from fusepy.functions.parts import AnyFunction
 from fusepy.ir.types import BOOL
 from fusepy.trace.gradients import gradients
@@ -90,6 +91,9 @@ def owned(tree: Any, what: str) -> Any:
     assert trace is not None, "only a trace calls it"
     if isinstance(tree, list) and _is_of_numbers(tree):  # one array
         return np.array(tree, np.float32)
+    if isinstance(tree, str):
+        hint = "choose others with argnums, by position or name"
+        raise GradientError(f"{what}(): an argument by which it differentiates is a string", saw=repr(tree)[:60], hint=hint)
     leaves, structure = flatten_values(tree, what)
     found = [trace.record("mul", [leaf, 1.0]) if _is_constant(trace.innermost(), leaf) else leaf for leaf in leaves]
     return structure.fill(found) if any(a is not b for a, b in zip(leaves, found)) else cast("Any", tree)

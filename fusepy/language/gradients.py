@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from fusepy.arguments.mapped import Mapped, unmapped
-from fusepy.arguments.nested import is_nested
+from fusepy.arguments.nested import flat, is_nested
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.errors import ArgumentError, GradientError, did_you_mean
+from fusepy.functions.autograd import kept, refill
 from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction, bound_to, fuse, of_object
@@ -137,7 +138,7 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], 
     Returns:
         the result, and a function of the gradient of the result (with its structure, shapes and types), which returns the
         gradients of `args`, one for each; ``None`` for an argument without gradient, such as one of integers. It computes again
-        what it needs of the call, in the kernels of the gradient.
+        what it needs of the call, in the kernels of the gradient, from copies of the arrays in `args`.
 
     Raises:
         GradientError: see `grad`; also by the returned function.
@@ -152,9 +153,17 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], 
     result = forward(*args)
     chosen = tuple(i for i, arg in enumerate(args) if has_gradient(arg))
     structure = flatten(result, is_array)[1]
+    if current_trace() is None:
+        args = tuple(refill(args, [kept(unmapped(leaf)) for leaf in flat(args)]))
 
-    def pull(gradient: Any) -> tuple[Any, ...]:
-        given, found = flatten(gradient, is_array)
+    def pull(*gradient: Any) -> tuple[Any, ...]:
+        if len(gradient) != 1:
+            raise ArgumentError(
+                f"vjp: the returned function takes one argument, {len(gradient)} were given",
+                place=user_line(),
+                hint="pass the gradient of the result; of several results a tuple, pull((g, h))",
+            )
+        given, found = flatten(gradient[0], is_array)
         if found != structure:
             raise GradientError(
                 "vjp: the gradient has another structure than the result",

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fusepy.derivatives.differential import differential
+from fusepy.derivatives.differential import check_type, differential
 from fusepy.derivatives.forward import Forward
 from fusepy.derivatives.paths import UNREAD, connected, cut
 from fusepy.derivatives.refused import from_outside
 from fusepy.derivatives.reverse import Reverse
-from fusepy.derivatives.sums import is_number
+from fusepy.derivatives.sums import Seed, is_number
 from fusepy.errors import GradientError
-from fusepy.ir.argmap import ArgMap
+from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.types import Kind
 from fusepy.location import user_line
@@ -49,6 +49,7 @@ def gradients(
     for value in (v for v in values if trace.behind(v) is not None):
         raise from_outside(value, what, loc)
     ends = [(returned(trace, v, what), None if g is None else trace.lift(g), None) for v, g in seeds]
+    _check_types(trace, ends)
     reverse = _reverse(trace, start, loc, values)
     reverse.back(ends, values)
     made = {v: _of_levels(trace, reverse, v, loc) for v in values}
@@ -104,6 +105,7 @@ def added(
             expected="a result of floats",
             hint="differentiate a function whose result depends on its arguments as half, float or double",
         )
+    _check_types(trace, ends)
     wrt = [v for target in to for v in target.values]
     reverse = _reverse(trace, start, loc, wrt)
     reverse.back(ends, wrt, expanded=[v for target in to if target.accumulate is not None for v in target.values])
@@ -148,6 +150,7 @@ def tangents(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Seq
     adjoint = Reverse(trace.builder, (), trace.oracle, TraceShapes(trace, False), loc).adjoint
     forward = Forward(trace.builder, nodes_since(trace, start), trace.oracle, loc, adjoint)
     for value, given in pairs:
+        check_type(value, given, trace.maps.get(given, UNSAID).type, f"{what}: the tangent of {value.name!r}")
         if given.rank != value.rank and given.rank != value.rank + len(value.type.shape):
             raise GradientError(
                 f"{what}: the tangent of {value.name!r} has {given.rank} axes, not {value.rank}",
@@ -163,6 +166,13 @@ def _reverse(trace: Trace, start: int, loc: str | None, wrt: Sequence[Value]) ->
     _check_structs(trace, start, wrt)
     exact, nodes = trace.chain[-1].options.deterministic, nodes_since(trace, start)
     return Reverse(trace.builder, nodes, trace.oracle, TraceShapes(trace, exact), loc)
+
+
+def _check_types(trace: Trace, seeds: Sequence[Seed]) -> None:
+    """Raises `GradientError` if the gradient of a result has another type than the result."""
+    for value, given, _ in seeds:
+        if given is not None:
+            check_type(value, given, trace.maps.get(given, UNSAID).type, "the gradient of a result")
 
 
 def _check_structs(trace: Trace, start: int, values: Sequence[Value]) -> None:

@@ -61,8 +61,17 @@ def checked(tensor: Made, grad_in: Made | None, grad_out: Made | None, zero: boo
         if grad.shape != tensor.shape or not grad.element.same(element) or grad.device is not tensor.device:
             raise ShapeError(
                 f"with_grads: {name} does not fit the tensor",
-                saw=f"{grad.dtype}{list(grad.shape)} on {grad.device.name}",
-                expected=f"{element.type}{list(tensor.shape)} on {tensor.device.name}",
+                saw=f"{grad.dtype}{list(grad.shape)} on {grad.device.name}, opened as {id(grad.device):#x}",
+                expected=f"{element.type}{list(tensor.shape)} on {tensor.device.name}, opened as {id(tensor.device):#x}",
                 hint="omit it: a new one is made",
             )
     return grad_in, grad_out
+
+
+def assigned(value: object) -> ArgumentError:
+    """Returns the error for ``x.grad = value``: other views of the memory of `x` would not see it."""
+    return ArgumentError(
+        "the gradient of a tensor is not assigned",
+        saw=f"x.grad = {'None' if value is None else 'a ' + type(value).__name__}",
+        hint="x.grad.clear() sets it to zero, and x = x.with_grads(grad_out=g) gives it a tensor of yours",
+    )

@@ -250,20 +250,17 @@ class Tensor(SlangpyNames, ArrayMethods):
 
         Args:
             grad_in: the gradient that is read: the cotangent of a result, or the second half of a ``DifferentialPair``.
-            grad_out: the gradient that calls add to. By default one new tensor is both.
-            zero: true to clear a new gradient.
+            grad_out: the gradient that calls add to. By default one new tensor is both, which `zero` clears.
 
         Raises:
-            GradientError: for a type without derivatives, such as int.
-            ArgumentError, ShapeError: if a gradient is no tensor, or has another shape, type or device.
+            ArgumentError, ShapeError, GradientError: if a gradient is no tensor, or has another shape, type or device.
 
         Example:
             >>> Tensor([1, 2, 3]).with_grads().grad.tolist()
             [0.0, 0.0, 0.0]
         """
-        grad_in, grad_out = gradients.checked(self, grad_in, grad_out, zero)
         made = self.detach()
-        made.attach(grad_in, grad_out)
+        made.attach(*gradients.checked(self, grad_in, grad_out, zero))
         return made
 
     @property
@@ -278,9 +275,12 @@ class Tensor(SlangpyNames, ArrayMethods):
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient: `grad_out`, else `grad_in`, else None."""
-        given, collected = self.grads or (None, None)
-        return given if collected is None else collected
+        """The gradient: `grad_out`, else `grad_in`, else None. It is not assigned: see `with_grads`, and ``x.grad.clear()``."""
+        return self.grad_in if self.grad_out is None else self.grad_out
+
+    @grad.setter
+    def grad(self, value: object) -> None:
+        raise gradients.assigned(value)
 
     @property
     def needs_grad(self) -> bool:

@@ -147,6 +147,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: m.add(t().cpu(), 1.0),
         X + 1,
     ),
+    "a backward pass of torch's tensors": (
+        lambda m: m.squared.bwds(t(X, requires_grad=True)),
+        "call the function itself with tensors that require gradients, and backward() of its result",
+        lambda m: [[m.squared(x).sum().backward(), x.grad.numpy()] for x in [t(X, requires_grad=True)]][0][1],
+        2 * X,
+    ),
     "structs for torch": (
         lambda m: fused(lambda x: m.Ray(m.float3(x, x, x), x), t()),
         "return it as 'tensor' or 'numpy', and convert its fields one by one",

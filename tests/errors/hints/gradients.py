@@ -64,6 +64,30 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(total)(A),
         SQUARES,
     ),
+    "a gradient of integers": (
+        lambda m: fp.vjp(m.squared, A)[1](COUNTS),
+        "convert it before: g.astype(np.float32)",
+        lambda m: fp.vjp(m.squared, A)[1](COUNTS.astype(np.float32))[0],
+        2 * SQUARES,
+    ),
+    "two gradients of one result": (
+        lambda m: fp.vjp(lambda x: (m.squared(x), x), A)[1](A, A),
+        "pass the gradient of the result; of several results a tuple, pull((g, h))",
+        lambda m: fp.vjp(lambda x: (m.squared(x), x), A)[1]((np.ones_like(A), 0 * A))[0],
+        SQUARES,
+    ),
+    "a gradient that is assigned": (
+        lambda m: setattr(leaf(), "grad", None),
+        "x.grad.clear() sets it to zero, and x = x.with_grads(grad_out=g) gives it a tensor of yours",
+        lambda m: pulled(m.squared, leaf().with_grads(grad_out=fp.Tensor(A))),
+        SQUARES,
+    ),
+    "a gradient by a string": (
+        lambda m: fp.grad(lambda how, x: total(x))("plain", A),
+        "choose others with argnums, by position or name",
+        lambda m: fp.grad(lambda how, x: total(x), argnums="x")("plain", A),
+        SQUARES,
+    ),
     "two results": (
         lambda m: fp.grad(lambda x: (total(x), x))(A),
         "further results with has_aux=True, as (loss, others)",
