@@ -150,7 +150,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     "a backward pass of torch's tensors": (
         lambda m: m.squared.bwds(t(X, requires_grad=True)),
         "call the function itself with tensors that require gradients, and backward() of its result",
-        lambda m: [[m.squared(x).sum().backward(), x.grad.numpy()] for x in [t(X, requires_grad=True)]][0][1],
+        lambda m: next([m.squared(x).sum().backward(), x.grad.numpy()] for x in [t(X, requires_grad=True)])[1],
         2 * X,
     ),
     "structs for torch": (
