@@ -113,7 +113,7 @@ class _Trial:
         return forward
 
     def differs(self, i: int, direction: Array, mine: float, scale: float, found: dict[str, float]) -> bool:
-        """True if differences give another slope, also those of small steps, which reach fewer kinks; adds the number to `found`."""
+        """True if differences give another slope, also those of small steps, which reach fewer kinks; adds one to `found`."""
         for step in (self.step, self.step / 8, self.step / 32):
             slope, error = _difference(self.only, self.point, self.leaves, i, direction, self.total, step)
             if slope is None:
