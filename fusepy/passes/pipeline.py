@@ -21,9 +21,19 @@ from fusepy.passes.fuse_chains import FuseChains
 from fusepy.passes.join_rows import JoinRows
 from fusepy.passes.resolve_maps import ResolveMaps
 from fusepy.passes.uniforms import UniformArguments
+from fusepy.passes.variances import Variances
 from fusepy.passes.views import SinkViews
 
-REWRITES: tuple[Pass, ...] = (ResolveMaps(), FoldConstants(), Cse(), UniformArguments(), SinkViews(), Contractions(), Dce())
+REWRITES: tuple[Pass, ...] = (
+    ResolveMaps(),
+    FoldConstants(),
+    Cse(),
+    Variances(),
+    UniformArguments(),
+    SinkViews(),
+    Contractions(),
+    Dce(),
+)
 PIPELINE: tuple[Pass, ...] = (*REWRITES, FuseChains(), JoinRows())
 SEPARATED: tuple[Pass, ...] = (*REWRITES, FuseChains(separate=True))
 

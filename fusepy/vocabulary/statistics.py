@@ -50,7 +50,7 @@ def _static(axis: Axis) -> Any:
 
 @numpys_words
 def var(x: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    """Returns the variance of `x` along axes: the mean of ``(x - mean(x)) ** 2``, a float. It is computed in two passes.
+    """Returns the variance of `x` along axes: the mean of ``(x - mean(x)) ** 2``, a float. It is as accurate as in two passes.
 
     Args:
         axis: one axis or several; ``None`` for all.
@@ -73,10 +73,11 @@ def std(x: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> A
 
 @composed("axis", "ddof", "keepdims")
 def _var(x: Any, axis: Any, ddof: float, keepdims: bool) -> Any:
-    apart = traced(x) - reductions.mean(x, axis, keepdims=True)
+    x = traced(x)
+    apart = x - reductions.mean(x, axis, keepdims=True)
     if not ddof:
         return reductions.mean(apart * apart, axis, keepdims)
-    count = reductions.sum(apart == apart, axis, keepdims)  # NaN does not count, but then the sum is NaN anyway
+    count = reductions.sum(x == x, axis, keepdims)  # NaN does not count, but then the sum is NaN anyway
     return reductions.sum(apart * apart, axis, keepdims) / _math.maximum(count - ddof, 0.0)
 
 

@@ -133,3 +133,21 @@ def test_lazy_calls_and_graphs(device: Any) -> None:
 def test_an_order_that_is_not_there(device: Any) -> None:
     with pytest.raises(fp.ArgumentError, match="norm\\(\\) of order 3"):
         fp.norm([1.0], 3)
+
+
+def test_variances_of_columns_are_one_pass_and_accurate() -> None:
+    """Whatever element comes first, and however far all are from zero."""
+    noise = np.random.default_rng(3).normal(size=(4000, 40))
+    moments = fp.fuse(lambda x: (fp.mean(x, 0), fp.var(x, 0), fp.std(x, 0, ddof=1)))
+    for x in (noise + 1e5, np.concatenate([np.full((1, 40), 1e6), noise]), np.sort(noise, 0) * 100):
+        x = x.astype(np.float32)
+        wide = x.astype(np.float64)
+        mean, var, std = moments(x)
+        np.testing.assert_allclose(mean, wide.mean(0), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(var, wide.var(0), rtol=1e-5)
+        np.testing.assert_allclose(std, wide.std(0, ddof=1), rtol=1e-5)
+        np.testing.assert_allclose(fp.var(x), wide.var(), rtol=1e-6)
+    assert moments.explain(x).kernels == 1
+    assert fp.fuse(lambda x: (x - fp.mean(x, 0)) / fp.std(x, 0)).explain(x).kernels == 2
+    column = np.float32([[1e20, np.inf, np.nan, 5], [2e20, 1, 2, 5], [5, 2, 1, 5]])
+    np.testing.assert_equal(fp.var(column, 0), np.float32([np.inf, np.nan, np.nan, 0]))

@@ -15,7 +15,7 @@ from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, FLOAT, INT, UINT, Kind, Type
 from fusepy.ir.value import Array
 
-FOLDS = ("sum", "dot", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin", "call")
+FOLDS = ("sum", "dot", "mean", "var", "spread", "prod", "max", "min", "any", "all", "argmax", "argmin", "call")
 SCANS = ("sum", "prod", "max", "min", "call")
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -26,7 +26,7 @@ STRONG = ("any", "all", "argmax", "argmin", "call")  # what they give has a type
 class Fold:
     """One way to combine elements: a kind, or ``"call"`` for a Slang function of two elements, with its identity.
 
-    ``"dot"`` is the sum of products in their own type: what becomes of a ``contract``.
+    ``"dot"`` is the sum of products in their own type, from ``contract``; ``"spread"`` that of squared distances from the mean.
 
     With `scans` the result has one value per element: all elements up to it, without itself if `exclusive`.
     """
@@ -86,7 +86,7 @@ class Fold:
             return INT
         if self.kind in ("any", "all"):
             return type.with_scalar(BOOL)
-        if self.kind == "mean" and not scalar.is_float:
+        if self.kind in ("mean", "var", "spread") and not scalar.is_float:
             return type.with_scalar(FLOAT)
         if self.kind in ("sum", "prod") and scalar.dtype.kind in "biu" and scalar.dtype.itemsize < 4:
             return type.with_scalar(UINT if scalar.dtype.kind == "u" else INT)
@@ -109,8 +109,9 @@ class Fold:
 
 
 _NUMPY: dict[str, Callable[..., Array]] = {
-    "sum": np.sum, "dot": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min,
+    "sum": np.sum, "dot": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min, "var": np.var,
     "any": np.any, "all": np.all, "argmax": np.argmax, "argmin": np.argmin,
+    "spread": lambda x, axis: np.var(x, axis=axis) * x.shape[axis],
 }  # fmt: skip
 _ACCUMULATE: dict[str, Callable[..., Array]] = {
     "sum": np.cumsum, "prod": np.cumprod, "max": np.maximum.accumulate, "min": np.minimum.accumulate,
@@ -142,7 +143,7 @@ def folded(fold: Fold, array: Array, axes: Sequence[int], have: Type, functions:
             total = functions[fold.function](total, np.take(flat, i, axis))
         return np.asarray(total).astype(want.dtype)
     with np.errstate(all="ignore"):
-        if fold.kind == "mean" and not count:
+        if fold.kind in ("mean", "var") and not count:
             return np.full(flat.shape[:axis] + want.shape, np.nan, want.dtype)
         return np.asarray(_NUMPY[fold.kind](_wide(fold.kind, flat, want), axis=axis)).astype(want.dtype)
 
@@ -202,9 +203,8 @@ def check_count(kind: str, count: int, outputs: int, name: str = "", place: str 
 
 def _wide(kind: str, array: Array, want: Type) -> Array:
     """Converts elements to the type in which a device sums and multiplies."""
-    if kind not in ("sum", "dot", "mean", "prod"):
-        return array
-    return array.astype(np.float64 if want.is_float else want.dtype)
+    wide = kind in ("sum", "dot", "mean", "var", "spread", "prod")
+    return array.astype(np.float64 if want.is_float else want.dtype) if wide else array
 
 
 def axes_of(node: Node, key: str) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fusepy.backend.emit.fold.order import order_functions, order_identity, order_type, truth_function
+from fusepy.backend.emit.fold.spread import PARTS, spread_functions
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
@@ -26,6 +27,7 @@ from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
 
 Member = tuple[str, Type]
 SUMS = ("sum", "dot", "mean")
+SPREADS = ("var", "spread")
 NOWHERE = 0x7FFFFFFF  # the index for "no element"
 
 
@@ -55,14 +57,15 @@ class Accumulator:
         self.fold = fold
         self.have = have
         self.want = fold.type(have)
-        scalar = _working(fold.kind, self.want if fold.kind in SUMS or fold.kind == "prod" else have)
+        self.spreads = fold.kind in SPREADS
+        scalar = _working(fold.kind, self.want if self.spreads or fold.kind in SUMS or fold.kind == "prod" else have)
         self.compensated = fold.kind in SUMS and scalar.is_float
         self.places = fold.kind in ("argmax", "argmin")
         self.ordered = fold.kind in ("max", "min", "argmax", "argmin") and scalar.is_float
         by_bits = self.ordered or (fold.kind in ("any", "all") and have.scalar is not None and have.scalar.is_float)
         number = _working("sum", have) if by_bits else scalar
         self.pieces: list[Piece] = []
-        for k, (at, type) in enumerate(_pieces(fold, have, number, self.compensated or by_bits)):
+        for k, (at, type) in enumerate(_pieces(fold, have, number, self.compensated or self.spreads or by_bits)):
             held = order_type(type) if self.ordered else type.with_scalar(scalar)
             self.pieces.append(Piece(f"f{j}_{k}", held, at, type if by_bits else None))
 
@@ -78,6 +81,10 @@ class Accumulator:
         """Returns the members of an ``FzAcc``, or with `run` of an ``FzRun``, for this fold."""
         members: list[Member] = []
         for piece in self.pieces:
+            if self.spreads:
+                scalar = piece.type.scalar or piece.type
+                members += zip((f"{piece.name}{part}" for part in PARTS), (*[piece.type] * 3, scalar))
+                continue
             members.append((piece.name, piece.type))
             if self.compensated and not run:
                 members.append((f"{piece.name}_c", piece.type))
@@ -87,6 +94,8 @@ class Accumulator:
 
     def start(self, run: bool = False) -> list[str]:
         """Returns the values of `members` before the first element."""
+        if self.spreads:
+            return [f"{type}(0)" for _, type in self.members()]
         values: list[str] = []
         for piece in self.pieces:
             values.append(self._identity(piece.type))
@@ -123,13 +132,18 @@ class Accumulator:
                 value = f"fz_{'order' if self.ordered else 'truth'}_{self.j}({value})"
             elif self.fold.kind in ("any", "all") and self.have.scalar is not BOOL:
                 value = convert(f"({x}{p.at} != {part}(0))", part.with_scalar(BOOL), p.type)
-            lines += self._join(f"{run}.{p.name}", value, p.type, at)
+            if self.spreads:
+                lines.append(f"fz_spread_take({_parts(run, p)}, {value});")
+            else:
+                lines += self._join(f"{run}.{p.name}", value, p.type, at)
         return lines
 
     def gather(self, acc: str, run: str) -> list[str]:
         """Returns statements that add a run to an accumulator."""
         if self.compensated:
             return [_two_sum(f"{acc}.{p.name}", f"{run}.{p.name}") for p in self.pieces]
+        if self.spreads:
+            return [f"fz_spread_gather({_parts(acc, p)}, {_parts(run, p)}, zero);" for p in self.pieces]
         return self.merge(acc, run)
 
     def merge(self, acc: str, other: str) -> list[str]:
@@ -139,6 +153,8 @@ class Accumulator:
             mine, theirs = f"{acc}.{p.name}", f"{other}.{p.name}"
             if self.compensated:
                 lines += [_two_sum(mine, theirs), f"{mine}_c += {theirs}_c;"]
+            elif self.spreads:
+                lines.append(f"fz_spread_merge({_parts(acc, p)}, {_parts(other, p)});")
             else:
                 lines += self._join(mine, theirs, p.type, f"{theirs}_at")
         return lines
@@ -160,14 +176,14 @@ class Accumulator:
         kind = self.fold.kind
         parts: list[str] = []
         for p in self.pieces:
-            value = f"{acc}.{p.name}"
+            value = f"{acc}.{p.name}{'_squares' * self.spreads}"
             if self.places:
                 return f"{value}_at"
             if self.compensated:
                 value = f"fz_total({value}, {value}_c)"
             if p.number and self.ordered:
                 value = f"fz_number_{self.j}({value})"
-            if kind == "mean":
+            if kind in ("mean", "var"):
                 value = f"{value} / {p.type.scalar}({BLOCK}.total)"
             if kind in ("any", "all"):
                 value = f"({value} != {p.type}(0))"
@@ -184,6 +200,8 @@ class Accumulator:
         kind, type, number = self.fold.kind, self.pieces[0].type, self.pieces[0].number
         if self.compensated:
             return _sums(type)
+        if self.spreads:
+            return spread_functions(type)
         sign = ">" if "max" in kind else "<"
         before = order_functions(self.j, kind[-3:], number, equals=self.places) if number and self.ordered else []
         if self.places:
@@ -203,6 +221,10 @@ class Accumulator:
             most = [f"{type} fz_most_{self.j}({type} a, {type} b)", "{", f"    return {chosen};", "}"]
             return [*before, *most]
         return truth_function(self.j, number) if number else []
+
+
+def _parts(acc: str, piece: Piece) -> str:
+    return ", ".join(f"{acc}.{piece.name}{part}" for part in PARTS)
 
 
 def _two_sum(sum: str, x: str) -> str:

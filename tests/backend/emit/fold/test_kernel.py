@@ -127,6 +127,17 @@ EXTREMES = """graph @extremes(%x: Tensor<float>[?,?], %y: Tensor<double2>[?,?]) 
 }"""
 CASES.append(("extremes", EXTREMES, variant(LINEAR, GROUP), "vulkan"))
 
+SPREAD = """graph @spread(%x: Tensor<float2>[?,?], %y: Tensor<double2>[?,?]) -> (Tensor<float2>[?], Tensor<double2>[?]) {
+  %0, %1 = region(%x vmap(d0,d1), %y vmap(d0,d1)) fold(var, spread) over(d0) : Tensor<float2>[?] vmap(d1), Tensor<double2>[?] vmap(d1)
+  body @spread(%x: float2, %y: double2) -> (float2, double2) {
+    return %x, %y
+  }
+  return %0, %1
+}"""
+CASES.append(
+    ("spread", SPREAD, variant(LINEAR, FoldShape(True, False, 256, 8, 16, shared=True), reads="either", writes="either"), "cuda")
+)
+
 
 @pytest.mark.parametrize(("name", "text", "stage", "kind"), CASES, ids=[c[0] for c in CASES])
 def test_golden(name: str, text: str, stage: FoldVariant, kind: str) -> None:
@@ -154,9 +165,8 @@ def test_no_fold_leaves_nan_to_the_driver(kind: str) -> None:
             found = Accumulator(0, Fold(kind, scans=scans), Type.parse(name))
             held = [t.scalar.name for m, t in found.members() if t.scalar and not m.endswith("_at")]
             whole = "uint64_t" if name.startswith("double") and kind not in ("any", "all") else "uint"
-            assert set(held) == (
-                {whole} if kind not in ("sum", "dot", "mean", "prod") else {"double" if "double" in name else "float"}
-            )
+            added = kind in ("sum", "dot", "mean", "var", "spread", "prod")
+            assert set(held) == ({"double" if "double" in name else "float"} if added else {whole})
             text = "\n".join(accumulator_text([found]))
             assert not re.search(r"isnan|\b(min|max|clamp|saturate)\(", text)
             compared = {"max": "a >= b", "min": "a <= b", "argmax": "x > best", "argmin": "x < best"}.get(kind)
