@@ -1,4 +1,4 @@
-"""Words of torch, JAX, NumPy, Slang and slangpy for what has another name here, with the line to write."""
+"""Words of torch, JAX, NumPy, Slang and slangpy that have another name here, with the line to write."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Gradients of structs and arrays that are summed over many points, as those of their numbers.
+"""Gradients of structs and arrays that are summed over many points, split into gradients of their numbers.
 
-So the numbers are summed by threads that have one of them each, and not by variables side by side, which a thread has no room
-for. Each such thread computes the whole gradient of a point.
+One thread has no room to sum all the numbers side by side. So each thread sums one of them, although it computes the whole
+gradient of each point.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Grid = Sequence["Axis | None"]
 
 
 class HandedDown(NamedTuple):
-    """The gradient `part` over `grid` of an operand `operand`, which is `value`."""
+    """The gradient `part`, over `grid`, of the operand `operand` whose value is `value`."""
 
     value: Value
     operand: Term
@@ -34,11 +34,11 @@ class HandedDown(NamedTuple):
 def apart(
     t: Terms, value: Value, operand: Term, part: Term, grid: Grid, made: tuple[Node, Sequence[ArgMap]] | None, long: bool
 ) -> list[HandedDown]:
-    """Returns the gradient of a struct or array as those of what it is made of; none if that is not known.
+    """Returns the gradient of a struct or array as gradients of its members; no gradients if the members are not known.
 
     Args:
         made: the node that makes the struct, with its maps.
-        long: it is a part of a value of many numbers.
+        long: True if it is a part of a value of many numbers.
     """
     if part.type.is_numeric or not (long or numbers_in(t, part.type) > FEW):
         return []

@@ -49,7 +49,7 @@ def _array(v: Visit, i: int) -> Term:
 
 
 def _with_settings(body: Graph, have: Sequence[int], want: Sequence[int]) -> Graph:
-    """Returns the gradient of a branch, which has the settings of the inputs `have`, with those of `want` as its last inputs."""
+    """Returns the gradient of a branch with the settings of `want` as its last inputs, in place of those of `have`."""
     count = len(body.inputs) - len(have)
     known = dict(zip(have, body.inputs[count:]))
     last = [known.get(place) or Value(FLOAT, (), name=f"setting_{place}") for place in want]

@@ -32,7 +32,7 @@ def _smoothstep(t: Terms, g: Term, y: Term, low: Term, high: Term, x: Term) -> T
 def _chosen(t: Terms, g: Term, y: Term, a: Term, b: Term) -> Pair:
     """Gradient of a minimum or maximum: to the operand that is the result, and half to each if both are.
 
-    It needs one number of the operands, so that a later kernel loads no more.
+    It reads only the condition of the operands, so that a later kernel loads one number.
     """
     share = t.where(a.equals(b), 0.5, 1.0)
 

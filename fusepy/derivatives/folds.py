@@ -99,10 +99,10 @@ def reduce_rule(t: Terms, node: Node, g: Term, y: Term, x: Term, count: Count) -
         return g
     if kind == "mean":
         return t.cast(t.wide(g) / count(axes), g.type)
-    if kind in ("max", "min"):  # shared by the elements that are the extreme
+    if kind in ("max", "min"):  # the elements that are equal to the extreme share the gradient
         mine = x.equals(y)
         ties = reduced(t, "sum", t.where(mine, t.cast(t.number(1.0), y.type), 0.0), axes)
-        return t.where(mine, g, 0.0) / ties  # of NaN there are none, and 0 / 0 says so
+        return t.where(mine, g, 0.0) / ties  # if all are NaN, there is no extreme, and 0 / 0 gives NaN
     if kind == "prod":
         zero = x.equals(0)
         one = t.cast(t.number(1.0), y.type)
@@ -133,7 +133,7 @@ def scan_rule(t: Terms, node: Node, g: Term, y: Term, x: Term) -> Term:
         g = along(t, g, x)
 
     def later(term: Term) -> Term:
-        """Returns the sum over the elements that each element has gone into: those from it on, or behind it."""
+        """Returns, for each element, the sum over the results that depend on it: from its own on, or those behind it."""
         return reduced(t, "sum", term, [dim]) - scanned(t, "sum", term, dim, not exclusive)
 
     if node.text("kind") == "sum":
@@ -149,8 +149,8 @@ def counted(t: Terms, test: Term, type: Type, dim: int, exclusive: bool) -> Term
 
 
 def without_zero(t: Terms, x: Term, y: Term, dim: int, exclusive: bool) -> tuple[Term, Term, Term, Term]:
-    """Returns, for a scan by products, where elements are zero, their number up to each element, where the first zero is, and the
-    scan without that one.
+    """Returns, for a scan by products: the mask of zeros, their count up to each element, the mask of the first zero, and the
+    scan without that zero.
     """
     zero = x.equals(0)
     zeros = counted(t, zero, y.type, dim, False)

@@ -27,7 +27,7 @@ from fusepy.passes.resolve_maps import settle
 
 
 class Unasked:
-    """The extents of inputs in forward mode, which does not depend on them."""
+    """A stand-in for `Shapes` in forward mode, which asks for no extents."""
 
     exact = False
 

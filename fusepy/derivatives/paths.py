@@ -1,4 +1,4 @@
-"""Paths of floats from values to the results, by which gradients come back; and what cuts off a value without one."""
+"""Paths of floats from values to the results, along which gradients flow back; and the operation that interrupts a path."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Reverse mode: from the gradients of some values to those of the values that they were computed from.
+"""Reverse mode: the gradients of arguments, from those of the results that were computed from them.
 
 The nodes of a program are visited from the last to the first. Each operand gets the gradient of the node by its rule, summed
-along the axes along which it was broadcast. What is recorded are nodes like all others, so the passes decide what is stored,
-what is computed again, and which kernels there are.
+along the axes along which it was broadcast. Gradients are ordinary nodes, so the passes decide what is stored, what is computed
+again, and which kernels there are.
 """
 
 from __future__ import annotations

@@ -145,7 +145,8 @@ def packed(element: Type, oracle: Oracle, loc: str | None) -> str:
 
 
 def added_words(element: Type, oracle: Oracle, loc: str | None) -> list[int]:
-    """Returns what the words of the gradient of an element are to which threads add, in order; of numbers one for each component.
+    """Returns the kinds of the words of an element's gradient to which threads add, in order; numbers have one word per
+    component.
 
     Raises:
         GradientError: see `packed`.
@@ -156,7 +157,7 @@ def added_words(element: Type, oracle: Oracle, loc: str | None) -> list[int]:
 
 
 def _words(element: Type, oracle: Oracle, loc: str | None) -> list[int]:
-    """Returns what the words of the gradient of a struct or array are; none for numbers, vectors and matrices."""
+    """Returns the kinds of the words of a struct's or array's gradient; nothing for numbers, vectors and matrices."""
     derived = differential(element, oracle)
     if derived is None or derived.is_numeric:
         return []

@@ -118,7 +118,7 @@ class Gradients:
         made = self._spread(value, term, rank)
         if rank == value.rank:
             return made
-        # the user gets numbers; who uses them as vectors again takes `made`
+        # the user gets numbers; code that uses them as vectors again takes `made`
         numbers = t.ungrouped(Term(t, made, tuple(range(rank))), rank).value
         self.grouped[numbers] = made
         return numbers
@@ -136,7 +136,7 @@ class Gradients:
         extents = t.extents.of(value)[:rank]
         missing = [a for a in range(rank) if a not in term.dims]
         own = dict(zip(term.dims, t.extents.of(term.value)))
-        # repeated along an axis; or of extents from elsewhere, which nothing compares where the value itself is not read
+        # repeated along an axis; or with extents of another value, which nothing compares unless the value itself is read
         other = any(extents[a] is not None and own.get(a) != extents[a] for a in range(rank))
         if other or (missing and term.value not in t.folded):
             whole = Term(t, value, tuple(range(rank)), term.type if rank != value.rank else None)

@@ -160,7 +160,7 @@ class Terms:
         return term if term.type is type and not term.value.weak else self.op("cast", term, type=type.name)
 
     def wide(self, term: Term) -> Term:
-        """Returns a term of halfs as one of floats: a half holds no number of elements above 65504."""
+        """Returns a term of halfs as one of floats: a half cannot hold a count above 65504."""
         return self.cast(term, term.type.with_scalar(FLOAT)) if term.type.scalar is HALF else term
 
     def exact(self, term: Term, type: Type) -> Term:

@@ -10,10 +10,10 @@ from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
 
-# the gradient of a body: of the body, its name, the inputs that have gradients, which outputs have one, and the types of the
-# arrays to which gradients of what the body reads whole are added. Its inputs are those of the body, the gradients of these
-# outputs, these arrays, and the settings of some samplers and textures; its outputs are the gradients of the other inputs. Beside
-# it come the places of these samplers and textures among the inputs of the body
+# makes the gradient of a body. Takes: the body, its name, the inputs that have gradients, which outputs have one, and the types
+# of the arrays that collect gradients of whole reads. Inputs of the gradient: those of the body, the gradients of these outputs,
+# these arrays, and the settings of some samplers and textures. Outputs: the gradients of the other inputs. Also returns the
+# places of these samplers and textures among the inputs of the body
 Adjoined = tuple[Graph, list[int]]
 Adjoint = Callable[[Graph, str, Sequence[Value], Sequence[int], Sequence[Type]], Adjoined]
 # a body with the tangents of some inputs as further inputs, and of some outputs as outputs; see `forward.Forward.body`

@@ -1,4 +1,4 @@
-"""Accumulators: the kinds of `accumulate`, which make one value of the values of all calls."""
+"""Accumulators: the kinds of `accumulate`, which combine the values of all threads into one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=AnyFunction)
 
 
 def accumulate(function: F, kinds: Mapping[str, str] | None = None, /, **named: str) -> F:
-    """Returns this function so that it makes one value of the values of all calls: ``accumulate(result="sum")``.
+    """Returns this function with results that are combined over all threads into one value: ``accumulate(result="sum")``.
 
     Args:
         kinds: ``"sum"``, ``"max"``, ``"min"``, ``"mean"``, ``"first"`` or ``"push"``, which keeps all, by the name of an `out`

@@ -1,7 +1,7 @@
 """Calls with torch tensors that require gradients: torch's autograd records them, and runs their pullback as a program.
 
-The forward pass is the same call while torch records nothing. The backward pass is a call too: where torch records it
-(``create_graph=True``), it takes this way again, which gives gradients of gradients.
+The forward pass is the same call, which torch does not record. The backward pass is a call too. If torch records the backward
+pass (``create_graph=True``), it is an `AutogradCall` as well; this gives gradients of gradients.
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ def return_type(function: F, /, container: Any) -> F:
 def torch(function: F, /) -> F:
     """Returns this function for torch: its results are torch tensors, whatever the arguments are.
 
-    Calls of every function take part in torch's autograd if a torch tensor among their arguments, or one that a fused function
-    takes from outside, requires gradients. Only this container is sure to.
+    torch's autograd records a call if one of its torch tensors requires gradients: an argument, or a tensor that a fused function
+    takes from outside. Its results must then be torch tensors, and with this container they always are.
 
     Raises:
         MissingPackageError: if torch is not installed.

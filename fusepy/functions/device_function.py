@@ -118,16 +118,17 @@ class DeviceFunction(Inspectable):
 
     @property
     def bwds(self) -> Any:
-        """The backward pass of this function, a function with the same configuration, which can be configured further.
+        """The backward pass of this function: a function with the same configuration, which can be configured further.
 
         A call of it takes the arguments of a call of this function, before that wrote to them, and returns nothing. Each tensor
         among them that has a gradient (``x.with_grads()``, ``needs_grads=True``) gets its gradient added to ``x.grad``, summed
         over the axes along which it is broadcast; nothing is computed for others. ``_result=`` takes the result, or a tuple of
-        them: its ``.grad`` is the gradient of the result. Without one it is 1 for each component. So is an `out` argument read.
-        The gradient of an `inout` argument is replaced, unless it has one for each direction: ``x.with_grads(after, before)``.
+        them: its ``.grad`` is the gradient of the result. Without one it is 1 for each component. An `out` argument is read in
+        the same way. The gradient of an `inout` argument is replaced, unless it has one for each direction: ``x.with_grads(after,
+        before)``.
 
-        ``None`` for a Slang function that Slang cannot differentiate: one without ``[Differentiable]`` or a derivative of its own
-        that reads no textures, buffers or pointers. `backward` and `backwards` are the same.
+        ``None`` for a Slang function that cannot be differentiated: it has neither ``[Differentiable]`` nor a derivative of its
+        own, and reads no textures, buffers or pointers. `backward` and `backwards` are the same.
 
         Raises:
             GradientError: when called, if no argument has a gradient, if an operation has none, or Slang cannot differentiate

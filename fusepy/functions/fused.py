@@ -24,8 +24,8 @@ _STATE = "self_"  # the parameter of the values of an object
 class HoldingTracer(PythonTracer):
     """A tracer of a function that reads the values of an object: a method, or a graph with nodes of methods.
 
-    What the object holds of floats, arrays and tensors are arguments of each call, in lists, dicts and objects below it too.
-    All else is part of the program: integers, strings and flags by value, other objects by identity.
+    The floats, arrays and tensors of the object are arguments of each call, also those in its lists, dicts and objects.
+    Everything else is part of the program: integers, strings and flags by value, other objects by identity.
     """
 
     owner: Any
@@ -144,7 +144,7 @@ def bound_to(function: AnyFunction, owner: Any) -> AnyFunction:
 def of_object(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any] | None:
     """Returns what a method computes as a function of its object and its arguments, and the object; ``None`` if it is no method.
 
-    What is made of a method, such as its gradient, is made of this function: it then takes the object's values at each call.
+    The gradient of a method, and the like, is made from this function, so that it takes the object's values at each call.
     """
     if isinstance(function, MethodType):
         return function.__func__, function.__self__

@@ -263,7 +263,7 @@ def _called(function: Function, *args: Any, **kwargs: Any) -> Any:
 
 
 def _indexed(value: Any, index: Any) -> Any:
-    """One index is of a part, as in Slang, also where an array of numbers is passed for vectors."""
+    """Returns a part of a value. One index selects a component of a vector, also if the vectors came as an array of numbers."""
     return value._fusepy_index(index) if isinstance(value, Traced) else value[index]  # pyright: ignore[reportPrivateUsage]
 
 

@@ -1,4 +1,4 @@
-"""The declared parameters of a Slang function: those that arguments fill, and the question if Slang can differentiate it."""
+"""The declared parameters of a Slang function: the parameter of each argument, and `is_differentiable`."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def directions_of(declared: Sequence[Signature], slots: Sequence[Param], positio
 
 
 def is_differentiable(oracle: Oracle, module: str, function: str, signature: Signature, source: ModuleSource) -> bool:
-    """False if Slang cannot differentiate an overload; true if only a call decides, which says why it cannot be differentiated.
+    """False if Slang cannot differentiate an overload; True if it can, or if only the types of a call decide.
 
-    Such is a function that has an attribute which says that it has a derivative.
+    A function counts as differentiable if an attribute declares its derivative; a call raises the error if that is wrong.
     """
     params: list[tuple[str, Type, bool]] = []
     for param in signature.params:

@@ -27,8 +27,8 @@ def autotune(function: Any, /, *args: Any, **kwargs: Any) -> Any:
 
     The call runs some hundred times, with memory of its own for results: as it is, and with other numbers of threads a group and
     elements a thread. The answer is kept in the disk cache, for this program, these extents, and this device; after that nothing
-    is measured. On a device without timestamps nothing is, and the usual shape stays. `explain` of the returned function says
-    what was chosen. Any arguments may be passed to it.
+    is measured. On a device without timestamps nothing is measured, and the usual shape stays. `explain` of the returned function
+    says what was chosen. Any arguments may be passed to it.
 
     Results do not change: only elementwise kernels are tuned, in which the shape decides which thread computes an element, and
     nothing else. Reductions, scans and rows keep their shapes, so that the same call gives the same bits, tuned or not.
@@ -38,8 +38,8 @@ def autotune(function: Any, /, *args: Any, **kwargs: Any) -> Any:
         args, kwargs: the arguments of a typical call.
 
     Raises:
-        ArgumentError: for something else than a function, one that sets its thread group or writes to its arguments, a call
-            without elementwise kernels.
+        ArgumentError: if `function` is no function of the device, sets its thread group or writes to its arguments, or if the
+            call has no elementwise kernel.
         TraceError: inside a fused function.
 
     Example:
@@ -106,7 +106,7 @@ def _key(lowered: Lowered) -> str:
 
 
 def _measured(function: Any, lowered: Lowered, usual_key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Measures all shapes that change a kernel; returns the fastest, and what `explain` says."""
+    """Measures all shapes that change a kernel; returns the fastest, and its line in `explain`."""
     usual = _seconds(lowered)
     times = {(0, 0): usual * GAIN}
     for threads, per_thread in SHAPES:

@@ -18,7 +18,7 @@ _OTHERWISE = {"dtype": "fp.{0}(fp.astype(x, float))", "out": "y[...] = fp.{0}(x)
 
 
 def numpys_words(function: _F) -> _F:
-    """Makes a function along axes name its own word for a keyword of torch, and what to write for one that NumPy has."""
+    """Adds an error for keywords of torch and NumPy that a function along axes does not take; its hint is the line to write."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`check_grads`: the gradient of a function, held to differences and to forward mode."""
+"""`check_grads`: the gradient of a function, compared with differences and with forward mode."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_grads(function: Callable[..., Any], *args: Any, points: int = 6, seed:
 
     Args:
         function: a Slang function, a fused function, or a Python function of such.
-        args: its arguments; structures too, whose structs in tensors stay as they are.
+        args: its arguments; structures too. Tensors of structs are passed unchanged.
         points: the number of points.
         seed: of the random numbers.
 
@@ -67,7 +67,7 @@ class _Trial:
     """The gradient at one point, of the sum of all results by random weights.
 
     Attributes:
-        finite: True if all results are.
+        finite: True if all results are finite.
     """
 
     def __init__(self, name: str, only: FusedFunction, point: Point, leaves: Sequence[Any], random: np.random.Generator):
@@ -97,7 +97,7 @@ class _Trial:
         wrong, apart = not np.isfinite(mine), False
         if forward:
             try:
-                apart = self.apart(i, direction, mine, scale, found)
+                apart = self.differs_forward(i, direction, mine, scale, found)
             except GradientError:
                 forward = False
         wrong |= self.differs(i, direction, mine, scale, found)
@@ -113,7 +113,7 @@ class _Trial:
         return forward
 
     def differs(self, i: int, direction: Array, mine: float, scale: float, found: dict[str, float]) -> bool:
-        """True if differences give another slope, also those of small steps, which reach fewer kinks; adds one to `found`."""
+        """True if central differences of all steps give another slope; adds it to `found`. Small steps cross fewer kinks."""
         for step in (self.step, self.step / 8, self.step / 32):
             slope, error = _difference(self.only, self.point, self.leaves, i, direction, self.total, step)
             if slope is None:
@@ -123,7 +123,7 @@ class _Trial:
                 return False
         return True
 
-    def apart(self, i: int, direction: Array, mine: float, scale: float, found: dict[str, float]) -> bool:
+    def differs_forward(self, i: int, direction: Array, mine: float, scale: float, found: dict[str, float]) -> bool:
         """True if forward mode gives another slope, or other results; adds the numbers to `found`."""
         x = np.asarray(self.leaves[i])
         tangents = [direction.astype(x.dtype) if j == i else None for j in range(len(self.leaves))]
@@ -179,7 +179,7 @@ def _floats_of(function: Callable[..., Any], count: int) -> FusedFunction:
 
 
 class CheckedGradient(FusedFunction):
-    """A gradient that is checked by `check_grads` once for each of its plans, at the arguments that the plan is made for."""
+    """A gradient that `check_grads` checks once for each of its plans, at the arguments of the plan."""
 
     def __call__(self, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
         plans = len(self.programs)

@@ -55,7 +55,7 @@ def differentiable(value: Any, needs_grad: bool = True) -> Any:
 
 
 def stop_gradient(value: Any) -> Any:
-    """Returns `value` unchanged, as a constant of every derivative: nothing that it was computed from gets a gradient through it.
+    """Returns `value` unchanged, as a constant of every derivative: no gradient flows through it.
 
     Args:
         value: a value of a fused function, a tensor or array, or tuples, lists, dicts and dataclasses of these. Outside of a

@@ -1,4 +1,4 @@
-"""Loops and branches outside of a fused function: each call is one of its own."""
+"""Loops and branches outside of a fused function: each call is a program of its own."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def _positive(a: Any) -> Any:
     return a
 
 
-def _as_said(self: Mapped) -> Any:
+def _copy_mapped(self: Mapped) -> Any:
     """Returns ``+vmap(a, …)``: in a trace the mapped value itself, else its copy."""
     return self if current_trace() is not None or isinstance(unmapped(self), GraphValue) else _positive(self)
 
@@ -205,6 +205,6 @@ for _class in (Grid, Linspace, Generator):
     setattr(_class, "__bool__", _no_truth)  # noqa: B010
     setattr(_class, "__array__", no_array)  # noqa: B010
     setattr(_class, "__array_ufunc__", _array_ufunc)  # noqa: B010
-setattr(Mapped, "__pos__", _as_said)  # noqa: B010
+setattr(Mapped, "__pos__", _copy_mapped)  # noqa: B010
 setattr(Mapped, "__array__", no_array)  # noqa: B010
 setattr(Mapped, "__array_ufunc__", _array_ufunc)  # noqa: B010

@@ -42,7 +42,7 @@ class diffpair(NamedTuple):  # noqa: N801  # as Slang and slangpy call it
 
 
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any] | None = None) -> diffpair:
-    """Computes ``function(*primals)`` and how it changes if each argument moves along its tangent, in forward mode.
+    """Computes ``function(*primals)`` and its directional derivative along the tangents of the arguments, in forward mode.
 
     Args:
         function: a Slang function, a fused function, or a Python function of such.

@@ -31,7 +31,7 @@ SEED = 2640457667  # the default of slangpy
 
 @functools.lru_cache(maxsize=64)
 def _made(kind: Any, *given: Any) -> Any:
-    """Returns a generator, the same for equal calls: a program that makes one a hundred times has one argument for it."""
+    """Returns a generator; equal calls get the same object, so that a program has one argument for all of them."""
     return kind(*given)
 
 

@@ -1,6 +1,6 @@
 """Loops and branches with traced bodies: `cond`, `fori_loop` and `while_loop` become control flow of the kernel.
 
-Each grid point takes its own branch and its own number of steps. Outside of a fused function, each call is one of its own.
+Each grid point takes its own branch and its own number of steps. Outside of a fused function, each call is a program of its own.
 """
 
 from __future__ import annotations
@@ -90,8 +90,9 @@ def fori_loop(
 ) -> Any:
     """Runs ``for i in range(lo, hi): c = body(i, c)`` from ``c = init`` as a loop of the kernel; returns the last `c`.
 
-    If the body reduces, or reads what it carries as a whole array, each step is kernels of its own, which all steps share, and
-    the bounds must be Python integers: ``fp.fori_loop(0, 100, lambda i, x: m.jacobi(fp.grid(x.shape), x, b), x)``.
+    If the body reduces its carry, or reads it as a whole array, each step runs as kernels over the whole array. All steps share
+    these kernels. The bounds must then be Python integers: ``fp.fori_loop(0, 100, lambda i, x: m.jacobi(fp.grid(x.shape), x, b),
+    x)``.
 
     The carry `c` may be any structure of values (tuple, list, dict, dataclass). Its leaves keep their types in all steps.
     Python numbers in `init` take the type that the body returns, so the body may be traced more than once.
@@ -102,8 +103,8 @@ def fori_loop(
             or ``uint64_t``, if a bound is one). The body may use variables around it.
         init: the first carry.
         unroll: have Slang unroll the loop; the bounds must be Python integers.
-        max_steps: a Python integer: the loop ends after so many steps. The gradient of a loop whose bounds are no Python integers
-            needs one.
+        max_steps: a Python integer; the loop ends after so many steps. A gradient needs it, unless the bounds are Python
+            integers.
 
     Raises:
         TraceError: if the bounds are no integers, or the body changes the structure or a type of the carry.

@@ -1,8 +1,8 @@
 """`fori_loop` around steps over whole arrays: each step is kernels of its own, and equal steps share them.
 
 A body that reads what it carries whole, or reduces it, cannot run for single elements. So the trace records the steps one after
-the other. Their regions are equal, so they are compiled once; what one step leaves is given back when the next one has read it,
-so two buffers take turns.
+the other. Their regions are equal, so they are compiled once; the memory of a step's result is free again when the next step has
+read it, so two buffers take turns.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def stepped(
         refused: the error of the body for single elements.
 
     Raises:
-        FusepyError: of the body: as it was refused for single elements, unless it needs whole arrays.
+        FusepyError: the error of the body; if it does not need whole arrays, `refused`.
         TraceError: if a step changes the structure, a type or a rank of the carry.
     """
     assert carries.inner is not None
@@ -112,14 +112,14 @@ def _reads_arrays(trace: Trace, node: Node) -> bool:
 
 
 def _number(trace: Trace, k: int) -> Traced:
-    """Returns the index of a step as a parameter of its kernels: as a constant it would make each step another kernel."""
+    """Returns the index of a step as a parameter of its kernels: with a constant, each step would need a kernel of its own."""
     return trace.captured(np.array(k, np.int32 if -(1 << 31) <= k < 1 << 31 else np.int64), "i")
 
 
 def _checked(
     trace: Trace, carries: Carries, found: list[Any], structure: Structure, kept: list[Kept], open: list[bool]
 ) -> list[Kept]:
-    """Returns types and ranks of what a step leaves, which the next one gets.
+    """Returns the types and ranks of the result of a step, which the next step gets.
 
     Raises:
         TraceError: if they are not those of the step before.
@@ -156,7 +156,7 @@ def _warn(carries: Carries, count: int) -> None:
 
 
 def refusal(error: FusepyError, carries: Carries) -> FusepyError:
-    """Returns the error of a body that needs whole arrays, with what would let it have them."""
+    """Returns the error of a body that needs whole arrays; its hint says under which conditions it gets them."""
     if carries.inner is not None and carries.inner.inside.whole:
         error.hint = f"{error.hint}; or give Python integers as bounds: then each step runs over whole arrays"
     return error

@@ -85,7 +85,7 @@ class SlangType:
                 raise
         if self.type.kind is not Kind.NAMED:
             raise ArgumentError(
-                f"{self.type} is made inside of kernels, and has none of its own",
+                f"{self.type} runs inside of kernels of other functions, and has no kernel of its own",
                 place=user_line(),
                 hint=f"ask a fused function that makes one: fp.fuse(lambda x: m.{self.type}(x)).{name}(x)",
             )

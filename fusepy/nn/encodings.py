@@ -184,7 +184,7 @@ class HashGrid(_Encoding):
                 place=user_line(),
                 saw=np.shape(table),
                 expected=shape,
-                hint="make the grid as it was made when its parameters were",
+                hint="make the grid with the settings with which its parameters were made",
             )
         return self._run(table, self._check(x))
 

@@ -42,7 +42,7 @@ def load(path: str | os.PathLike[str], tree: Any, step: TrainingStep | None = No
 
     Raises:
         MissingPackageError: without the package ``safetensors``.
-        ArgumentError: if names or shapes of the file are others, or it has no step, or that of another optimiser.
+        ArgumentError: if the file has other names or shapes, no training step, or a step of another optimiser.
     """
     found = _safetensors().load_file(os.fspath(path))
     arrays = {name: array for name, array in found.items() if step is not None or not name.startswith(_STEP)}

@@ -1,4 +1,4 @@
-"""Optimisers: the Slang function that makes a new parameter of an old one and its gradient, and its numbers."""
+"""Optimisers: the Slang function that updates one element of a parameter from its gradient, and its numbers."""
 
 from __future__ import annotations
 

@@ -91,12 +91,12 @@ class TrainingStep:
         return loss
 
     def start(self, leaves: Sequence[Tensor]) -> None:
-        """Makes the state of the optimiser, which is zero, unless there is one: the first step does so, and `fp.nn.load`."""
+        """Makes the state of the optimiser, zeros, unless it exists. The first step and `fp.nn.load` call it."""
         if not self.state:
             self.state = [[_zeros(leaf) for _ in self._optimiser.kept] for leaf in leaves]
 
     def explain(self, parameters: Any, *batch: Any) -> Explanation:
-        """Tells the kernels of a step, and the reasons for them, without running it."""
+        """Returns the kernels of a step, and the reasons for them, without running it."""
         numbers = self._optimiser.numbers(self.count + 1)
         program, args, _ = self._call(parameters, batch, len(numbers))
         return program.explain(*args, *numbers, *batch).in_short()
@@ -148,7 +148,7 @@ class TrainingStep:
         return program, [*leaves, *kept], written
 
     def _program(self, structure: Structure, device: Device, batch: int, numbers: int) -> FusedFunction:
-        """Returns the fused function of parameters, kept values, numbers and batch that gives the loss and all that is new."""
+        """Returns the fused function of a step: from parameters, state, numbers and batch to the loss and their new values."""
         loss_of, *owner = of_object(self._loss) or (self._loss,)  # a method is made a function of its object, see `of_object`
         both, optimiser = differentiated(loss_of, len(owner), False, True, "training_step"), self._optimiser
         count, each = structure.leaves, len(optimiser.kept)
@@ -197,7 +197,7 @@ def training_step(loss: Callable[..., Any], optimiser: Optimiser) -> TrainingSte
         ``step(parameters, *batch)``, which changes the parameters in place and returns the loss.
 
     Raises:
-        ArgumentError: for an optimiser that is none.
+        ArgumentError: if `optimiser` is no `Optimiser`, or `loss` no function.
 
     Example:
         >>> import fusepy as fp, numpy as np

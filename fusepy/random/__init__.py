@@ -1,4 +1,4 @@
-"""Random numbers as functions of a key, as in JAX: the same key gives the same numbers, at once, in fused functions and lazily.
+"""Random numbers as functions of a key, as in JAX: the same key gives the same numbers in eager, fused and lazy calls.
 
 A key is a `uint2`. `key` makes one from a seed; `split` and `fold_in` make others from it. Draw from each key once. The number
 at an index of the result depends on the key and that index only.

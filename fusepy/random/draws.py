@@ -198,5 +198,5 @@ def permutation(key: Any, n: Any, device: Any = None) -> Any:
     count: Any = cast("Any", n).item() if isinstance(n, np.integer) else n
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         hint = "pass the number of elements, and index the array by the result"
-        raise ArgumentError("permutation: of how many?", place=user_line(), saw=repr(cast("Any", n))[:60], hint=hint)
+        raise ArgumentError("permutation: `n` is no number", place=user_line(), saw=repr(cast("Any", n))[:60], hint=hint)
     return _drawn(_permutation, key, (count,), element_of("int").type, count, 0, device)

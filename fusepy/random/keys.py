@@ -18,7 +18,7 @@ from fusepy.trace.traced import Traced
 from fusepy.vocabulary.arithmetic import astype
 
 _WORD = 0xFFFFFFFF
-_SPLITS, _FOLDS = 0, 1  # what a derived key is for: those of `split` are no keys of `fold_in`
+_SPLITS, _FOLDS = 0, 1  # the purpose of a derived key: keys of `split` differ from those of `fold_in`
 _UINT2: Any = CONSTRUCTORS["uint2"]
 
 
@@ -62,7 +62,7 @@ def split(key: Any, n: Any = 2) -> tuple[Any, ...]:
     """
     if not isinstance(n, int) or n < 0:
         hint = "pass a number; for a key per element write fp.random.fold_in(key, fp.arange(n))"
-        raise ArgumentError("split: how many keys?", place=user_line(), saw=repr(n)[:60], hint=hint)
+        raise ArgumentError("split: `n` is no number of keys", place=user_line(), saw=repr(n)[:60], hint=hint)
     return tuple(_derived(key, i, _SPLITS) for i in range(n))
 
 

@@ -1,4 +1,4 @@
-"""NumPy's functions of arrays that comparisons, reductions and sorted rows make up: averages, quantiles, NaN left out, tables."""
+"""NumPy's functions made of comparisons, reductions and sorted rows: averages, quantiles, sums without NaN, tables."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ __all__ = [
 
 @composed("n", "axis")
 def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
-    """Returns the differences of neighbours along an axis, `n` times: ``x[1:] - x[:-1]``; of flags, whether they differ."""
+    """Returns the differences of neighbours along an axis, `n` times: ``x[1:] - x[:-1]``; for bools, True where neighbours
+    differ."""
     x = seen_as_array(x)
     front = (slice(None),) * one_axis(axis, x.ndim, "diff")
     for _ in range(n):
@@ -192,22 +193,23 @@ def _select(default: Any, *arrays: Any) -> Any:
 
 @composed("side")
 def searchsorted(a: Any, v: Any, side: str = "left") -> Any:
-    """Returns where each of `v` belongs in `a`, which is in ascending order: the number of elements before it.
+    """Returns the place of each element of `v` in the ascending array `a`: the number of elements before it.
 
-    Each is compared with all elements, so `a` is short. With ``side="right"``, elements that are equal stand before it.
+    Each is compared with all elements of `a`, so `a` should be short. With ``side="right"``, elements that are equal stand before
+    it.
     """
     a, v = seen_as_array(a), _beside(seen_as_array(v))
     return reductions.sum(a <= v if side == "right" else a < v, -1)
 
 
 def _beside(x: Any) -> Any:
-    """Returns an array with a new last axis, along which other elements are compared with each."""
+    """Returns an array with a new last axis, along which it is compared with other elements."""
     return x[..., None] if x.ndim else x
 
 
 @composed()
 def interp(x: Any, xp: Any, fp: Any) -> Any:
-    """Returns the values at `x` of the line through the points ``(xp, fp)``, whose `xp` ascend; outside, those at the ends."""
+    """Interpolates linearly between the points ``(xp, fp)`` at `x`; `xp` is ascending. Outside of them, the ends' values hold."""
     x, xp, fp = seen_as_array(x), seen_as_array(xp) * 1.0, seen_as_array(fp) * 1.0
     count = xp.shape[0]
     after = _math.clip(reductions.sum(xp <= _beside(x), -1), 1, max(count - 1, 1))

@@ -1,4 +1,4 @@
-"""Arrays that are made: zeros, ones, numbers in a row. Outside of a trace they are tensors; in a trace they have no memory."""
+"""New arrays: zeros, ones, ranges. Outside of a trace they are tensors; in a trace they have no memory."""
 
 from __future__ import annotations
 

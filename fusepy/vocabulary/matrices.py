@@ -46,7 +46,7 @@ def triu(x: Any, k: int = 0) -> Any:
 
 
 def _apart(x: Any) -> Any:
-    """Returns how far each element of a matrix is to the right of the diagonal."""
+    """Returns the distance of each element of a matrix from the diagonal, positive to the right."""
     return arange(x.shape[-1])[None, :] - arange(x.shape[-2])[:, None]
 
 

@@ -1,4 +1,4 @@
-"""Methods of tensors and traced values, what NumPy's own functions do with tensors, and the fields of tensors of structs."""
+"""Methods of tensors and traced values, NumPy's own functions on tensors, and fields of tensors of structs."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ def outer(a: Any, b: Any) -> Any:
 def einsum(subscripts: str, *operands: Any) -> Any:
     """Returns sums of products, where each axis has a letter: ``einsum("ij,jk->ik", a, b)`` is ``a @ b``.
 
-    A letter that the result lacks is summed; twice in one operand, it is its diagonal. Without ``->`` the result has the letters
-    that come once, in alphabetic order. ``...`` stands for axes in front that broadcast. Three and more operands are multiplied
-    from left to right.
+    The sum runs over letters that the result lacks. A letter that an operand has twice takes the diagonal. Without ``->`` the
+    result has the letters that come once, in alphabetic order. ``...`` stands for axes in front that broadcast. Three and more
+    operands are multiplied from left to right.
 
     Raises:
         ArgumentError: for subscripts that do not fit the number of operands or their axes.

@@ -33,7 +33,7 @@ LONGEST = 4096  # elements in a row: each is compared with all others
 def sort(x: Any, axis: int | None = -1, kind: str | None = None) -> Any:
     """Returns the elements of `x` in ascending order along an axis; NaN comes last. Equal elements keep their order.
 
-    Rows are short: each element is compared with all others of its row, so a row of n elements takes n * n steps.
+    Use it for short rows: each element is compared with all others of its row, so n elements take n * n steps.
 
     Args:
         axis: the axis to sort along, the last one by default; ``None`` for the flat array.
@@ -126,7 +126,7 @@ def _order(x: Any, axis: int, name: str, count: int | None = None, descending: b
         )
     x = moveaxis(astype(x, "int") if x.type is BOOL else x, axis, -1)
     at = arange(length)
-    x = take(x, at, -1)  # what is computed is stored, and not computed again for each pair
+    x = take(x, at, -1)  # store computed elements, so that they are not computed again for each pair
     place = reductions.sum(astype(_before(x[..., None, :], x[..., :, None], at, descending), "int"), axis=-1)
     found = place[..., None, :] == arange(length if count is None else count)[:, None]
     return moveaxis(reductions.sum(_math.where(found, at, 0), axis=-1), -1, axis)
@@ -146,13 +146,14 @@ def _before(other: Any, mine: Any, at: Any, descending: bool) -> Any:
 def histogram(x: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False) -> tuple[Any, Any]:
     """Returns how many elements of `x` lie in each bin, and the edges of the bins.
 
-    Each bin has its lower edge, and the last one both. Every bin looks at every element: it is made for some hundred bins.
+    A bin contains its lower edge, and the last bin both edges. Every bin reads every element: use it for at most a few hundred
+    bins.
 
     Args:
         x: numbers of any shape.
         bins: the number of bins of equal width; or all edges in ascending order, one more than bins.
         range: the lowest and the highest edge; by default the smallest and the largest element. They may be traced values.
-        weights: what each element counts, in the shape of `x`; the result has their type and a gradient by them.
+        weights: the weight of each element, in the shape of `x`; the result has their type, and a gradient by them.
         density: true for the density, whose integral is 1.
 
     Raises:

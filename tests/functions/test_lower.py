@@ -161,7 +161,7 @@ def test_what_has_no_kernel_of_its_own(m: Any, tmp_path: Path) -> None:
             getattr(m.fill, name)(k=1.0)
         with pytest.raises(fp.ArgumentError, match=r"runs Slang as it is written(.|\n)*fill\.source"):
             getattr(m.fill.threads(32), name)(k=1.0)
-        with pytest.raises(fp.ArgumentError, match=rf"float3 is made inside of kernels(.|\n)*m\.float3\(x\)\)\.{name}\(x\)"):
+        with pytest.raises(fp.ArgumentError, match=rf"float3 runs inside of kernels(.|\n)*m\.float3\(x\)\)\.{name}\(x\)"):
             getattr(m.float3, name)(1.0, 2.0, 3.0)
         if name not in ("to_dot", "to_networkx"):  # which show the nodes
             with pytest.raises(fp.GraphError, match="set_outputs"):

@@ -1,4 +1,4 @@
-"""Extents of arrays under NumPy's names, and what their views share."""
+"""Extents of arrays under NumPy's names, and the helpers of all views."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def is_traced(x: Any) -> bool:
 
 
 def seen(trace: Trace, x: Any) -> Value:
-    """Returns the value of an array as an eager call sees it: the components of vectors that it hands out as numbers are axes."""
+    """Returns the value of an array as an eager call sees it: components of vectors that are returned as numbers are axes."""
     return trace.plain.array(trace.lift(x), user_line())
 
 
 def seen_as_array(x: Any) -> Any:
-    """Returns a traced value as an eager call sees it; see `seen`. It lifts what comes from outside of the trace."""
+    """Returns a traced value as an eager call sees it; see `seen`. Values from outside of the trace are lifted into it."""
     trace = current_trace()
     assert trace is not None, "a composed function runs in a trace"
     return Traced(trace, seen(trace, x), user_line())

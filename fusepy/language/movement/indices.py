@@ -43,7 +43,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Any:
 
 
 def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
-    """Returns for each of `indices` the element there along an axis; along the other axes its place is that of the index.
+    """Returns the elements at `indices` along an axis; along the other axes, an element has the place of its index.
 
     Raises:
         ShapeError: unless `indices` has the shape of `x` but for that axis.

@@ -112,7 +112,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a table of another hash grid": (
         lambda m: grid()(fp.nn.HashGrid(levels=3, dimensions=3).parameters(), POINTS),
-        "make the grid as it was made when its parameters were",
+        "make the grid with the settings with which its parameters were made",
         lambda m: encoded(grid(), grid(seed=1).parameters()),
         TRUE,
     ),
