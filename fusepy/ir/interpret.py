@@ -75,7 +75,7 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
 
 
 def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions: Functions) -> list[Array]:
-    """Evaluates a region: its body over the whole grid, its epilogue over the dimensions that are not folded."""
+    """Evaluates a region: its body over the whole grid, its epilogue over the dimensions that are not folded, or behind scans."""
     assert node.body is not None
     spec = spec_of(node)
     full = _body(node.body, operands[: len(node.body.inputs)], grid, functions, spec.rows)
@@ -91,13 +91,13 @@ def _region(node: Node, operands: list[Array], grid: tuple[int, ...], functions:
             raise ShapeError("a folded value is smaller than the grid", saw=array.shape, expected=grid, hint="split the region")
         spread = np.broadcast_to(array, array.shape[: len(grid)] + value.type.shape)  # grid axes keep their extents
         if fold.scans:
-            done = scanned(fold, spread, over[0], value.type, functions)
-            results.append(_keep(done, spec.results[j].dims, range(len(grid))))
+            combined.append(scanned(fold, spread, over[0], value.type, functions))
         else:
             combined.append(folded(fold, spread, over, value.type, functions))
-    left = [d for d in range(len(grid)) if d not in over]
+    left = [d for d in range(len(grid)) if spec.scans or d not in over]
     if len(node.bodies) > 1:
-        further = [a[tuple(0 if d in over else slice(None) for d in range(len(grid)))] for a in operands[len(node.body.inputs) :]]
+        rest = operands[len(node.body.inputs) :]
+        further = [a[tuple(slice(None) if d in left else 0 for d in range(len(grid)))] for a in rest]
         combined = _body(node.bodies[1], [*combined, *further], tuple(grid[d] for d in left), functions)
     return results + [_keep(a, result.dims, left) for a, result in zip(combined, spec.results[len(results) :])]
 

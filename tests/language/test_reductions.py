@@ -354,11 +354,13 @@ def test_groups_scan_like_threads(shape: tuple[int, ...]) -> None:
     every_other = fp.Tensor.from_numpy(fp.default_device(), np.repeat(x, 2, -1))[..., ::2]
     for axis in range(len(shape)):
         for some, scans in ((x, scans_along(axis)), (every_other, scans_along(axis))):
-            whole, before, largest, beside = (r.to_numpy() if isinstance(r, fp.Tensor) else r for r in scans(some))
+            whole, before, largest, beside, after = (r.to_numpy() if isinstance(r, fp.Tensor) else r for r in scans(some))
             np.testing.assert_array_equal(whole, np.cumsum(x, axis))
             np.testing.assert_array_equal(before, np.cumsum(x, axis) - x)
             np.testing.assert_array_equal(largest, np.maximum.accumulate(x, axis) if x.size else x)
             np.testing.assert_array_equal(beside, x + 1)
+            np.testing.assert_array_equal(after, whole * 2 - x * before)
+            assert scans.explain(some).kernels == 1
 
 
 def scans_along(axis: int) -> Any:
@@ -366,7 +368,8 @@ def scans_along(axis: int) -> Any:
 
     def scans(x: Any) -> Any:
         sums = fp.scan("sum", x, axis=axis)
-        return sums, fp.scan("sum", x, axis=axis, exclusive=True), fp.scan("max", x, axis=axis), x + 1
+        before = fp.scan("sum", x, axis=axis, exclusive=True)
+        return sums, before, fp.scan("max", x, axis=axis), x + 1, sums * 2 - x * before
 
     return fp.fuse(scans)
 

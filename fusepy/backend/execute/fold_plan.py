@@ -47,7 +47,7 @@ class ReducePlan(Plan):
     """The compiled form of a region that folds; see `Plan`."""
 
     __slots__ = (
-        "_contiguous", "_copies", "_factors", "_kept", "_members", "_over", "_own", "_placed", "_plain", "_scans",
+        "_contiguous", "_copies", "_factors", "_kept", "_left", "_members", "_over", "_own", "_placed", "_plain", "_scans",
         "_sides", "_strict",
     )  # fmt: skip
 
@@ -70,6 +70,7 @@ class ReducePlan(Plan):
         self._over = spec.over
         self.rank = max(self.rank, *(d + 1 for d in self._over))
         self._kept = tuple(d for d in range(self.rank) if d not in self._over)
+        self._left = tuple(range(self.rank)) if self._scans else self._kept  # the grid of what follows
         self._members = [Element.of(type) for _, type in members_of(region)]
         self._own = output_feeds(region)[self._plain :]  # of the folded values
         first = len(region.body.inputs)
@@ -91,7 +92,7 @@ class ReducePlan(Plan):
         first = len(self.region.bodies[0].inputs)
         for o in self.operands:
             way = addressing(ACCESSES[o.arrival], o)
-            along = identity if o.position < first else self._kept
+            along = identity if o.position < first else self._left
             if (way == "computed" and o.position >= first) or (way == "index" and o.dims != identity) or o.near is not None:
                 return False
             if (
@@ -120,7 +121,7 @@ class ReducePlan(Plan):
             return Recipe.without_grid(error)
         grid = plain.grid
         error = different_extents(self.name, self.operands, self._own, self._over, grid, shapes)
-        if error or (error := stretched_results(self.name, self.operands, first, self._kept, grid, shapes)):
+        if error or (error := stretched_results(self.name, self.operands, first, self._left, grid, shapes)):
             return Recipe.without_grid(error)
         outputs, reduced = (math.prod(grid[d] for d in dims) for dims in (self._kept, self._over))
         for fold in () if self._scans else folds_of(self.region):
@@ -165,7 +166,7 @@ class ReducePlan(Plan):
             i = o.position
             if o.is_whole or (i >= first and not o.dims):
                 continue
-            want = grid if i < first else tuple(grid[d] for d in self._kept)
+            want = tuple(grid[d] for d in (range(self.rank) if i < first else self._left))
             if shapes[i][: len(o.dims)] != want or not is_contiguous(shapes[i], strides[i]):
                 return False
         return True

@@ -109,9 +109,8 @@ class Fold:
 
 
 _NUMPY: dict[str, Callable[..., Array]] = {
-    "sum": np.sum, "dot": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min, "var": np.var,
+    "sum": np.sum, "dot": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min, "var": np.var, "spread": np.var,
     "any": np.any, "all": np.all, "argmax": np.argmax, "argmin": np.argmin,
-    "spread": lambda x, axis: np.var(x, axis=axis) * x.shape[axis],
 }  # fmt: skip
 _ACCUMULATE: dict[str, Callable[..., Array]] = {
     "sum": np.cumsum, "prod": np.cumprod, "max": np.maximum.accumulate, "min": np.minimum.accumulate,
@@ -145,7 +144,8 @@ def folded(fold: Fold, array: Array, axes: Sequence[int], have: Type, functions:
     with np.errstate(all="ignore"):
         if fold.kind in ("mean", "var") and not count:
             return np.full(flat.shape[:axis] + want.shape, np.nan, want.dtype)
-        return np.asarray(_NUMPY[fold.kind](_wide(fold.kind, flat, want), axis=axis)).astype(want.dtype)
+        done = np.asarray(_NUMPY[fold.kind](_wide(fold.kind, flat, want), axis=axis))
+        return (done * count if fold.kind == "spread" else done).astype(want.dtype)
 
 
 def scanned(fold: Fold, array: Array, axis: int, have: Type, functions: Functions) -> Array:

@@ -105,8 +105,8 @@ class Region(Op):
     value has rank 0. The attribute ``spec``, a `RegionSpec`, has the grid dimensions of each result.
 
     The last outputs of the body may be folded along some dimensions. A second body, the epilogue, then runs once per point of the
-    dimensions that are left. Its inputs are the folded values and the operands after those of the first body; its outputs are
-    results in place of the folded values.
+    dimensions that are left; behind a scan, of all of them. Its inputs are the folded values and the operands after those of the
+    first body; its outputs are results in place of the folded values.
     """
 
     name = "region"
@@ -143,7 +143,7 @@ class Region(Op):
         count = inner + (len(node.bodies[1].inputs) - len(spec.folds) if len(node.bodies) > 1 else 0)
         if count != len(node.operands):
             return f"{len(node.operands)} operands for bodies with {count} inputs"
-        if any(d in spec.over for m in node.maps[inner:] for d in m.dims or ()):
+        if not spec.scans and any(d in spec.over for m in node.maps[inner:] for d in m.dims or ()):
             return "an operand of the epilogue runs along a dimension that is folded"
         plain = len(node.body.outputs) - len(spec.folds)
         wrong = [j for j, r in enumerate(spec.results) if j >= plain and not spec.scans and set(r.dims) & set(spec.over)]
@@ -156,7 +156,7 @@ def _wrong_bodies(node: Node, spec: RegionSpec) -> str | None:
     plain = len(node.body.outputs) - len(spec.folds)
     if plain < 0:
         return f"{len(spec.folds)} folds of a body with {len(node.body.outputs)} outputs"
-    if len(node.bodies) > 1 + (bool(spec.folds) and not spec.scans):
+    if len(node.bodies) > 1 + bool(spec.folds):
         return f"{len(node.bodies)} bodies"
     if len(node.bodies) > 1:
         inputs = [v.type for v in node.bodies[1].inputs[: len(spec.folds)]]

@@ -129,7 +129,7 @@ class Levels:
         if len(foldings) != 1 or not node.op.spreads or not is_pure(node):
             return None
         (folding,) = foldings
-        if folding.scans or node.grid_rank != folding.small_rank:
+        if node.grid_rank != folding.small_rank:
             return None
         identity = tuple(range(folding.small_rank))
         for value, map in zip(node.operands, node.maps):

@@ -89,11 +89,12 @@ def test_folds_on_gpus(kind: str, outputs: int, reduced: int, inner: bool, shape
 @pytest.mark.parametrize(
     ("outputs", "reduced", "inner", "shape", "chunks"),
     [
-        (1, 1 << 26, True, FoldShape(True, True, 256, 4, ordered=True, shared=True), 1056),  # neighbours read neighbours
-        (1, 1056, True, FoldShape(True, True, 256, 4, ordered=True, shared=True), 1),
-        (8192, 8192, True, FoldShape(True, True, 256, 4, ordered=True, shared=True), 1),
-        (8192, 256, True, FoldShape(True, True, 256, 4, ordered=True, shared=True), 1),
-        (1 << 20, 32, True, FoldShape(True, True, 256, 4, ordered=True, shared=True), 1),
+        (1, 1 << 26, True, FoldShape(True, True, 256, 8, ordered=True, shared=True), 1056),  # neighbours read neighbours
+        (1, 1056, True, FoldShape(True, True, 256, 8, ordered=True, shared=True), 1),
+        (8192, 8192, True, FoldShape(True, True, 256, 8, ordered=True, shared=True), 1),
+        (300, 1 << 20, True, FoldShape(True, True, 256, 8, ordered=True, shared=True), 1),  # another chunk is another read
+        (8192, 256, True, FoldShape(True, True, 256, 8, ordered=True, shared=True), 1),
+        (1 << 20, 32, True, FoldShape(True, True, 256, 8, ordered=True, shared=True), 1),
         (8192, 8192, False, FoldShape(False, False, 256), 32),
     ],
 )

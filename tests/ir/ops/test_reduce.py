@@ -268,7 +268,7 @@ def test_a_region_scans() -> None:
     [
         ("fold(sum, argmax)", "fold(sum, max)", "the epilogue takes [float, int], where [float, float] were folded"),
         ("fold(sum, argmax)", "fold(sum, max, max, max)", "4 folds of a body with 3 outputs"),
-        ("fold(sum, argmax)", "scan(sum, max)", "2 bodies"),
+        ("fold(sum, argmax)", "scan(sum, max)", "the epilogue takes [float, int], where [float, float] were folded"),
         ("Tensor<float>[?] vmap(d0)", "Tensor<float>[?] vmap(d1)", "result 1 runs along a dimension that is folded"),
         ("%k vmap()", "%x vmap(d1)", "an operand of the epilogue runs along"),
         (", %k vmap())", ")", "1 operands for bodies with 2 inputs"),

@@ -128,6 +128,11 @@ class FoldElements:
         """
         lines = [f"{self.chunks.index} i = {out};"] if self.variant.linear or self.variant.dense else []
         lines += [f"{declare(a.want, f'f{a.j}')} = {value};" for a, value in zip(self.accumulators, folded)]
+        return [*lines, *self.followed(held, into)]
+
+    def followed(self, held: Mapping[int, str] = NOTHING, into: Mapping[int, str] = NOTHING) -> list[str]:
+        """Returns lines that pass the folded values ``f…`` through the epilogue, and store the results, as in `results_of`."""
+        lines: list[str] = []
         text, small = self.text, range(self.text.plain, len(self.text.types))
         results = {j: f"f{a.j}" for j, a in zip(small, self.accumulators)}
         if len(text.region.bodies) > 1:

@@ -48,9 +48,9 @@ class SharedMemory:
     def declared(self, threads: int) -> list[str]:
         return [f"groupshared {declare(t, f'fz_s_{n}')}[{threads}];" for n, t in self.members]
 
-    def publish(self, acc: str) -> list[str]:
-        """Returns lines that write a thread's accumulator to shared memory."""
-        return [f"fz_s_{name}[fz_lane] = {acc}.{name};" for name, _ in self.members]
+    def publish(self, acc: str, place: str = "fz_lane") -> list[str]:
+        """Returns lines that write a thread's accumulator to its place in shared memory, or to another one."""
+        return [f"fz_s_{name}[{place}] = {acc}.{name};" for name, _ in self.members]
 
     def read(self, lane: str, acc: str) -> list[str]:
         """Returns lines that read another thread's accumulator."""

@@ -47,10 +47,9 @@ class ScanLoops:
         if not self.of_elements:
             stored = [f"if ({BLOCK}.totals == 0)", *block(self.elements.before.store("at", acc))]
             return [*stored, *self.joined(acc, names, found)]
-        stores = self.elements.text.stores
-        before = [f"{a.want} x_{a.j} = {a.result(acc)};" for a in self.accumulators if a.fold.exclusive]
-        after = [f"{a.want} x_{a.j} = {a.result(acc)};" for a in self.accumulators if not a.fold.exclusive]
-        stored = [f"if ({BLOCK}.totals == 0)", *block([stores[a.j].write(f"x_{a.j}") for a in self.accumulators])]
+        before = [f"{a.want} f{a.j} = {a.result(acc)};" for a in self.accumulators if a.fold.exclusive]
+        after = [f"{a.want} f{a.j} = {a.result(acc)};" for a in self.accumulators if not a.fold.exclusive]
+        stored = [f"if ({BLOCK}.totals == 0)", *block(self.elements.followed())]
         return [*before, *self.joined(acc, names, found), *after, *stored]
 
     def joined(self, acc: str, names: dict[int, str], found: str) -> list[str]:
@@ -65,8 +64,8 @@ class ScanLoops:
     def tiles(self) -> list[str]:
         """Returns the loop of a group along a chunk, tile by tile; each thread has a few neighbouring elements.
 
-        A thread combines its own elements, reads the total of the threads before it, and scans its own elements from there. If
-        only the total of a chunk is needed, it omits this last step.
+        A thread combines its own elements, adds the totals of the waves and of the lanes before it, and scans its own elements
+        from there. If only the total of a chunk is needed, it omits this last step.
         """
         index, shape = self.chunks.index, self.variant.shape
         tile = [
@@ -75,16 +74,15 @@ class ScanLoops:
             "FzAcc fz_mine = fz_none();",
             *self.for_own([*self.filled(), *self.joined("fz_mine", self.names(), "kept[u]")]),
             *self.summed(),
+            *self.of_lane("(WaveGetLaneIndex() - 1) & (WaveGetLaneCount() - 1)", "fz_neighbour", "fz_mine"),
             f"if ({BLOCK}.totals == 0)",
             *block(self.from_before()),
-            "FzAcc whole;",
-            *self.shared.read("fz_lane - fz_in + fz_lanes - 1", "whole"),
-            "GroupMemoryBarrierWithGroupSync();",
             f"fz_merge(fz_acc, whole, {BLOCK}.zero);",
             "fz_e += fz_tile;",
         ]
         # chunks of one group may differ in length, but all threads must reach each barrier
-        loop = [f"{index} fz_tile = {index}(fz_lanes * {shape.unroll});"]
+        loop = [f"{index} fz_tile = {index}(fz_lanes * {shape.unroll});", "uint fz_half = 0;"]
+        loop += ["uint fz_near = fz_lanes < WaveGetLaneCount() ? fz_lanes : WaveGetLaneCount();"]
         loop += [f"for ({index} fz_gone = 0; fz_gone < {BLOCK}.chunk; fz_gone += fz_tile)", *block(tile)]
         end = [f"if (fz_in != 0 || fz_out >= {BLOCK}.outputs)", "    return;"]
         return [*self.chunks.grouped(), *self.carried(), *loop, *end, *self.total()]
@@ -112,31 +110,51 @@ class ScanLoops:
         return [*self.elements.computed_at("fz_own", "fz_out", "u"), *(f"kept_{a.j}[u] = r_{a.j};" for a in self.accumulators)]
 
     def summed(self) -> list[str]:
-        """Returns lines that write to shared memory, for each thread, the total of its elements and of the threads before it."""
-        return [
-            *self.shared.publish("fz_mine"),
-            "GroupMemoryBarrierWithGroupSync();",
-            "for (uint n = 1; n < fz_lanes; n <<= 1)",
-            *block(
-                [
-                    "FzAcc before;",
-                    "if (fz_in >= n)",
-                    *block(self.shared.read("fz_lane - n", "before")),
-                    "GroupMemoryBarrierWithGroupSync();",
-                    "if (fz_in >= n)",
-                    *block([f"fz_merge(before, fz_mine, {BLOCK}.zero);", "fz_mine = before;", *self.shared.publish("fz_mine")]),
-                    "GroupMemoryBarrierWithGroupSync();",
-                ]
-            ),
+        """Returns lines that set ``fz_mine`` to the total of a thread's elements and those of the threads before it in its wave,
+        ``fz_waves`` to that of the waves before it, and ``whole`` to that of all threads of the chunk.
+
+        Waves exchange totals through two halves of the shared memory in turn, so that one barrier a tile is enough.
+        """
+        index = "(WaveGetLaneIndex() - n) & (WaveGetLaneCount() - 1)"
+        wave = [
+            *self.of_lane(index, "before", "fz_mine"),
+            f"fz_merge(before, fz_mine, {BLOCK}.zero);",
+            "if ((fz_in & (fz_near - 1)) >= n)",
+            "    fz_mine = before;",
         ]
+        add = ["FzAcc other;", *self.shared.read("fz_at_waves + n", "other"), f"fz_merge(whole, other, {BLOCK}.zero);"]
+        waves = [
+            "uint fz_at_waves = fz_half + (fz_lane - fz_in) / fz_near;",
+            "if ((fz_in & (fz_near - 1)) == fz_near - 1)",
+            *block(self.shared.publish("fz_mine", "fz_half + fz_lane / fz_near")),
+            "GroupMemoryBarrierWithGroupSync();",
+            *self.shared.read("fz_at_waves", "whole"),
+            "for (uint n = 1; n < fz_lanes / fz_near; ++n)",
+            *block(["if (n == fz_in / fz_near)", "    fz_waves = whole;", *add]),
+            f"fz_half = {self.variant.shape.threads // 2} - fz_half;",
+        ]
+        return [
+            "for (uint n = 1; n < fz_near; n <<= 1)",
+            *block(wave),
+            *self.of_lane("WaveGetLaneIndex() | (fz_near - 1)", "whole", "fz_mine"),
+            "FzAcc fz_waves = fz_none();",
+            "if (fz_lanes > fz_near)",
+            *block(waves),
+        ]
+
+    def of_lane(self, lane: str, name: str, acc: str) -> list[str]:
+        """Returns lines that declare an accumulator and set it to that of a lane of the wave; all lanes must run them."""
+        return [f"FzAcc {name};", *(f"{name}.{m} = WaveMaskReadLaneAt(~0u, {acc}.{m}, {lane});" for m, _ in self.shared.members)]
 
     def from_before(self) -> list[str]:
         """Returns lines that scan the elements of a thread, starting from the total of all elements before."""
-        before = ["FzAcc before;", *self.shared.read("fz_lane - 1", "before"), f"fz_merge(so_far, before, {BLOCK}.zero);"]
+        waves = f"fz_merge(so_far, fz_waves, {BLOCK}.zero);"
+        lanes = f"fz_merge(so_far, fz_neighbour, {BLOCK}.zero);"
         at = (
             self.chunks.located_at("fz_own", "fz_out", "u")
             if self.of_elements
             else self.elements.partial_place("fz_own", "fz_out", "u")
         )
         again = self.for_own([*at, *self.passed("so_far", self.names(), "kept[u]")])
-        return ["FzAcc so_far = fz_acc;", "if (fz_in > 0)", *block(before), *again]
+        first = ["if (fz_in >= fz_near)", f"    {waves}", "if ((fz_in & (fz_near - 1)) != 0)", f"    {lanes}"]
+        return ["FzAcc so_far = fz_acc;", *first, *again]

@@ -26,6 +26,7 @@ HEAVY, LIGHT, LEAN = 32, 128, 512  # the most elements that a body is unrolled f
 PAGE = 1024  # numbers of 4 bytes
 ROW = 64  # the shortest row of the grid that the lanes of a group share
 ROW_GROUPS = 256
+SCANNED = 8  # neighbouring elements of a thread of a GPU's group that scans: for each of them, waves exchange totals once
 COLUMN = FoldShape(False, False, LANES, 4, 16, turns=True)
 
 
@@ -142,12 +143,14 @@ def shape_along_rows(reduced: int, row: int) -> tuple[FoldShape, int]:
 def scan_shape(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int = 8) -> tuple[FoldShape, int]:
     """Returns the shape of all kernels of a scan, and the number of chunks. Threads go along a chunk in order.
 
-    On a GPU, whole groups share a chunk if threads with their own chunks would read far from each other.
+    On a GPU, whole groups share a chunk if threads with their own chunks would read far from each other. More than one chunk is
+    read twice, so rows are cut only if they leave most multiprocessors idle.
     """
     if kind != "software" and inner:
-        shape = FoldShape(True, True, _power(SHARED_BYTES // nbytes, 16, 256), 4, ordered=True, shared=True)
+        shape = FoldShape(True, True, _power(SHARED_BYTES // nbytes, 16, 256), SCANNED, ordered=True, shared=True)
         lanes = scan_lanes(reduced, shape.threads)
-        return shape, max(1, min(reduced // (16 * lanes), GROUPS_OF_GPU // max(outputs, 1)))
+        chunks = GROUPS_OF_GPU // max(outputs, 1)
+        return shape, max(1, min(reduced // (16 * lanes), chunks)) if chunks >= 4 else 1
     shape = FoldShape(False, inner, 8 if kind == "software" else 256)
     threads = 256 if kind == "software" else 1 << 18
     return shape, max(1, min(-(-reduced // 64), -(-threads // max(outputs, 1))))
@@ -155,7 +158,7 @@ def scan_shape(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int =
 
 def scan_lanes(reduced: int, threads: int) -> int:
     """Returns the number of threads of a group that share one chunk."""
-    return _power(reduced // 4, 1, threads)
+    return _power(reduced // SCANNED, 1, threads)
 
 
 def _power(number: int, low: int, high: int) -> int:
