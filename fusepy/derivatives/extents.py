@@ -71,6 +71,15 @@ class Shapes(Protocol):
         """Returns the integers from 0 to below `extent`, along an axis."""
         ...
 
+    def recurrence(self, pairs: Value, axis: int, back: bool, exclusive: bool) -> Value:
+        """Records ``s[i] = x * s[i - 1] + y`` along an axis, with the components of pairs, and returns pairs: their y is ``s``.
+
+        Args:
+            back: from the last element to the first.
+            exclusive: the step of an element itself is left out.
+        """
+        ...
+
 
 class ViewOp(Op):
     """A view of an input, as a node for derivatives. No graph holds it: in graphs a view is an input."""

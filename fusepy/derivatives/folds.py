@@ -120,15 +120,9 @@ def reduce_rule(t: Terms, node: Node, g: Term, y: Term, x: Term, count: Count) -
 
 
 def scan_rule(t: Terms, node: Node, g: Term, y: Term, x: Term) -> Term:
-    """Returns the gradient of the operand of a ``scan``.
-
-    Raises:
-        GradientError: for a scan that is no sum or product.
-    """
+    """Returns the gradient of the operand of a ``scan`` that is a sum or product; `scans/running.py` has the others."""
     (dim,) = axes_of(node, "axis")
     exclusive = bool(node.attrs["exclusive"])
-    if node.text("kind") not in ("sum", "prod"):
-        raise no_scan(node)
     if not t.runs_along(g, dim):
         g = along(t, g, x)
 
@@ -159,11 +153,11 @@ def without_zero(t: Terms, x: Term, y: Term, dim: int, exclusive: bool) -> tuple
 
 
 def no_scan(node: Node) -> GradientError:
-    """Returns the error for a scan without derivative."""
+    """Returns the error for a scan without derivative: by a function of vectors."""
     return GradientError(
-        f"the scan {node.text('kind')!r} has no gradient",
+        f"the scan by {node.attrs.get('function', node.text('kind'))} has no gradient: its elements are vectors or matrices",
         place=node.loc,
-        hint="fp.scan('sum', x) and fp.scan('prod', x) have one; write others as a loop, e.g. with fp.fori_loop",
+        hint="scan numbers; or write a loop, e.g. with fp.fori_loop",
     )
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from fusepy.derivatives.calls import jvp
 from fusepy.derivatives.control import branch_tangents, copied, loop_tangents, new_names
 from fusepy.derivatives.differential import differential
-from fusepy.derivatives.extents import Axis, Extents, ViewOp, max_rank
+from fusepy.derivatives.extents import Axis, Extents, Shapes, ViewOp, max_rank
 from fusepy.derivatives.folds import along
 from fusepy.derivatives.refused import no_gradient
 from fusepy.derivatives.second.calls import tangent_of_vjp
@@ -22,7 +22,8 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import AS_ONE, FLOAT
+from fusepy.ir.types import AS_ONE, FLOAT, Type
+from fusepy.ir.whole import is_taken
 from fusepy.passes.resolve_maps import settle
 
 
@@ -30,6 +31,9 @@ class Unasked:
     """A stand-in for `Shapes` in forward mode, which asks for no extents."""
 
     exact = False
+
+    def __init__(self, shapes: Shapes | None):
+        self.shapes = shapes
 
     def is_unit(self, axis: Axis) -> bool:
         return False
@@ -46,6 +50,10 @@ class Unasked:
     def numbers(self, extent: int) -> Value:
         raise AssertionError("forward mode asks for no integers")
 
+    def recurrence(self, pairs: Value, axis: int, back: bool, exclusive: bool) -> Value:
+        assert self.shapes is not None, "a body has no scans"
+        return self.shapes.recurrence(pairs, axis, back, exclusive)
+
 
 class Forward:
     """Forward mode over the nodes that a builder has recorded. Every tangent has all axes of its value.
@@ -53,12 +61,21 @@ class Forward:
     Args:
         nodes: the nodes to go through.
         adjoint: the gradient of a body.
+        shapes: record linear recurrences; ``None`` in a body.
     """
 
-    def __init__(self, builder: Builder, nodes: Sequence[Node], oracle: Oracle, loc: str | None, adjoint: Adjoint):
+    def __init__(
+        self,
+        builder: Builder,
+        nodes: Sequence[Node],
+        oracle: Oracle,
+        loc: str | None,
+        adjoint: Adjoint,
+        shapes: Shapes | None = None,
+    ):
         self.oracle = oracle
         self.adjoint = adjoint
-        self.extents = Extents(Unasked())
+        self.extents = Extents(Unasked(shapes))
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
         self.tangents: dict[Value, Value] = {}
@@ -141,6 +158,8 @@ class Forward:
     ) -> Sequence[Term | None] | None:
         """Returns the tangents of the results of a call, or of a node with bodies; ``None`` for others."""
         name = node.op.name
+        if is_taken(node):
+            return [self.terms.node(name, [dx[0] or x[0], *x[1:]], attrs)[0]]
         if name in ("slang.call", "jvp"):
             return jvp(self.terms, node, attrs, x, dx, self.oracle)
         if name == "vjp":
@@ -157,6 +176,10 @@ class Forward:
         tangent = self.tangents.get(value)
         if tangent is None:
             return None
+        if is_taken(node) and x.type.element is not None:  # linear in the array
+            element = differential(x.type.element, self.oracle)
+            assert element is not None, "it has a tangent"
+            return Term(self.terms, tangent, x.dims, Type.whole("fusepy::Tensor", element, x.type.rank))
         if x.type.kind in AS_ONE:
             raise no_gradient(node, f"{x.type} is read whole")
         type = differential(x.type, self.oracle) if x.wants is not None else None

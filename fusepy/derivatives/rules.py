@@ -10,6 +10,7 @@ from fusepy.derivatives.elementwise import FLAT, FORMULAS, gradients, power
 from fusepy.derivatives.folds import reduce_rule, scan_rule
 from fusepy.derivatives.parts import RULES
 from fusepy.derivatives.refused import no_gradient, read_whole
+from fusepy.derivatives.scans import running
 from fusepy.derivatives.second.calls import of_vjp
 from fusepy.derivatives.second.loops import of_loop_vjp
 from fusepy.derivatives.terms import Term
@@ -65,6 +66,8 @@ def _of_operation(v: Visit, name: str, x: Sequence[Term]) -> Sequence[Term | Non
         return RULES[name](t, v.node, g, y, x)
     if name == "reduce":
         return [reduce_rule(t, v.node, g, y, x[0], v.count)]
+    if name == "scan" and v.node.text("kind") not in ("sum", "prod"):
+        return [running.gradient(v, g, y, x[0])]
     if name == "scan":
         return [scan_rule(t, v.node, g, y, x[0])]
     if name == "contract":  # each times the other operand

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 from fusepy.derivatives.elementwise import FLAT, FORMULAS, gradients, power
-from fusepy.derivatives.folds import along, contracted, counted, no_scan, reduce_rule, reduced, scanned, without_zero
+from fusepy.derivatives.folds import along, contracted, counted, reduce_rule, reduced, scanned, without_zero
+from fusepy.derivatives.scans import running
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import GradientError
 from fusepy.ir.graph import Node
@@ -115,7 +116,7 @@ def _scan(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tang
     if node.text("kind") == "sum":
         return scanned(t, "sum", d, dim, exclusive)
     if node.text("kind") != "prod":
-        raise no_scan(node)
+        return running.tangent(t, node, y, a, d)
     zero, _, first, others = without_zero(t, a, y, dim, exclusive)
     zeros = counted(t, zero, y.type, dim, exclusive)
     alone = others * scanned(t, "sum", t.where(first, d, 0.0), dim, exclusive)

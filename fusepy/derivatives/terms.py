@@ -11,7 +11,7 @@ from fusepy.ir.graph import Attr, Graph, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import shaped
 from fusepy.ir.oracle import member_types
-from fusepy.ir.types import FLOAT, HALF, Kind, Type
+from fusepy.ir.types import AS_ONE, FLOAT, HALF, Kind, Type
 from fusepy.ir.value import is_spread
 
 
@@ -137,7 +137,7 @@ class Terms:
 
     def loaded(self, term: Term) -> Term:
         """Returns the term as it is loaded, such as vectors of an array of numbers, for operations that convert no operands."""
-        if term.wants is None:
+        if term.wants is None or term.wants.kind in AS_ONE:
             return term
         frame = sorted(term.dims)
         own = {d: i for i, d in enumerate(frame)}

@@ -177,9 +177,14 @@ def taken(region: Node) -> list[int]:
     return list(found)
 
 
+def is_taken(node: Node) -> bool:
+    """True for a call that reads elements of its first operand at indices, by a function of fusepy's."""
+    return str(node.attrs.get("module", "")).startswith(TAKE)
+
+
 def _taken_values(graph: Graph) -> Iterator[Value]:
     for node in graph.nodes:
-        if str(node.attrs.get("module", "")).startswith(TAKE):
+        if is_taken(node):
             yield node.operands[0]
         ahead = getattr(node.op, "ahead", 0) - getattr(node.op, "own", 0)  # from inputs of a body to operands
         for body in node.bodies:

@@ -147,8 +147,9 @@ def tangents(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Seq
     pairs = [(v, d) for v, d in pairs if is_number(v) or differential(v.type, trace.oracle) is not None]
     ends = [returned(trace, value, what) for value in of]
     _check_structs(trace, start, [v for v, _ in pairs])
-    adjoint = Reverse(trace.builder, (), trace.oracle, TraceShapes(trace, False), loc).adjoint
-    forward = Forward(trace.builder, nodes_since(trace, start), trace.oracle, loc, adjoint)
+    shapes = TraceShapes(trace, False)
+    adjoint = Reverse(trace.builder, (), trace.oracle, shapes, loc).adjoint
+    forward = Forward(trace.builder, nodes_since(trace, start), trace.oracle, loc, adjoint, shapes)
     for value, given in pairs:
         check_type(value, given, trace.maps.get(given, UNSAID).type, f"{what}: the tangent of {value.name!r}")
         if given.rank != value.rank and given.rank != value.rank + len(value.type.shape):

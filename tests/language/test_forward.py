@@ -93,7 +93,6 @@ def test_constants_of_calls_have_no_tangent_left_over_from_another_element(m: fp
         (lambda m: fp.jvp(lambda x: x * x, (np.int32(1),), (1.0,)), fp.GradientError, "argument 0 has no derivative"),
         (lambda m: fp.jvp(lambda x: x * x, (X,), ()), fp.ArgumentError, "one tangent for each argument"),
         (lambda m: fp.jvp(m.plain, (2.0,), (1.0,)), fp.GradientError, "cannot differentiate plain"),
-        (lambda m: fp.jvp(lambda x: fp.scan("max", x), (X,), (X,)), fp.GradientError, "scan 'max' has no gradient"),
     ],
 )
 def test_misuse_is_named(m: fp.Module, call: Any, error: type[Exception], words: str) -> None:

@@ -16,6 +16,7 @@ ELSEWHERE: dict[str, str] = {
     "functions/pullback.py": "derivatives/test_second_order.py",
     "backend/slang/second_order.py": "derivatives/test_second_order.py",
     "derivatives/second/calls.py": "derivatives/test_second_order.py",
+    "derivatives/scans/running.py": "derivatives/test_folds.py",
     "derivatives/second/loops.py": "derivatives/test_second_order.py",
     "studio/evaluation.py": "studio/test_engine.py",
     "studio/files.py": "studio/test_document.py",

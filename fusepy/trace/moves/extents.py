@@ -156,6 +156,11 @@ class TraceShapes:
         trace = self.trace
         return trace.capture(_coordinates(extent), "component")
 
+    def recurrence(self, pairs: Value, axis: int, back: bool, exclusive: bool) -> Value:
+        from fusepy.trace.moves.recurrences import recurrence  # which moves elements, and that asks for extents
+
+        return recurrence(self.trace, pairs, axis, back, exclusive)
+
     def integer(self, number: int) -> Value:
         """Returns an integer as a parameter of the program, so that kernels do not depend on it."""
         trace = self.trace

@@ -178,10 +178,10 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(lambda x: fp.sum(x * x))(A),
         SQUARES,
     ),
-    "a scan that is no sum": (
-        lambda m: fp.grad(lambda x: fp.sum(fp.scan("max", x)))(A),
-        "fp.scan('sum', x) and fp.scan('prod', x) have one",
-        lambda m: fp.grad(lambda x: fp.sum(fp.scan("sum", x)))(A),
+    "a scan of vectors by a function": (
+        lambda m: fp.grad(lambda x: fp.sum(fp.scan(m.plus3, 0.0, fp.vcast(x, "float3")).x))(np.ones((3, 3), F32)),
+        "scan numbers; or write a loop",
+        lambda m: fp.grad(lambda x: fp.sum(fp.scan(m.plus, 0.0, x)))(A),
         np.array([3.0, 2.0, 1.0], F32),
     ),
     "a function without derivative": (

@@ -16,6 +16,8 @@ import fusepy;
 struct Spot : IDifferentiable { float3 at; float power; };
 [Differentiable] float lit(Spot s) { return s.at.y * s.power; }
 [Differentiable] float squared(float x) { return x * x; }
+[Differentiable] float plus(float a, float b) { return a + b; }
+float3 plus3(float3 a, float3 b) { return a + b; }
 [Differentiable] void squared_into(float x, out float y) { y = x * x; }
 [Differentiable] float scaled(float v, float x) { return v * x * x; }
 [Differentiable] float picked(Tensor<float, 1> t, int i) { return t[i]; }
