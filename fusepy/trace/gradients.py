@@ -20,6 +20,7 @@ from fusepy.location import user_line
 from fusepy.trace.inputs import STRUCTS
 from fusepy.trace.moves.back import nodes_since
 from fusepy.trace.moves.extents import TraceShapes
+from fusepy.trace.moves.recurrences import recurrence
 from fusepy.trace.structs import returned
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace
@@ -147,7 +148,7 @@ def tangents(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Seq
     pairs = [(v, d) for v, d in pairs if is_number(v) or differential(v.type, trace.oracle) is not None]
     ends = [returned(trace, value, what) for value in of]
     _check_structs(trace, start, [v for v, _ in pairs])
-    shapes = TraceShapes(trace, False)
+    shapes = TraceShapes(trace, False, recurrence)
     adjoint = Reverse(trace.builder, (), trace.oracle, shapes, loc).adjoint
     forward = Forward(trace.builder, nodes_since(trace, start), trace.oracle, loc, adjoint, shapes)
     for value, given in pairs:
@@ -166,7 +167,7 @@ def tangents(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Seq
 def _reverse(trace: Trace, start: int, loc: str | None, wrt: Sequence[Value]) -> Reverse:
     _check_structs(trace, start, wrt)
     exact, nodes = trace.chain[-1].options.deterministic, nodes_since(trace, start)
-    return Reverse(trace.builder, nodes, trace.oracle, TraceShapes(trace, exact), loc)
+    return Reverse(trace.builder, nodes, trace.oracle, TraceShapes(trace, exact, recurrence), loc)
 
 
 def _check_types(trace: Trace, seeds: Sequence[Seed]) -> None:

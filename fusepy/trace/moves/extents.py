@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ from fusepy.ir.value import is_stored
 from fusepy.location import user_line
 from fusepy.trace.inputs import STRUCTS, add_input
 from fusepy.trace.open_trace import OpenTrace
+
+Recurrence = Callable[[OpenTrace, Value, int, bool, bool], Value]  # `recurrences.recurrence`, which moves elements
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ class TraceShapes:
     The trace notes which extents were asked for: its program runs for arguments with the same answers only.
     """
 
-    def __init__(self, trace: OpenTrace, exact: bool = False):
-        self.trace, self.exact = trace, exact
+    def __init__(self, trace: OpenTrace, exact: bool = False, recurrence: Recurrence | None = None):
+        self.trace, self.exact, self._recurrence = trace, exact, recurrence
         self._levels: dict[Value, list[Value]] = {}  # of captured textures
 
     def is_unit(self, axis: Axis) -> bool:
@@ -157,9 +159,8 @@ class TraceShapes:
         return trace.capture(_coordinates(extent), "component")
 
     def recurrence(self, pairs: Value, axis: int, back: bool, exclusive: bool) -> Value:
-        from fusepy.trace.moves.recurrences import recurrence  # which moves elements, and that asks for extents
-
-        return recurrence(self.trace, pairs, axis, back, exclusive)
+        assert self._recurrence is not None, "only derivatives ask for one"
+        return self._recurrence(self.trace, pairs, axis, back, exclusive)
 
     def integer(self, number: int) -> Value:
         """Returns an integer as a parameter of the program, so that kernels do not depend on it."""
