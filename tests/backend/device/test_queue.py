@@ -189,6 +189,17 @@ def test_close_submits_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(device.submitted) == 1
 
 
+def test_calls_that_wait_do_not_wake_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each submits what it has recorded, so the thread finds nothing; it sleeps when nothing was submitted either."""
+    _, queue = make(monkeypatch=monkeypatch)
+    for _ in range(3 * queue_module.IDLE_LOOKS):
+        queue.dispatch(0, None, [1, 1, 1])  # type: ignore[arg-type]
+        queue.flush()
+        assert queue.look()
+    assert [queue.look() for _ in range(queue_module.IDLE_LOOKS)] == [True] * (queue_module.IDLE_LOOKS - 1) + [False]
+    queue.close()
+
+
 # ---- on the device --------------------------------------------------------------------------------------------------
 
 

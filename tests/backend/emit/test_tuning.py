@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusepy.backend.emit.fold.tuning import COLUMN, HEAVY, LEAN, LIGHT, copies_of, fold_shape, scan_shape
+from fusepy.backend.emit.fold.tuning import COLUMN, HEAVY, LEAN, LIGHT, copies_of, fold_shape, lanes_for, scan_shape
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.tuning import choose
@@ -83,6 +83,15 @@ def test_folds_in_software(outputs: int, reduced: int, inner: bool, shape: FoldS
 )
 def test_folds_on_gpus(kind: str, outputs: int, reduced: int, inner: bool, shape: FoldShape, chunks: int) -> None:
     assert fold_shape(kind, outputs, reduced, inner) == (shape, chunks)
+    several = fold_shape(kind, outputs, reduced, inner, copies=LIGHT)[1]  # whichever number of groups runs at a time
+    assert several == 3 * chunks or reduced <= 8192
+
+
+def test_threads_that_share_partials() -> None:
+    """Few load a result's partials one after the other."""
+    assert [lanes_for(64, 1584, False, 256, partials=p) for p in (False, True)] == [8, 64]
+    assert lanes_for(64, 16, False, 256, partials=True) == 2
+    assert lanes_for(1, 3168, True, 256, partials=True) == 256
 
 
 @pytest.mark.parametrize("kind", ["vulkan", "cuda"])

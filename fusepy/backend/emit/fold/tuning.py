@@ -21,6 +21,10 @@ from fusepy.ir.types import Kind
 
 GROUPS = {"software": 64}  # groups that fill a device; a GPU of 132 multiprocessors runs 8 groups of 256 threads on each
 GROUPS_OF_GPU = 1056
+# A body of several streams or results needs more registers: a multiprocessor runs 3 to 7 groups at a time, and only the driver
+# knows how many. If all take as long, the last ones leave no room idle where that number divides 24; for 5 a 25th, for 7 a 7th.
+# Of 8 groups, 6 at a time leave a third idle.
+GROUPS_OF_MORE = 3168
 SHARED_BYTES = 1 << 14  # shared memory of a group that every Vulkan device has
 HEAVY, LIGHT, LEAN = 32, 128, 512  # the most elements that a body is unrolled for; compiling takes up to a second
 PAGE = 1024  # numbers of 4 bytes
@@ -69,7 +73,8 @@ def fold_shape(
     else:
         most = 4 if copies < LIGHT else 8
         shape, across, least = _gpu(outputs, reduced, inner, most, _power(SHARED_BYTES // nbytes, 32, 256))
-    share = GROUPS.get(kind, GROUPS_OF_GPU) / max(across, 1 / 64)
+    groups = GROUPS.get(kind, GROUPS_OF_GPU if copies >= LEAN else GROUPS_OF_MORE)
+    share = groups / max(across, 1 / 64)
     # a few more groups than a GPU runs at a time would take as long as twice as many
     chunks = max(1, min(-(-reduced // least), math.ceil(share) if kind == "software" else int(share)))
     return shape, chunks
@@ -125,8 +130,9 @@ def lanes_for(outputs: int, reduced: int, inner: bool, threads: int, partials: b
         return 1
     if inner:
         return _power(reduced // 8, 1 if partials else 4, threads)
-    lanes = threads // _power(2 * outputs - 1, 1, 32)  # 32 numbers of 4 bytes are a cache line
-    return min(lanes, _power(reduced // 8, 1, threads)) if partials else lanes
+    if partials:  # few bytes, and a load of each thread waits for the one before it: more threads a result
+        return min(threads // _power(2 * outputs - 1, 1, 4), _power(reduced // 8, 1, threads))
+    return threads // _power(2 * outputs - 1, 1, 32)  # 32 numbers of 4 bytes are a cache line
 
 
 def turns_of(threads: int) -> int:
