@@ -65,8 +65,7 @@ class Queue(Streams):
         self.alone = deferred  # true if nobody else submits to this queue, so that `_last` is the last submission
         self._wake = threading.Event()
         self._asleep = False
-        self._idle = 0  # consecutive looks between which nothing was recorded
-        self._looked = 0  # submissions up to the last look
+        self._idle, self._looked = 0, 0  # consecutive looks between which nothing was recorded; submissions up to the last look
         self._seen: Any = None  # the encoder that the background thread saw at its last look
         self.lost: str | None = None  # why nothing can be recorded any more
         if deferred:
@@ -240,11 +239,10 @@ class Queue(Streams):
             if self._encoder is None:  # calls that wait for their results submit before each look, and should not wake it
                 self._idle = self._idle + 1 if self._looked == self._submitted else 0
                 self._looked = self._submitted
-                if self._idle < IDLE_LOOKS:
-                    return True
-                self._asleep = True
-                self._wake.clear()
-                return False
+                if self._idle >= IDLE_LOOKS:
+                    self._asleep = True
+                    self._wake.clear()
+                return not self._asleep
             self._idle = 0
             if self._seen is self._encoder:
                 self._submit()
