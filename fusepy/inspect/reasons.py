@@ -41,6 +41,7 @@ WAYS: dict[str, tuple[str, str]] = {
         "again takes {compute} or more",
         "",
     ),
+    "dear": ("{b} takes its elements on a larger grid, and computing {a} again for each of them costs more than storing it", ""),
     "drawn": ("the device's rasteriser runs {draw} by itself, between its own memory and images", ""),
     "at hand": ("kernel {k} has {a} in memory, since it reads it as a whole as well", ""),
 }
@@ -167,6 +168,8 @@ class _Reasons:
             return "rays"
         if not is_pure(first):
             return "acts"
+        if value in self.levels.dear:
+            return "dear"
         decision = self.decided.get((value, part))
         if decision is None or not decision.stored:
             return "at hand"

@@ -10,7 +10,7 @@ import math
 
 from fusepy.ir.graph import Node
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import Type
+from fusepy.ir.types import Kind, Type
 
 OPERATION_BYTES = 0.25  # one operator or intrinsic of the IR, per scalar component
 CALL_BYTES = 8.0  # one call of a user's Slang function whose text is not known
@@ -22,6 +22,8 @@ def element_bytes(type: Type, oracle: Oracle) -> int:
     """Returns the bytes of one stored element."""
     if type.is_numeric and type.scalar is not None and type.scalar.dtype is not None:
         return max(type.scalar.dtype.itemsize, 1) * math.prod(type.shape)
+    if type.kind is Kind.ARRAY and type.element is not None:
+        return type.shape[0] * element_bytes(type.element, oracle)
     layout = oracle.layout(type)
     return layout.stride if layout is not None else UNKNOWN_BYTES
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.pipelines.rays import generates_rays
@@ -22,8 +23,8 @@ class Draft:
         position: the index of a value in the graph.
     """
 
-    def __init__(self, graph: Graph, separate: bool):
-        self.levels = Levels(graph, separate)
+    def __init__(self, graph: Graph, separate: bool, dear: AbstractSet[Value]):
+        self.levels = Levels(graph, separate, dear)
         self.home: dict[Value, Part] = {}
         self.position = {v: i for i, v in enumerate(graph.values())}
         self.folding: dict[Folding, Part] = {f: Part(f.level, folding=f) for f in self.levels.foldings}

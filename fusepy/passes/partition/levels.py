@@ -8,6 +8,7 @@ follow a reduction element by element, on the small grid that is left, still bel
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
@@ -39,10 +40,12 @@ class Levels:
         rays: the values that kernels of ray generations compute.
         spread: generators, and values computed only from them, which are the same in every kernel.
         factors: computed values that are multiplied as matrices: they are stored, since a product reads each many times.
+        dear: arrays that are stored, see `dear_arrays`.
     """
 
-    def __init__(self, graph: Graph, separate: bool = False):
+    def __init__(self, graph: Graph, separate: bool = False, dear: AbstractSet[Value] = frozenset()):
         self.graph = graph
+        self.dear = dear
         self.separate = separate
         self.producer: dict[Value, Node] = {v: n for n in graph.nodes for v in n.results}
         self.position = {node: i for i, node in enumerate(graph.nodes)}
@@ -96,6 +99,7 @@ class Levels:
             stored = value in self.folding or self.is_factor(node, value)
             stored |= producer is not None and (reads_whole(map, value) or writes_array(producer))
             stored |= producer is not None and (node.op.apart or producer.op.apart)
+            stored |= value in self.dear and node.op.name == "index"
             level = max(level, self.level[value] + (stored or self.overwrites(node, value)))
         return level
 

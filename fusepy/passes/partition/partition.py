@@ -1,6 +1,7 @@
 """Partition of a program into kernels: what each one stores, reduces and runs, and which values are computed again.
 
-A value must be stored if it is returned, if user code reads it as a whole array, or if a call that writes memory returns it.
+A value must be stored if it is returned, if user code reads it as a whole array, or if a call that writes memory returns it. An
+array of fixed size whose elements are used on a larger grid is stored if it is dear.
 Every other value is computed where it is used. It is stored only if an earlier kernel computes it anyway and loading it costs
 less than computing it again (`cost`).
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.effects import is_pure
+from fusepy.passes.partition.components import dear_arrays
 from fusepy.passes.partition.draft import Draft
 from fusepy.passes.partition.levels import reads_whole
 from fusepy.passes.partition.parts import Part, Partition, base
@@ -18,7 +20,7 @@ from fusepy.passes.partition.recompute import Recomputing
 
 def partition(graph: Graph, oracle: Oracle, separate: bool = False) -> Partition:
     """Splits a resolved graph into as few kernels as its data flow allows; `separate` is that of `Levels`."""
-    draft, old = Draft(graph, separate), set[Value]()
+    draft, old = Draft(graph, separate, dear_arrays(graph, oracle)), set[Value]()
     for node in graph.nodes:
         _store_operands(draft, node, old)
         if not is_pure(node):
@@ -42,7 +44,7 @@ def partition(graph: Graph, oracle: Oracle, separate: bool = False) -> Partition
 
 
 def _store_operands(draft: Draft, node: Node, old: set[Value]) -> None:
-    """Stores operands that `node` reads whole, from a reduction, or from an array that it writes; adds the last to `old`."""
+    """Stores operands that `node` reads whole, from a reduction, from an array that it writes, or that are dear; adds to `old`."""
     levels = draft.levels
     after = levels.folding.get(node.results[0]) if node.results else None
     for value, map in zip(node.operands, node.maps):
@@ -51,7 +53,8 @@ def _store_operands(draft: Draft, node: Node, old: set[Value]) -> None:
         if levels.overwrites(node, value):
             old.add(value)
         apart = node.op.apart and value in levels.producer
-        if (whole or crosses or apart or value in old or levels.is_factor(node, value)) and node.op.name != "expand":
+        kept = levels.is_factor(node, value) or (node.op.name == "index" and value in levels.dear)
+        if (whole or crosses or apart or value in old or kept) and node.op.name != "expand":
             draft.store(base(levels, value))
 
 

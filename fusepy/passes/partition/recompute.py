@@ -42,7 +42,8 @@ class Recomputing:
         """Walks back from `values` and decides which of the values on the way the part loads."""
         for value in sorted(self._crossing(part, values, seen), key=self.draft.position.__getitem__, reverse=True):
             producer = self.levels.producer[value]
-            if value in self.levels.folding or value in self.levels.factors or not is_pure(producer) or _by_itself(producer):
+            kept = value in self.levels.factors or value in self.levels.dear
+            if value in self.levels.folding or kept or not is_pure(producer) or _by_itself(producer):
                 self.draft.store(value)
                 part.loads[value] = None
             elif self._loads(value, part, seen):
