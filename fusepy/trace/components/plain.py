@@ -32,8 +32,9 @@ class PlainVectors:
         self._split: dict[Value, Value] = {}
 
     def holds(self, value: Value) -> bool:
-        """True for vectors and matrices that are numbers eagerly, and that nobody has mapped or cast to vectors."""
-        if self.trace.body or value.name is not None or value.type.kind not in (Kind.VECTOR, Kind.MATRIX):
+        """True for vectors, matrices and arrays that are numbers eagerly, and that nobody has mapped or cast to vectors."""
+        array = value.type.kind is Kind.ARRAY and value.type.scalar is not None
+        if self.trace.body or value.name is not None or not (array or value.type.kind in (Kind.VECTOR, Kind.MATRIX)):
             return False
         if value in self.trace.maps:
             return False
@@ -90,6 +91,9 @@ class PlainVectors:
         Where an eager call refuses the extents, numbers go along the axes of the vectors.
         """
         vectors = [v for v in values if self.holds(v)]
+        if isinstance(OPS[op], Componentwise) and any(v.type.kind is Kind.ARRAY for v in vectors):  # which have no operators
+            seen = [self.seen(v, loc) for v in values]
+            return seen, [m if a is b else self.trace.maps.get(a, UNSAID) for a, b, m in zip(seen, values, maps)]
         if not vectors or not isinstance(OPS[op], Componentwise) or len({v.type.shape for v in values if v.type.shape}) > 1:
             return values, maps
         seen = self._along(vectors, values, loc)
