@@ -24,6 +24,7 @@ from fusepy.pytree import flatten
 
 SHAPES = 256
 _NUMBERS = ("numpy", "list", "torch")  # containers of numbers alone
+_OF_NUMBERS = (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY)  # types that these show as numbers
 _TENSORS = (Tensor, LazyTensor)
 
 
@@ -115,9 +116,9 @@ class Recordable:
 
 
 def _as_numbers(result: Result, device: Any) -> Result:
-    """Returns a result of vectors or matrices as an array of numbers."""
+    """Returns a result of vectors, matrices or arrays as an array of numbers."""
     element = result.element
-    if element.type.kind not in (Kind.VECTOR, Kind.MATRIX) or element.type.scalar is None:
+    if element.type.kind not in _OF_NUMBERS or element.type.scalar is None:
         return result
     scalar, shape = Element.of(element.type.scalar), (*result.shape, *element.shape)
     return Result(scalar, shape, math.prod(shape), scalar.key(telling(shape), device))
@@ -129,7 +130,7 @@ def _grouped(graph: Graph, positions: Sequence[int]) -> dict[int, Any]:
     for node in graph.nodes:
         for value, map in zip(node.operands, node.maps):
             if value in place:
-                vectors = map.type is not None and map.type.kind in (Kind.VECTOR, Kind.MATRIX) and filled_axes(value, map.type)
+                vectors = map.type is not None and map.type.kind in _OF_NUMBERS and filled_axes(value, map.type)
                 type = map.type if vectors else None
                 found[place[value]] = type if found.get(place[value], type) is type else None
     return found
@@ -174,6 +175,6 @@ def as_plain(made: Any) -> Any:
     leaves, structure = flatten(made)
     for i, leaf in enumerate(leaves):
         if leaf.__class__ is Tensor:
-            leaves[i] = leaf = flattened(leaf) if leaf.dtype.kind in (Kind.VECTOR, Kind.MATRIX) else leaf
+            leaves[i] = leaf = flattened(leaf) if leaf.dtype.kind in _OF_NUMBERS and leaf.dtype.scalar is not None else leaf
             leaf.as_numbers = True
     return structure.fill(leaves)

@@ -63,7 +63,9 @@ def has_member(trace: OpenTrace, value: Traced, name: str) -> bool:
     type = value.type
     if swizzle(type, name) is not None or name in (member_types(trace.oracle, type) or {}):
         return True
-    return any(trace.oracle.has_function(alias, f"{type.name}::{name}") for alias in trace.sources)
+    return type.kind is not Kind.ARRAY and any(
+        trace.oracle.has_function(alias, f"{type.name}::{name}") for alias in trace.sources
+    )
 
 
 def method_of(trace: OpenTrace, value: Traced, name: str) -> BoundMethod | None:
@@ -73,7 +75,7 @@ def method_of(trace: OpenTrace, value: Traced, name: str) -> BoundMethod | None:
         UnknownNameError: if a struct has neither; names the nearest.
     """
     type = value.type
-    if swizzle(type, name) is not None or not is_identifier(name):
+    if swizzle(type, name) is not None or not is_identifier(name) or type.kind is Kind.ARRAY:
         return None
     fields = member_types(trace.oracle, type) or {}
     if name in fields:

@@ -30,6 +30,7 @@ float taps(int2 p, Tensor<float,2> t)
             sum += t[clamp(p.y + i, 0, int(t.shape[0]) - 1), clamp(p.x + j, 0, int(t.shape[1]) - 1)];
     return sum;
 }
+float[8] powers(float x) { float y[8]; for (int i = 0; i < 8; ++i) y[i] = pow(x, i); return y; }
 float slow(float x) { return sin(x) + cos(x); }
 float bump(int2 p, RWTensor<float,2> t) { float old = t[p]; t[p] = old + 1; return old; }
 """
@@ -258,6 +259,11 @@ REASONS: dict[str, tuple[Callable[..., Any], str]] = {
         "slow -> add: split: an earlier kernel computes slow too, and passing it through memory moves 8 bytes an element, where "
         "computing it again takes 8.25 or more",
     ),
+    "dear": (
+        lambda m, a, b: fp.sum(m.powers(a), (0, 1)),
+        "powers -> index: split: index takes its elements on a larger grid, and computing powers again for each of them costs more "
+        "than storing it",
+    ),
     "drawn": (
         drawn,
         "draw corner grey -> mul: split: the device's rasteriser runs draw corner grey by itself, between its own memory and "
@@ -272,6 +278,8 @@ REASONS: dict[str, tuple[Callable[..., Any], str]] = {
 def test_every_reason_is_said_where_it_is_true(m: Any, device: Any, way: str) -> None:
     program, said = REASONS[way]
     a, b = fp.Tensor.zeros(device, (4, 8)), fp.Tensor.from_numpy(device, ramp(4, 8))
+    if way == "dear":
+        a = a.to_numpy()  # whose arrays of fixed size are numbers
     explained = fp.fuse(lambda a, b: program(m, a, b)).explain(a, b)
     assert said in [re.sub(r" \(\S+:\d+\)", "", str(p)) for p in explained.neighbours]
 
