@@ -261,8 +261,8 @@ REASONS: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "dear": (
         lambda m, a, b: fp.sum(m.powers(a), (0, 1)),
-        "powers -> index: split: index takes its elements on a larger grid, and computing powers again for each of them costs more "
-        "than storing it",
+        "powers -> index: split: index takes its elements on a larger grid, and computing powers again for each of them costs "
+        "more than storing it",
     ),
     "drawn": (
         drawn,
