@@ -44,7 +44,7 @@ def partition(graph: Graph, oracle: Oracle, separate: bool = False) -> Partition
 
 
 def _store_operands(draft: Draft, node: Node, old: set[Value]) -> None:
-    """Stores operands that `node` reads whole, from a reduction, or from an array that it writes (added to `old`), and dear ones."""
+    """Stores dear operands, and those that `node` reads whole, from a reduction or from an array that it writes (in `old`)."""
     levels = draft.levels
     after = levels.folding.get(node.results[0]) if node.results else None
     for value, map in zip(node.operands, node.maps):
