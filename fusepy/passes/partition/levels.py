@@ -44,9 +44,7 @@ class Levels:
     """
 
     def __init__(self, graph: Graph, separate: bool = False, dear: AbstractSet[Value] = frozenset()):
-        self.graph = graph
-        self.dear = dear
-        self.separate = separate
+        self.graph, self.separate, self.dear = graph, separate, dear
         self.producer: dict[Value, Node] = {v: n for n in graph.nodes for v in n.results}
         self.position = {node: i for i, node in enumerate(graph.nodes)}
         self.readers: dict[Value, list[Node]] = {}
@@ -96,10 +94,9 @@ class Levels:
         level = 0
         for value, map in zip(node.operands, node.maps):
             producer = self.producer.get(value)
-            stored = value in self.folding or self.is_factor(node, value)
+            stored = value in self.folding or self.is_factor(node, value) or (node.op.name == "index" and value in self.dear)
             stored |= producer is not None and (reads_whole(map, value) or writes_array(producer))
             stored |= producer is not None and (node.op.apart or producer.op.apart)
-            stored |= value in self.dear and node.op.name == "index"
             level = max(level, self.level[value] + (stored or self.overwrites(node, value)))
         return level
 
