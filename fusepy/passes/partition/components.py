@@ -10,7 +10,7 @@ from fusepy.ir.types import Kind
 from fusepy.passes.partition.cost import compute_bytes, element_bytes
 
 
-def dear_arrays(graph: Graph, oracle: Oracle) -> set[Value]:
+def dear_arrays(graph: Graph, oracle: Oracle) -> frozenset[Value]:
     """Returns the arrays that are stored, since a kernel over their elements would compute the whole array for each of these.
 
     The gradient of a network's weights by one sample is such an array: its sum over the samples has a thread for each weight.
@@ -30,4 +30,4 @@ def dear_arrays(graph: Graph, oracle: Oracle) -> set[Value]:
         again = math.prod(value.type.shape) - 1
         if again * price[value] > 2 * element_bytes(value.type, oracle):
             found.add(value)
-    return found
+    return frozenset(found)

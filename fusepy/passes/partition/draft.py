@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
 
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.pipelines.rays import generates_rays
@@ -23,7 +22,7 @@ class Draft:
         position: the index of a value in the graph.
     """
 
-    def __init__(self, graph: Graph, separate: bool, dear: AbstractSet[Value]):
+    def __init__(self, graph: Graph, separate: bool, dear: frozenset[Value]):
         self.levels = Levels(graph, separate, dear)
         self.home: dict[Value, Part] = {}
         self.position = {v: i for i, v in enumerate(graph.values())}

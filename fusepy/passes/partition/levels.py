@@ -8,7 +8,6 @@ follow a reduction element by element, on the small grid that is left, still bel
 from __future__ import annotations
 
 from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
@@ -43,7 +42,7 @@ class Levels:
         dear: arrays that are stored, see `dear_arrays`.
     """
 
-    def __init__(self, graph: Graph, separate: bool = False, dear: AbstractSet[Value] = frozenset()):
+    def __init__(self, graph: Graph, separate: bool = False, dear: frozenset[Value] = frozenset()):
         self.graph, self.separate, self.dear = graph, separate, dear
         self.producer: dict[Value, Node] = {v: n for n in graph.nodes for v in n.results}
         self.position = {node: i for i, node in enumerate(graph.nodes)}
