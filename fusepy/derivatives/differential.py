@@ -45,5 +45,5 @@ def check_type(value: Value, given: Value, said: Type | None, what: str) -> None
         f"{what} has another type than the value",
         saw=type,
         expected=value.type.with_scalar(want),
-        hint="convert it before: g.astype(np.float32), or the type of the value; a tensor of torch by g.to(torch.float32)",
+        hint="convert it before: x.astype(np.float32), or the type of the value; a tensor of torch by x.to(torch.float32)",
     )

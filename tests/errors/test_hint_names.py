@@ -42,6 +42,7 @@ VARIABLES: dict[str, list[Any]] = {
     "array": [np.ndarray],
     "i": [np.ndarray],
     "x": [np.ndarray, *TENSORS],
+    "x.grad": [fp.Tensor],
     "graph": [fp.Graph],
     "encoder": [spy.CommandEncoder],
     "texture": [spy.Texture],
