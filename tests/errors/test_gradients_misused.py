@@ -107,7 +107,7 @@ CASES: dict[str, tuple[Callable[[fp.Module], Any], type[Exception], str]] = {
     "one of bools in a graph": (
         lambda m: fp.vjp(graph(m), 2.0, X)[1]({"y": X > 1}),
         fp.GradientError,
-        r"(?s)another type.*bool.*g.astype\(np.float32\)",
+        r"(?s)another type.*bool.*x.astype\(np.float32\)",
     ),
     "one of doubles on the device": (
         lambda m: m.poly.bwds(2.0, leaf(m), _result=leaf(m, X.astype(float))),

@@ -55,7 +55,7 @@ VARIABLES: dict[str, list[Any]] = {
 USERS = """
 net grid IFace
     m.Name m.Name.dtype m.Ray m.combine m.ns m.float m.float3 module.Name module.float3 ray.tmax Name Ray Box Circle IShape
-    _ _type exposure k x callback f<float> ray_gen lit glass name
+    _ _type exposure k x callback f<float> ray_gen lit glass name pull
 """
 SLANG = (
     "BackwardDerivative Differentiable IDiffTensor IDifferentiable ConstantBuffer StructuredBuffer SampleLevel fusepy_double RW"

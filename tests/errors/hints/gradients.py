@@ -66,7 +66,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a gradient of integers": (
         lambda m: fp.vjp(m.squared, A)[1](COUNTS),
-        "convert it before: g.astype(np.float32)",
+        "convert it before: x.astype(np.float32)",
         lambda m: fp.vjp(m.squared, A)[1](COUNTS.astype(np.float32))[0],
         2 * SQUARES,
     ),
