@@ -19,14 +19,15 @@ def connected(steps: Steps, ends: Sequence[Value]) -> set[Value]:
     for node, maps in reversed(steps):
         through = [j for j, v in enumerate(node.results) if v in found]
         if through:
-            found.update(v for i in _used(node, through) if _carries(v := node.operands[i], maps[i]))
+            found.update(v for i in _used(node, through) if _carries(v := node.operands[i], maps[i], node))
     return found
 
 
-def _carries(value: Value, map: ArgMap | None = None) -> bool:
-    """True for floats, and for structs and arrays, which may hold some."""
+def _carries(value: Value, map: ArgMap | None = None, node: Node | None = None) -> bool:
+    """True for floats, and for structs and arrays, which may hold some; also for integers that mean floats, if not as arguments."""
     type = value.type if map is None or map.type is None else map.type
-    return type.scalar is None or type.is_float or is_number(value)
+    called = node is not None and node.op.name == "slang.call"
+    return type.scalar is None or type.is_float or (is_number(value) and not called)
 
 
 def _used(node: Node, through: Sequence[int]) -> Sequence[int]:
@@ -72,7 +73,7 @@ def cut(steps: Steps, value: Value, ends: Sequence[Value]) -> tuple[Node | None,
     for node, maps in steps:
         if not any(v in floats for v in node.operands) or not any(v in towards for v in node.results):
             continue
-        passed = {node.operands[i] for i in _used(node, range(len(node.results))) if _carries(node.operands[i], maps[i])}
+        passed = {node.operands[i] for i in _used(node, range(len(node.results))) if _carries(node.operands[i], maps[i], node)}
         through = [v for v in node.results if _carries(v)]
         if through and passed & floats:
             floats.update(through)

@@ -79,7 +79,11 @@ def floats(tree: Any, what: str) -> Any:
     leaves, structure = flatten_values(tree, what)
     if not any(map(_is_integer, leaves)):
         return tree
-    return structure.fill([leaf * 1.0 if _is_integer(leaf) else leaf for leaf in leaves])
+    trace = current_trace()
+    assert trace is not None, "only a trace calls it"
+    found = [leaf * 1.0 if _is_integer(leaf) else leaf for leaf in leaves]
+    trace.integers.update((trace.lift(made), trace.lift(leaf)) for leaf, made in zip(leaves, found) if leaf is not made)
+    return structure.fill(found)
 
 
 def owned(tree: Any, what: str) -> Any:

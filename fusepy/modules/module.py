@@ -284,6 +284,13 @@ class Module(Lookup):
         vars(self)[name] = found  # so that Python finds it without this method next time
         return found
 
+    def _find(self, name: str) -> bool:
+        return self.__getattr__(name) is not None
+
+    # TorchDynamo runs `_find`, and then finds an attribute
+    _find._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    __getattr__._torchdynamo_inline = lambda self, name: getattr(self, name) if self._find(name) else None  # type: ignore[attr-defined]
+
     def __dir__(self) -> list[str]:
         return sorted([*self._symbols["functions"], *self._symbols["types"], *super().__dir__()])
 

@@ -52,6 +52,7 @@ class OpenTrace(Protocol):
     buffers: dict[Value, Any]
     captures: list[Any]
     grouped: dict[Value, Value]
+    integers: dict[Value, Value]
     extents: ExtentFacts
     moves: Moves
     plain: Any  # `components.plain.PlainVectors`

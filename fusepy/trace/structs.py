@@ -58,7 +58,10 @@ def operand(trace: OpenTrace, value: Any, path: str, candidates: Sequence[Type |
         seen = as_struct_input(trace, trace.lift(inner), map.type)
         if seen is not None:
             return seen, ArgMap(map.dims)
-    return trace.lift(inner, path), map
+    found = trace.lift(inner, path)
+    if found in trace.integers and {type.is_float for type in candidates if type is not None} == {False}:
+        found = trace.integers[found]  # a member or parameter of integers
+    return found, map
 
 
 def as_struct_input(trace: OpenTrace, value: Value, type: Type, spec: Any = None) -> Value | None:

@@ -72,10 +72,10 @@ class Trace:
         self.setup: Setup | None = None  # the globals and hooks of called functions; `options` are their compile options
         self.options: Options = NO_OPTIONS
         self.maps: dict[Value, ArgMap] = {}
+        self.integers: dict[Value, Value] = {}  # of floats that stand for the integers of an argument that has gradients: these
         self.named: dict[int, tuple[Any, Type]] = {}  # nested arguments with a declared struct, by identity
         self.grouped: dict[Value, Value] = {}  # for numbers, the vectors whose components they are
-        self.extents = ExtentFacts()
-        self.moves, self.grouping = Moves(), Grouping(self)
+        self.extents, self.moves, self.grouping = ExtentFacts(), Moves(), Grouping(self)
         self.plain = PlainVectors(self, self.grouping)
         self.loose: dict[Value, tuple[str, int]] = {}  # see `structs.placed`
         self._captured: dict[int, Value] = {}
