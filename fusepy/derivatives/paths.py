@@ -24,7 +24,7 @@ def connected(steps: Steps, ends: Sequence[Value]) -> set[Value]:
 
 
 def _carries(value: Value, map: ArgMap | None = None, node: Node | None = None) -> bool:
-    """True for floats, and for structs and arrays, which may hold some; also for integers that mean floats, if not as arguments."""
+    """True for floats, for structs and arrays, which may hold some, and for integers that mean floats, except in calls."""
     type = value.type if map is None or map.type is None else map.type
     called = node is not None and node.op.name == "slang.call"
     return type.scalar is None or type.is_float or (is_number(value) and not called)

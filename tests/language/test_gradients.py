@@ -79,7 +79,7 @@ def test_integers_of_python_mean_floats_where_they_are_differentiated() -> None:
     m = fp.Module.load_from_source(fp.default_device(), "integers_as_floats", source)
     slopes = fp.grad(lambda layer: fp.sum(m.lifted(layer, two)))({"gain": 2, "level": 3})  # a member of integers stays one
     assert (slopes["gain"], slopes["level"]) == (15, 0)
-    with pytest.raises(fp.GradientError, match="gradient of n is zero by construction: 'repeated'.*for integers only"):
+    with pytest.raises(fp.GradientError, match=r"gradient of n is zero by construction: 'repeated'.*for integers only"):
         fp.grad(m.repeated, (0, 1))(two, 3)
     total = fp.fuse(lambda x, n, w: fp.vjp(lambda x, n: (x * x * n, fp.sum(x)), x, n)[1]((w, 1.0)))
     x, n = total(two, 2, np.float32([1, 10]))
