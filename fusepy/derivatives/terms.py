@@ -26,14 +26,7 @@ class Term:
 
     __slots__ = ("constant", "dims", "terms", "value", "wants")
 
-    def __init__(
-        self,
-        terms: Terms,
-        value: Value,
-        dims: tuple[int, ...],
-        wants: Type | None = None,
-        constant: object = None,
-    ):
+    def __init__(self, terms: Terms, value: Value, dims: tuple[int, ...], wants: Type | None = None, constant: object = None):
         self.constant = constant
         self.terms = terms
         self.value = value

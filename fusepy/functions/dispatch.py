@@ -101,9 +101,7 @@ def _kernel(function: Dispatched) -> RawKernel:
         group = device.oracle({"module": source}).entry_points("module").get(function.__name__)
         if group is not None and options.numthreads:
             raise ArgumentError(
-                f"{function.__name__} has its own [numthreads]",
-                saw=group,
-                hint="change it in Slang, or make it a plain function",
+                f"{function.__name__} has its own [numthreads]", saw=group, hint="change it in Slang, or make it a plain function"
             )
         kernels.clear()
         found = kernels[source.closure] = RawKernel(device, source, function.__name__, group, options)

@@ -14,13 +14,7 @@ from fusepy.backend.kernels.values import shown
 from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.errors import (
-    ArgumentError,
-    InvalidNameError,
-    UnknownNameError,
-    UnsupportedArgumentError,
-    did_you_mean,
-)
+from fusepy.errors import ArgumentError, InvalidNameError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.names import check_identifier
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, Type

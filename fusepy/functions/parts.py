@@ -178,12 +178,7 @@ class Tracer(Protocol):
 C = TypeVar("C", bound="AnyFunction")
 
 
-STATIC: set[type] = {
-    str,
-    NoneType,
-    type,
-    FunctionType,
-}  # arguments of these classes are static
+STATIC: set[type] = {str, NoneType, type, FunctionType}  # arguments of these classes are static
 
 
 def needs_bind(tracer: Tracer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:

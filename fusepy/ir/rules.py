@@ -245,10 +245,7 @@ def _pointwise(scope: Scope, node: Node) -> str | None:
 InputRule = Callable[[Scope, Value], "str | None"]
 Rule = Callable[[Scope, Node], "str | None"]
 
-_ALWAYS: Sequence[Rule] = (
-    *(_known, _defined_before_use, _defined_once, _computed, _mapped),
-    *(_attributes, _own_rule, _infers),
-)
+_ALWAYS: Sequence[Rule] = (*(_known, _defined_before_use, _defined_once, _computed, _mapped), *(_attributes, _own_rule, _infers))
 _RESOLVED: Sequence[Rule] = (*_ALWAYS, _resolved, _casts_change, _axes_used, _covered, _directions)
 
 INPUT_RULES: dict[str, Sequence[InputRule]] = {

@@ -162,12 +162,7 @@ def wang_hash(dim: int = -1, seed: int = SEED, warmup: int = 0, hash_seed: bool 
 
 
 def rand_float(
-    min: float = 0.0,
-    max: float = 1.0,
-    dim: int = -1,
-    seed: int = SEED,
-    warmup: int = 0,
-    hash_seed: bool = True,
+    min: float = 0.0, max: float = 1.0, dim: int = -1, seed: int = SEED, warmup: int = 0, hash_seed: bool = True
 ) -> Any:
     """Returns a random ``float`` or vector per thread, evenly distributed from `min` to below `max`.
 

@@ -42,12 +42,7 @@ class InstanceTensor(Tensor):
             raise ArgumentError("InstanceTensor takes a shape or data", hint="write InstanceTensor(m.Ray, (4, 4)) or data=tensor")
         tensor = Tensor.zeros(struct.module.device, shape, struct) if shape is not None else _tensor(data, struct)
         super().__init__(
-            tensor.device,
-            tensor.element,
-            tensor.shape,
-            block=tensor.block,
-            offset=tensor.origin,
-            strides=tensor.strides,
+            tensor.device, tensor.element, tensor.shape, block=tensor.block, offset=tensor.origin, strides=tensor.strides
         )
         self.grads = tensor.grads
         self.slang = struct

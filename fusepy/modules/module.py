@@ -76,12 +76,7 @@ class Module(Lookup):
 
     @staticmethod
     def load_from_file(
-        device: Any,
-        path: str | os.PathLike[str],
-        *,
-        strict_broadcasting: bool = False,
-        strict: bool = False,
-        **kwargs: Any,
+        device: Any, path: str | os.PathLike[str], *, strict_broadcasting: bool = False, strict: bool = False, **kwargs: Any
     ) -> Module:
         """Loads a ``.slang`` file.
 

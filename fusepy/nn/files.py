@@ -89,7 +89,6 @@ def _safetensors() -> Any:
         import safetensors.numpy
     except ImportError:
         raise MissingPackageError(
-            "parameters are written and read by the package safetensors, which is not installed",
-            hint="pip install safetensors",
+            "parameters are written and read by the package safetensors, which is not installed", hint="pip install safetensors"
         ) from None
     return safetensors.numpy

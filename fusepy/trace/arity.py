@@ -109,9 +109,7 @@ def signature_of(function: Callable[..., Any], name: str) -> inspect.Signature:
         return inspect.signature(function)
     except (TypeError, ValueError):
         raise ArgumentError(
-            f"fuse() cannot tell the parameters of {name}()",
-            saw=repr(function)[:60],
-            hint="wrap it: fuse(lambda x: f(x))",
+            f"fuse() cannot tell the parameters of {name}()", saw=repr(function)[:60], hint="wrap it: fuse(lambda x: f(x))"
         ) from None
 
 

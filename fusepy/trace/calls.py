@@ -65,12 +65,7 @@ def record_call(
 
 
 def _operands(
-    trace: OpenTrace,
-    alias: str,
-    function: str,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    dirs: tuple[str, ...] | None,
+    trace: OpenTrace, alias: str, function: str, args: Sequence[Any], kwargs: Mapping[str, Any], dirs: tuple[str, ...] | None
 ) -> tuple[list[Value], list[ArgMap]]:
     """Returns the operands of a call and their maps: structs are composed, buffers are passed as Slang takes them."""
     if function in trace.oracle.entry_points(alias):  # Slang crashes on a call of an entry point

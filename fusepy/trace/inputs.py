@@ -85,10 +85,5 @@ def add_input(trace: OpenTrace, name: str, value: Any) -> Value:
         count += 1
         unique = f"{name}_{count}"
     return trace.builder.input(
-        unique,
-        described.type,
-        described.dims,
-        arrival=described.arrival,
-        weak=described.weak,
-        copied=described.copied,
+        unique, described.type, described.dims, arrival=described.arrival, weak=described.weak, copied=described.copied
     )

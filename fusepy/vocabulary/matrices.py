@@ -17,18 +17,7 @@ from fusepy.language.movement.views import broadcast_to, flip, moveaxis, ravel, 
 from fusepy.location import user_line
 from fusepy.vocabulary.creation import arange
 
-__all__ = [
-    "diag",
-    "diagonal",
-    "fliplr",
-    "flipud",
-    "hstack",
-    "meshgrid",
-    "rot90",
-    "tril",
-    "triu",
-    "vstack",
-]
+__all__ = ["diag", "diagonal", "fliplr", "flipud", "hstack", "meshgrid", "rot90", "tril", "triu", "vstack"]
 
 
 @composed("k")

@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 # Device types worth trying on each platform, in the order in which `init_device` prefers them. "cpu" is last and counts as a
 # fallback only (it lacks atomics, textures and waves).
-_TYPES = {
-    "linux": ("cuda", "vulkan", "cpu"),
-    "darwin": ("metal", "cpu"),
-    "win32": ("cuda", "vulkan", "d3d12", "cpu"),
-}
+_TYPES = {"linux": ("cuda", "vulkan", "cpu"), "darwin": ("metal", "cpu"), "win32": ("cuda", "vulkan", "d3d12", "cpu")}
 TYPES: tuple[str, ...] = _TYPES.get(sys.platform, ("vulkan", "cpu"))
 
 

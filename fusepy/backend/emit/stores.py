@@ -44,7 +44,7 @@ class ToTexture:
 
 
 STORES: dict[str, Callable[[StoredResult], Store]] = {  # by the prefix of the type's name
-    "RWTexture": ToTexture,
+    "RWTexture": ToTexture
 }
 
 

@@ -123,9 +123,7 @@ def _of_tensor(tensor: Made, element: Element) -> Made:
     cut, count = _split(tensor, tensor.shape, tensor.element.nbytes, element)
     if tensor.strides[len(tensor.shape) - cut :] != contiguous_strides(tensor.shape[len(tensor.shape) - cut :]):
         raise UnsupportedArgumentError(
-            f"the numbers of one {element.type} are not contiguous",
-            saw=f"strides {tensor.strides}",
-            hint="copy the view first",
+            f"the numbers of one {element.type} are not contiguous", saw=f"strides {tensor.strides}", hint="copy the view first"
         )
     kept = len(tensor.shape) - cut
     factor = element.nbytes // tensor.element.nbytes

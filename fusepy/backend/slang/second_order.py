@@ -40,8 +40,7 @@ def refused_twice(kind: spy.DeviceType, sources: Sequence[ModuleSource], text: s
         ended, words = tried(kind, arguments)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CompileError(
-            "a second derivative cannot be tried in a process of sys.executable, where Slang may crash",
-            saw=error,
+            "a second derivative cannot be tried in a process of sys.executable, where Slang may crash", saw=error
         ) from error
     if not ended:
         return None

@@ -19,14 +19,7 @@ from fusepy.trace.moves.arguments import one_axis, several_axes
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
 
-__all__ = [
-    "concatenate",
-    "pad",
-    "repeat",
-    "roll",
-    "stack",
-    "tile",
-]
+__all__ = ["concatenate", "pad", "repeat", "roll", "stack", "tile"]
 
 
 @numpys_words

@@ -77,9 +77,7 @@ class TraceShapes:
             return unit
         if unit and view is not None:
             raise GradientError(
-                f"argument {axis.input.name!r} is read as structs, along an axis of extent 1",
-                place=user_line(),
-                hint=STRUCTS,
+                f"argument {axis.input.name!r} is read as structs, along an axis of extent 1", place=user_line(), hint=STRUCTS
             )
         if place is not None and view is None:
             self.trace.extents.units[place, axis.axis] = unit

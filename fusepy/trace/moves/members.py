@@ -62,8 +62,4 @@ _PROPERTIES: dict[str, Callable[[OpenTrace, Value], Any]] = {
     "size": lambda trace, value: math.prod(_extents(trace, value)),
     "T": lambda trace, value: _stepped(trace, value, transpose(trace, value)),
 }
-_METHODS: dict[str, Callable[..., ViewStep | None]] = {
-    "reshape": reshape,
-    "transpose": transpose,
-    "broadcast_to": broadcast_to,
-}
+_METHODS: dict[str, Callable[..., ViewStep | None]] = {"reshape": reshape, "transpose": transpose, "broadcast_to": broadcast_to}

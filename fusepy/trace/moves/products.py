@@ -65,9 +65,7 @@ def _diagonal(trace: OpenTrace, value: Value, labels: Labels) -> tuple[Value, La
         found = at(extents)
         first = [labels.index(label) == k for k, label in enumerate(labels)]
         return Remap(
-            extents,
-            tuple(Strided(once.index(b)) if new else found.along(once.index(b)) for b, new in zip(labels, first)),
-            shape,
+            extents, tuple(Strided(once.index(b)) if new else found.along(once.index(b)) for b, new in zip(labels, first)), shape
         )
 
     return replanned(trace, value, planned), once

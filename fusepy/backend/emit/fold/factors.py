@@ -89,11 +89,7 @@ class Factors:
         if self.tile.whole and term != "0":  # otherwise each load compares its term with the last one
             steps.append(f"{term} * {self._step(factor)}")
         place = f"{pointer} + ({' + '.join([f'{pointer}_b', *steps])})"
-        return [
-            f"{factor.have}* {name}[{count}];",
-            loop(variable, count),
-            *block([*at, f"{name}[fz_{variable}] = {place};"]),
-        ]
+        return [f"{factor.have}* {name}[{count}];", loop(variable, count), *block([*at, f"{name}[fz_{variable}] = {place};"])]
 
     # ---- loads --------------------------------------------------------------------------------------------------
 

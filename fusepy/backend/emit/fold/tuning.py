@@ -49,14 +49,7 @@ def copies_of(region: Node) -> int:
 
 
 def fold_shape(
-    kind: str,
-    outputs: int,
-    reduced: int,
-    inner: bool,
-    *,
-    copies: int = LEAN,
-    nbytes: int = 8,
-    linear: bool = True,
+    kind: str, outputs: int, reduced: int, inner: bool, *, copies: int = LEAN, nbytes: int = 8, linear: bool = True
 ) -> tuple[FoldShape, int]:
     """Returns the shape for `outputs` results of `reduced` elements each, and the maximal number of chunks per result.
 
