@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.derivatives.sums import is_number
+from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
+from fusepy.location import user_line
 
 Steps = Sequence[tuple[Node, Sequence[ArgMap]]]  # nodes in order, with their maps
 UNREAD = "nothing reads it"
@@ -94,3 +96,28 @@ def _named(node: Node) -> str:
 
 def _a(value: Value) -> str:
     return f"{'an' if str(value.type)[0] in 'aeiou' else 'a'} {value.type}"
+
+
+def check_paths(
+    steps: Steps, ends: Sequence[Value], found: Sequence[Value | None], paths: Sequence[str], what: str, derived: bool
+) -> None:
+    """Raises `GradientError` if the results `ends` cannot depend on an argument, whose leaves are `found`.
+
+    Of a container, some parts may be unused, or stopped on purpose.
+
+    Args:
+        paths: the user's names of the leaves.
+        derived: the function takes gradients itself. Gradients of a linear function do not depend on its argument.
+    """
+    kept = connected(steps, ends)
+    lost = [(path, cut(steps, v, ends)) for path, v in zip(paths, found) if v is not None and v not in kept]
+    if len(lost) < sum(v is not None for v in found):
+        lost = [(path, (node, why)) for path, (node, why) in lost if node is not None and node.op.name != "stop_gradient"]
+    elif derived and all(node is None and why != UNREAD for _, (node, why) in lost):
+        return
+    for path, (_, why) in lost:
+        raise GradientError(
+            f"{what}(): the gradient of {path} is zero by construction: {why}",
+            place=user_line(),
+            hint="compute the result from it by floats, without fp.stop_gradient; or leave it out of what is differentiated",
+        )

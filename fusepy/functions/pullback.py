@@ -14,8 +14,7 @@ from fusepy.errors import GradientError
 from fusepy.functions.parts import AnyFunction
 from fusepy.ir.types import BOOL
 from fusepy.trace.gradients import gradients
-from fusepy.trace.structs import returned
-from fusepy.trace.structure import flatten_values
+from fusepy.trace.structure import flatten_values, returned
 from fusepy.trace.trace import Trace, current_trace
 from fusepy.trace.traced import Traced
 

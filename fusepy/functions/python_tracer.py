@@ -27,8 +27,7 @@ from fusepy.trace.arity import is_variadic, of_count, signature_of
 from fusepy.trace.components.annotations import annotations_of, honoured
 from fusepy.trace.inputs import argument
 from fusepy.trace.recording import Recording, entered
-from fusepy.trace.structs import returned
-from fusepy.trace.structure import flatten_values
+from fusepy.trace.structure import flatten_values, returned
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced, misused
 

@@ -12,8 +12,10 @@ from types import MappingProxyType
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.answer import Resolution
-from fusepy.ir.types import Kind, Type
-from fusepy.ir.value import Array, Attr, Value
+from fusepy.ir.types import Type
+from fusepy.ir.value import Array, Attr, Value, declare
+
+_Values = Iterable[Value]
 
 
 class Op:
@@ -110,10 +112,7 @@ class Node:
         loc: str | None = None,
         bodies: Sequence[Graph] = (),
     ):
-        self.op = op
-        self.operands = tuple(operands)
-        self.maps = tuple(maps)
-        self.results = tuple(results)
+        self.op, self.operands, self.maps, self.results = op, tuple(operands), tuple(maps), tuple(results)
         self.attrs: dict[str, Attr] = dict(sorted(attrs.items())) if attrs else {}
         self.loc = loc
         self.bodies = tuple(bodies)
@@ -144,25 +143,13 @@ class Graph:
     __slots__ = ("inputs", "modules", "name", "nodes", "outputs")
 
     def __init__(
-        self,
-        name: str,
-        inputs: Iterable[Value],
-        nodes: Iterable[Node],
-        outputs: Iterable[Value],
-        modules: Iterable[tuple[str, str]] = (),
+        self, name: str, inputs: _Values, nodes: Iterable[Node], outputs: _Values, modules: Iterable[tuple[str, str]] = ()
     ):
-        self.name = name
-        self.inputs = tuple(inputs)
-        self.nodes = tuple(nodes)
-        self.outputs = tuple(outputs)
-        self.modules = tuple(modules)
+        self.name, self.inputs, self.nodes = name, tuple(inputs), tuple(nodes)
+        self.outputs, self.modules = tuple(outputs), tuple(modules)
 
     def replace(
-        self,
-        *,
-        inputs: Iterable[Value] | None = None,
-        nodes: Iterable[Node] | None = None,
-        outputs: Iterable[Value] | None = None,
+        self, *, inputs: _Values | None = None, nodes: Iterable[Node] | None = None, outputs: _Values | None = None
     ) -> Graph:
         """Returns this graph with some parts exchanged."""
         return Graph(
@@ -224,13 +211,6 @@ class Graph:
 
     def __hash__(self) -> int:
         return hash(self.canonical())
-
-
-def declare(type: Type, name: str) -> str:
-    """Returns a Slang declaration, C style: ``float3 v0``, ``float v1[4]``."""
-    if type.kind is Kind.ARRAY and type.element is not None:
-        return f"{type.element} {name}[{type.shape[0]}]" if type.element.kind is not Kind.ARRAY else f"{type} {name}"
-    return f"{type} {name}"
 
 
 def grid_rank(node: Node) -> int:

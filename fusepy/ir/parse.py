@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from fusepy.errors import InvalidNameError, IRSyntaxError, VerifyError, did_you_mean
+from fusepy.errors import InvalidNameError, VerifyError, did_you_mean
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.arrivals import ARRIVALS
 from fusepy.ir.graph import Attr, Graph, Node, Value
@@ -14,7 +13,7 @@ from fusepy.ir.ops.folds import Fold
 from fusepy.ir.ops.region import RegionSpec, ResultSpec, StoredInto
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.printer import value_type
-from fusepy.ir.syntax import At, Syntax, Token, Tree, numbers, part, parts, read, syntax_error, tokens
+from fusepy.ir.syntax import At, SourceText, Syntax, Token, Tree, numbers, part, parts, read, tokens
 from fusepy.ir.types import Type
 from fusepy.ir.value import Dims
 from fusepy.ir.verify import verify
@@ -48,18 +47,15 @@ class _Reader:
     """A reader of lark's tree, from the top; each graph has its own scope."""
 
     def __init__(self, text: str):
-        self.text = text
-
-    def error(self, at: At, what: str, hint: str) -> IRSyntaxError:
-        return syntax_error(self.text, at.line or 1, at.column or 1, what, hint)
+        self.text = SourceText(text)
 
     def start(self, tree: Syntax) -> Graph:
         modules: dict[str, str] = {}
         for module in parts(tree, "module"):
-            alias = self.symbol(parts(module, "symbol")[0])
+            alias = self.text.symbol(parts(module, "symbol")[0])
             if alias in modules:
-                raise self.error(module.meta, f"module @{alias} is imported twice", "give one of them another alias")
-            modules[alias] = self.string(tokens(module, "STRING")[0])
+                raise self.text.error(module.meta, f"module @{alias} is imported twice", "give one of them another alias")
+            modules[alias] = self.text.string(tokens(module, "STRING")[0])
         return self.graph(parts(tree, "graph")[0], tuple(modules.items()))
 
     def graph(self, tree: Syntax, modules: Sequence[tuple[str, str]] = ()) -> Graph:
@@ -68,7 +64,7 @@ class _Reader:
         inputs: list[Value] = []
         for syntax in parts(header, "input"):
             (token,) = tokens(syntax, "VALUE")
-            name = self.string(token, 1) if token[1] == '"' else str(token[1:])
+            name = self.text.string(token, 1) if token[1] == '"' else str(token[1:])
             value = self.value(parts(syntax, "value")[0], name)
             self.define(scope, token, value)
             inputs.append(value)
@@ -76,7 +72,7 @@ class _Reader:
         (returned,) = parts(tree, "return")
         outputs = [self.use(scope, token) for token in tokens(returned, "VALUE")]
         self.check_outputs(header, outputs)
-        name = self.symbol(parts(header, "symbol")[0])
+        name = self.text.symbol(parts(header, "symbol")[0])
         return Graph(name, inputs, nodes, outputs, modules)
 
     def check_outputs(self, header: Syntax, outputs: Sequence[Value]) -> None:
@@ -84,18 +80,18 @@ class _Reader:
         types = parts(header, "value")
         if len(types) != len(outputs):
             hint = "list one type per returned value after the arrow"
-            raise self.error(header.meta, f"{len(types)} result types, but {len(outputs)} values are returned", hint)
+            raise self.text.error(header.meta, f"{len(types)} result types, but {len(outputs)} values are returned", hint)
         for syntax, value in zip(types, outputs):
             if value_type(self.value(syntax)) != value_type(value):
                 hint = f"write {value_type(value)}"
-                raise self.error(syntax.meta, "the result type is not that of the returned value", hint)
+                raise self.text.error(syntax.meta, "the result type is not that of the returned value", hint)
 
     def node(self, tree: Syntax, scope: dict[str, Value]) -> Node:
         (token,) = tokens(tree, "OP")
         op = OPS.get(token)
         if op is None:
-            raise self.error(token, f"unknown operation {str(token)!r}", did_you_mean(str(token), OPS))
-        attrs = {**self.callee(tree, op, token), **self.attrs(tree), **self.spec(tree, op, token)}
+            raise self.text.error(token, f"unknown operation {str(token)!r}", did_you_mean(str(token), OPS))
+        attrs = {**self.callee(tree, op, token), **self.text.attrs(tree), **self.spec(tree, op, token)}
         operands: list[Value] = []
         maps: list[ArgMap] = []
         for syntax in parts(tree, "operand"):
@@ -106,7 +102,7 @@ class _Reader:
         types = [parts(syntax, "value")[0] for syntax in written]
         if len(names) != len(types):
             hint = "after the colon, write one type per result"
-            raise self.error(token, f"{len(names)} results with {len(types)} types", hint)
+            raise self.text.error(token, f"{len(names)} results with {len(types)} types", hint)
         results = [self.result(syntax) for syntax in types]
         for name, value in zip(names, results):
             self.define(scope, name, value)
@@ -116,10 +112,10 @@ class _Reader:
     def callee(self, tree: Syntax, op: Op, at: Token) -> dict[str, Attr]:
         callee = part(tree, "callee")
         if (callee is None) != (op.name != "slang.call"):
-            raise self.error(at, "a slang.call, and nothing else, has a callee", "write slang.call @module.function(...)")
+            raise self.text.error(at, "a slang.call, and nothing else, has a callee", "write slang.call @module.function(...)")
         if callee is None:
             return {}
-        module, function = (self.symbol(s) for s in parts(callee, "symbol"))
+        module, function = (self.text.symbol(s) for s in parts(callee, "symbol"))
         return {"module": module, "function": function}
 
     def spec(self, tree: Syntax, op: Op, at: Token) -> dict[str, Attr]:
@@ -132,18 +128,18 @@ class _Reader:
         if op.name != "region":
             if near or folds or along or any(dims_of) or any(parts(syntax, "into") for syntax in results):
                 hint = f"leave this out for {op.name}"
-                raise self.error(at, "only a region says how its results lie, and what it folds", hint)
+                raise self.text.error(at, "only a region says how its results lie, and what it folds", hint)
             return {}
         lying: list[ResultSpec] = []
         for syntax, dims in zip(results, dims_of):
             if dims is None:
                 hint = "write vmap(d0) behind it"
-                raise self.error(syntax.meta, "a result of a region runs along dimensions of its grid", hint)
+                raise self.text.error(syntax.meta, "a result of a region runs along dimensions of its grid", hint)
             lying.append(ResultSpec(numbers(dims), self.texture(syntax)))
         try:
             return {"spec": RegionSpec(tuple(lying), tuple(folds), over, tuple(near), numbers(along) if along else ())}
         except VerifyError as error:
-            raise self.error(at, error.what, error.hint) from None
+            raise self.text.error(at, error.what, error.hint) from None
 
     def texture(self, tree: Syntax) -> StoredInto | None:
         syntax = part(tree, "into")
@@ -156,21 +152,21 @@ class _Reader:
             return [], ()
         folds: list[Fold] = []
         for fold in parts(syntax, "fold"):
-            callee = [self.symbol(s) for part in parts(fold, "callee") for s in parts(part, "symbol")]
+            callee = [self.text.symbol(s) for part in parts(fold, "callee") for s in parts(part, "symbol")]
             module, function = callee or ("", "")
-            identity = next((self.constant(c) for c in fold.children if isinstance(c, Tree) and c.data != "callee"), None)
+            identity = next((self.text.constant(c) for c in fold.children if isinstance(c, Tree) and c.data != "callee"), None)
             scans, exclusive = bool(tokens(syntax, "SCAN")), bool(tokens(fold, "EXCLUSIVE"))
             folds.append(Fold(str(tokens(fold, "NAME")[0]), module, function, identity, scans, exclusive))
         return folds, numbers(syntax)
 
     def define(self, scope: dict[str, Value], token: Token, value: Value) -> None:
         if token in scope:
-            raise self.error(token, f"{token} is defined twice", "give each value a name of its own")
+            raise self.text.error(token, f"{token} is defined twice", "give each value a name of its own")
         scope[token] = value
 
     def use(self, scope: dict[str, Value], token: Token) -> Value:
         if token not in scope:
-            raise self.error(token, f"{token} is not defined", did_you_mean(str(token), map(str, scope)))
+            raise self.text.error(token, f"{token} is not defined", did_you_mean(str(token), map(str, scope)))
         return scope[token]
 
     def map(self, tree: Syntax) -> ArgMap:
@@ -180,7 +176,9 @@ class _Reader:
     def result(self, tree: Syntax) -> Value:
         value = self.value(tree)
         if not (value.arrival.plain or value.arrival.tensor):
-            raise self.error(tree.meta, f"a computed value is no {value.arrival.name}", "results over a grid are written Tensor")
+            raise self.text.error(
+                tree.meta, f"a computed value is no {value.arrival.name}", "results over a grid are written Tensor"
+            )
         return Value(value.type, value.dims, weak=value.weak)
 
     def value(self, tree: Syntax, name: str | None = None) -> Value:
@@ -189,10 +187,10 @@ class _Reader:
         syntax = part(tree, "type")
         if syntax is None:
             (token,) = tokens(tree, "STRING")
-            return Value(self.parse_type(self.string(token), token), (), weak=weak, name=name)
+            return Value(self.parse_type(self.text.string(token), token), (), weak=weak, name=name)
         head, arguments, extents = tokens(syntax, "NAME")[0], parts(syntax, "argument"), parts(syntax, "extents")
         if head in ARRIVALS and len(arguments) == 1 and len(extents) == 1:
-            element = self.parse_type(self.source(arguments[0]), arguments[0].meta)
+            element = self.parse_type(self.text.source(arguments[0]), arguments[0].meta)
             dims = self.dims(extents[0])
             arrival = ARRIVALS[head]
             return Value(element, dims, arrival=arrival, weak=weak or arrival.listed, name=name)
@@ -203,56 +201,15 @@ class _Reader:
         for extent in parts(tree, "extent"):
             (number,) = tokens(extent) or (None,)
             if number is not None and not number.isdecimal():
-                raise self.error(number, f"{number} is no extent", "write a whole number, or ? where the size is open")
+                raise self.text.error(number, f"{number} is no extent", "write a whole number, or ? where the size is open")
             dims.append(None if number is None else int(number))
         return tuple(dims)
 
     def type(self, tree: Syntax) -> Type:
-        return self.parse_type(self.source(tree), tree.meta)
+        return self.parse_type(self.text.source(tree), tree.meta)
 
     def parse_type(self, text: str, at: At) -> Type:
         try:
             return Type.parse(text)
         except InvalidNameError as error:
-            raise self.error(at, error.what, error.hint) from None
-
-    def source(self, tree: Syntax) -> str:
-        return self.text[tree.meta.start_pos : tree.meta.end_pos]
-
-    def attrs(self, tree: Syntax) -> dict[str, Attr]:
-        result: dict[str, Attr] = {}
-        for attrs in parts(tree, "attrs"):
-            for attr in parts(attrs, "attr"):
-                (key,) = tokens(attr, "NAME")
-                if key in result:
-                    raise self.error(key, f"attribute {str(key)!r} is given twice", "keep one of them")
-                (constant,) = (c for c in attr.children if isinstance(c, Tree))
-                result[str(key)] = self.constant(constant)
-        return result
-
-    def constant(self, tree: Syntax) -> Attr:
-        leaves = tokens(tree)
-        if tree.data == "texts":
-            return tuple(self.string(t) for t in leaves)
-        if tree.data in ("true", "false"):
-            return tree.data == "true"
-        (token,) = leaves
-        if tree.data == "text":
-            return self.string(token)
-        if tree.data == "number":
-            return int(token) if token.removeprefix("-").isdecimal() else float(token)
-        special = self.string(token)
-        if special not in ("nan", "inf", "-inf"):
-            raise self.error(token, f"float({token}) is no constant", 'write float("nan"), float("inf") or float("-inf")')
-        return float(special)
-
-    def symbol(self, tree: Syntax) -> str:
-        (token,) = tokens(tree)
-        return self.string(token) if token.type == "STRING" else str(token)
-
-    def string(self, token: Token, skip: int = 0) -> str:
-        try:
-            text: str = json.loads(token[skip:])
-        except json.JSONDecodeError as error:
-            raise self.error(token, f"not a JSON string: {error.msg}", "escape as JSON does") from None
-        return text
+            raise self.text.error(at, error.what, error.hint) from None

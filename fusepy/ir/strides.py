@@ -1,9 +1,12 @@
-"""Arithmetic on extents and strides; strides are counted in elements."""
+"""Arithmetic on extents and strides; strides are counted in elements, those of copies in bytes."""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
+
+CopyAxis = tuple[int, int, int]  # extent, stride in bytes in the source, and in the target
 
 
 class TensorShape(tuple[int, ...]):
@@ -62,3 +65,39 @@ def telling(shape: tuple[int, ...]) -> tuple[int | None, ...]:
         else:
             break
     return tuple(dims)
+
+
+# ---- copies between two memories --------------------------------------------------------------------------------------
+
+
+def merged(shape: Sequence[int], nbytes: int, source: Sequence[int], target: Sequence[int]) -> list[CopyAxis]:
+    """Returns the axes of a copy in bytes, as few as possible. The last axis runs through the bytes of an element.
+
+    Example:
+        >>> merged((2, 3), 4, (12, 4), (12, 4)), merged((2, 3), 4, (24, 8), (12, 4))
+        ([(24, 1, 1)], [(6, 8, 4), (4, 1, 1)])
+    """
+    axes: list[CopyAxis] = [(nbytes, 1, 1)]
+    for extent, s, t in reversed([*zip(shape, source, target)]):
+        inner, inner_s, inner_t = axes[0]
+        if extent == 1:
+            continue
+        if s == inner * inner_s and t == inner * inner_t:
+            axes[0] = (extent * inner, inner_s, inner_t)
+        else:
+            axes.insert(0, (extent, s, t))
+    return axes
+
+
+def in_words(axes: Sequence[CopyAxis], addresses: Sequence[int]) -> tuple[int, list[CopyAxis]]:
+    """Returns the size of the largest word that divides everything, and the axes in such words.
+
+    Example:
+        >>> in_words([(6, 8, 4), (4, 1, 1)], (64, 96))
+        (4, [(6, 2, 1)])
+    """
+    *outer, (nbytes, _, _) = axes
+    common = math.gcd(nbytes, *addresses, *(abs(step) for _, s, t in outer for step in (s, t)))
+    size = math.gcd(common, 16)
+    words = [(n, s // size, t // size) for n, s, t in outer]
+    return size, [*words, (nbytes // size, 1, 1)] if nbytes != size or not words else words

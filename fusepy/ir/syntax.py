@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Collection
 from importlib.resources import files
 from typing import Protocol
@@ -13,6 +14,7 @@ from lark.lexer import PatternStr, TerminalDef
 from lark.tree import Meta
 
 from fusepy.errors import IRSyntaxError
+from fusepy.ir.value import Attr
 
 Syntax = Tree[Token]
 At = Token | Meta
@@ -102,3 +104,54 @@ def tokens(tree: Syntax, *kinds: str) -> list[Token]:
 def numbers(tree: Syntax) -> tuple[int, ...]:
     """Returns the numbers of the dimensions (``d0``) or operands (``x0``) in a tree."""
     return tuple(int(token[1:]) for token in tokens(tree, "DIM", "INPUT"))
+
+
+class SourceText:
+    """A text with the attributes, names and constants in its tree; errors show line and column."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def error(self, at: At, what: str, hint: str) -> IRSyntaxError:
+        return syntax_error(self.text, at.line or 1, at.column or 1, what, hint)
+
+    def source(self, tree: Syntax) -> str:
+        return self.text[tree.meta.start_pos : tree.meta.end_pos]
+
+    def attrs(self, tree: Syntax) -> dict[str, Attr]:
+        result: dict[str, Attr] = {}
+        for attrs in parts(tree, "attrs"):
+            for attr in parts(attrs, "attr"):
+                (key,) = tokens(attr, "NAME")
+                if key in result:
+                    raise self.error(key, f"attribute {str(key)!r} is given twice", "keep one of them")
+                (constant,) = (c for c in attr.children if isinstance(c, Tree))
+                result[str(key)] = self.constant(constant)
+        return result
+
+    def constant(self, tree: Syntax) -> Attr:
+        leaves = tokens(tree)
+        if tree.data == "texts":
+            return tuple(self.string(t) for t in leaves)
+        if tree.data in ("true", "false"):
+            return tree.data == "true"
+        (token,) = leaves
+        if tree.data == "text":
+            return self.string(token)
+        if tree.data == "number":
+            return int(token) if token.removeprefix("-").isdecimal() else float(token)
+        special = self.string(token)
+        if special not in ("nan", "inf", "-inf"):
+            raise self.error(token, f"float({token}) is no constant", 'write float("nan"), float("inf") or float("-inf")')
+        return float(special)
+
+    def symbol(self, tree: Syntax) -> str:
+        (token,) = tokens(tree)
+        return self.string(token) if token.type == "STRING" else str(token)
+
+    def string(self, token: Token, skip: int = 0) -> str:
+        try:
+            text: str = json.loads(token[skip:])
+        except json.JSONDecodeError as error:
+            raise self.error(token, f"not a JSON string: {error.msg}", "escape as JSON does") from None
+        return text

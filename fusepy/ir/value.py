@@ -75,3 +75,10 @@ def is_stored(value: Value) -> bool:
 def is_open(value: Value) -> bool:
     """True if Slang may take `value` as a scalar or as a vector of any length."""
     return value.arrival.open and value.type.kind is Kind.SCALAR
+
+
+def declare(type: Type, name: str) -> str:
+    """Returns a Slang declaration, C style: ``float3 v0``, ``float v1[4]``."""
+    if type.kind is Kind.ARRAY and type.element is not None:
+        return f"{type.element} {name}[{type.shape[0]}]" if type.element.kind is not Kind.ARRAY else f"{type} {name}"
+    return f"{type} {name}"

@@ -17,8 +17,7 @@ from fusepy.backend.marshals.generators import (
     WangHash,
     check_dims,
     check_extents,
-    check_seed,
-    check_warmup,
+    check_hashing,
 )
 from fusepy.backend.memory.views import integers
 from fusepy.errors import ArgumentError, ShapeError
@@ -157,8 +156,8 @@ def wang_hash(dim: int = -1, seed: int = SEED, warmup: int = 0, hash_seed: bool 
         >>> m.f(wang_hash(seed=1), _result=np.empty(4, np.uint32))
         array([90, 84, 31, 61], dtype=uint32)
     """
-    number = check_seed(seed, hash_seed, "wang_hash")
-    return _handed(WangHash(check_dims(dim, "wang_hash"), (), number, check_warmup(warmup, "wang_hash")), "wang_hash")
+    number, rounds = check_hashing(seed, hash_seed, warmup, "wang_hash")
+    return _handed(WangHash(check_dims(dim, "wang_hash"), (), number, rounds), "wang_hash")
 
 
 def rand_float(
@@ -188,8 +187,7 @@ def rand_float(
     low, high = float(min), float(max)
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ArgumentError("rand_float: the range is not finite", saw=f"{low} to {high}", hint="give two finite numbers")
-    number = check_seed(seed, hash_seed, "rand_float")
-    rounds = check_warmup(warmup, "rand_float")
+    number, rounds = check_hashing(seed, hash_seed, warmup, "rand_float")
     return _handed(RandFloat(check_dims(dim, "rand_float"), (), number, rounds, low, high), "rand_float")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fusepy.derivatives.differential import check_type, differential
 from fusepy.derivatives.forward import Forward
-from fusepy.derivatives.paths import UNREAD, connected, cut
+from fusepy.derivatives.paths import check_paths
 from fusepy.derivatives.refused import from_outside
 from fusepy.derivatives.reverse import Reverse
 from fusepy.derivatives.sums import Seed, is_number
@@ -21,8 +21,7 @@ from fusepy.trace.inputs import STRUCTS
 from fusepy.trace.moves.back import nodes_since
 from fusepy.trace.moves.extents import TraceShapes
 from fusepy.trace.moves.recurrences import recurrence
-from fusepy.trace.structs import returned
-from fusepy.trace.structure import flatten_values
+from fusepy.trace.structure import flatten_values, returned
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
 
@@ -54,8 +53,9 @@ def gradients(
     reverse = _reverse(trace, start, loc, values)
     reverse.back(ends, values)
     made = {v: _of_levels(trace, reverse, v, loc) for v in values}
+    steps = [(node, maps) for node, maps, _ in reverse.settled]
     for name, found, (_, structure) in zip(names, wrt, trees):
-        _check_paths(reverse, [v for v, _, _ in ends], found, structure.paths(name), what, trace.derived > start)
+        check_paths(steps, [v for v, _, _ in ends], found, structure.paths(name), what, trace.derived > start)
     for outer in trace.chain:
         outer.derived = len(outer.builder.nodes)
     trace.grouped.update(reverse.gradients.grouped)
@@ -184,32 +184,6 @@ def _check_structs(trace: Trace, start: int, values: Sequence[Value]) -> None:
         if value in values and structs in read:
             what = f"argument {value.name!r} holds numbers and is read as {type}"
             raise GradientError(what, place=user_line(), saw=value.type, expected=type, hint=STRUCTS)
-
-
-def _check_paths(
-    reverse: Reverse, ends: Sequence[Value], found: Sequence[Value | None], paths: Sequence[str], what: str, derived: bool
-) -> None:
-    """Raises `GradientError` if the results cannot depend on an argument.
-
-    Of a container, some parts may be unused, or stopped on purpose.
-
-    Args:
-        paths: the user's names of the values.
-        derived: the function takes gradients itself. Those of what is linear do not depend on it.
-    """
-    steps = [(node, maps) for node, maps, _ in reverse.settled]
-    kept = connected(steps, ends)
-    lost = [(path, cut(steps, v, ends)) for path, v in zip(paths, found) if v is not None and v not in kept]
-    if len(lost) < sum(v is not None for v in found):
-        lost = [(path, (node, why)) for path, (node, why) in lost if node is not None and node.op.name != "stop_gradient"]
-    elif derived and all(node is None and why != UNREAD for _, (node, why) in lost):
-        return
-    for path, (_, why) in lost:
-        raise GradientError(
-            f"{what}(): the gradient of {path} is zero by construction: {why}",
-            place=user_line(),
-            hint="compute the result from it by floats, without fp.stop_gradient; or leave it out of what is differentiated",
-        )
 
 
 def _to_have_one(value: Value | None) -> str:

@@ -7,26 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 from fusepy.arguments.mapped import Mapped
-from fusepy.arguments.mapping import AS_A_WHOLE
-from fusepy.arguments.nested import Tree, bare, check_finite, is_nested, naming
+from fusepy.arguments.nested import Tree, check_finite, is_nested, naming
 from fusepy.backend.memory.element import Element
-from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.structs import StructView, as_structs
-from fusepy.errors import ArgumentError, FusepyError, ShapeError, UnknownNameError
+from fusepy.errors import FusepyError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.oracle import Param, parts
 from fusepy.ir.resolve.refusals import wrong_members
 from fusepy.ir.resolve.resolve import member_offer, resolve_members
 from fusepy.ir.types import Kind, Type, pair_of
-from fusepy.ir.value import is_spread
 from fusepy.location import user_line
 from fusepy.trace.buffers import member_elements
 from fusepy.trace.components.operands import Regrouping
 from fusepy.trace.inputs import add_input
-from fusepy.trace.maps import check_axes
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.struct_choice import list_type, struct_type
 from fusepy.trace.traced import Traced
@@ -208,49 +203,3 @@ def check_loose(trace: OpenTrace, what: str, operands: Sequence[Value], loc: str
             saw=f"a struct over {own} dimensions in a grid of {rank}",
             hint=f"map {path} with vmap as well",
         )
-
-
-def returned(trace: OpenTrace, given: Any, path: str) -> Value:
-    """Returns the result of a traced function, converted by its vcast and vmap; a nested result needs a struct type.
-
-    The result has the mapped axes of the array in the order of their dimensions, and then the axes that vmap does not name.
-
-    Raises:
-        ShapeError: if vmap names more axes than it has.
-    """
-    loc = user_line()
-    if is_nested(given) or id(given) in trace.named:
-        inner, type = bare(given)
-        if type is None and id(inner) in trace.named:  # an argument
-            type = trace.named[id(inner)][1]
-        if type is None:
-            raise ArgumentError(
-                f"{path}() returns fields under vmap without a struct type",
-                place=loc,
-                saw=repr(given)[:60],
-                hint="return each field under its own vmap, or say the struct with fp.vcast(value, m.Name)",
-            )
-        if trace.oracle.fields(type) is None:
-            raise UnknownNameError(
-                f"{path}() returns a value that was cast to {type}, and calls nothing of the module that has this struct",
-                place=loc,
-                hint=f"return m.{type}(…) of its fields, or what a function of the module gives",
-            )
-        return passed(trace, path, given, path, (type,))[0]
-    inner, said = (given.value, given.map) if isinstance(given, Mapped) else (given, UNSAID)
-    value = trace.lift(inner)
-    if value in trace.grouped and not any(isinstance(given, Storage) for _, given in trace.given.values()):
-        value = trace.grouped[value]  # NumPy gets the same array, from one thread for each vector
-    known = trace.maps.get(value, UNSAID).under(said)
-    want, dims = known.type, known.dims
-    if want is not None and want.kind in AS_A_WHOLE:  # a pointer or a whole array: the user means its elements
-        want = want.scalar if value.type.kind is Kind.SCALAR else None
-    want = want or value.type
-    if dims is not None and not is_spread(value):
-        left = value.rank - filled_axes(value, want) - len(dims)
-        dims += tuple(range(max(dims, default=-1) + 1, max(dims, default=-1) + 1 + left))
-    open_type = value.weak and known.type is not None  # a weak number takes its type from the operations that use it
-    if want is value.type and not open_type and (dims is None or list(dims) == sorted(dims)):
-        check_axes("return", value, ArgMap(dims), loc)
-        return value
-    return trace.cast(value, want, ArgMap(dims), loc)

@@ -1,4 +1,4 @@
-"""The structure of results and carries: pytrees of values that a kernel can compute."""
+"""The structure of results and carries, pytrees of values that a kernel can compute; and each result as a value."""
 
 from __future__ import annotations
 
@@ -6,8 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from fusepy.arguments.mapped import Mapped
-from fusepy.errors import ArgumentError
+from fusepy.arguments.mapping import AS_A_WHOLE
+from fusepy.arguments.nested import bare, is_nested
+from fusepy.backend.memory.storage import Storage
+from fusepy.errors import ArgumentError, UnknownNameError
+from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.ops.base import filled_axes
+from fusepy.ir.types import Kind
+from fusepy.ir.value import Value, is_spread
+from fusepy.location import user_line
 from fusepy.pytree import Structure, flatten
+from fusepy.trace.maps import check_axes
+from fusepy.trace.open_trace import OpenTrace
+from fusepy.trace.structs import passed
 from fusepy.trace.traced import Traced
 
 
@@ -30,3 +41,49 @@ def flatten_values(values: Any, name: str, is_leaf: Callable[[Any], bool] = lamb
                 hint="return what the Slang calls returned",
             )
     return leaves, structure
+
+
+def returned(trace: OpenTrace, given: Any, path: str) -> Value:
+    """Returns the result of a traced function, converted by its vcast and vmap; a nested result needs a struct type.
+
+    The result has the mapped axes of the array in the order of their dimensions, and then the axes that vmap does not name.
+
+    Raises:
+        ShapeError: if vmap names more axes than it has.
+    """
+    loc = user_line()
+    if is_nested(given) or id(given) in trace.named:
+        inner, type = bare(given)
+        if type is None and id(inner) in trace.named:  # an argument
+            type = trace.named[id(inner)][1]
+        if type is None:
+            raise ArgumentError(
+                f"{path}() returns fields under vmap without a struct type",
+                place=loc,
+                saw=repr(given)[:60],
+                hint="return each field under its own vmap, or say the struct with fp.vcast(value, m.Name)",
+            )
+        if trace.oracle.fields(type) is None:
+            raise UnknownNameError(
+                f"{path}() returns a value that was cast to {type}, and calls nothing of the module that has this struct",
+                place=loc,
+                hint=f"return m.{type}(…) of its fields, or what a function of the module gives",
+            )
+        return passed(trace, path, given, path, (type,))[0]
+    inner, said = (given.value, given.map) if isinstance(given, Mapped) else (given, UNSAID)
+    value = trace.lift(inner)
+    if value in trace.grouped and not any(isinstance(given, Storage) for _, given in trace.given.values()):
+        value = trace.grouped[value]  # NumPy gets the same array, from one thread for each vector
+    known = trace.maps.get(value, UNSAID).under(said)
+    want, dims = known.type, known.dims
+    if want is not None and want.kind in AS_A_WHOLE:  # a pointer or a whole array: the user means its elements
+        want = want.scalar if value.type.kind is Kind.SCALAR else None
+    want = want or value.type
+    if dims is not None and not is_spread(value):
+        left = value.rank - filled_axes(value, want) - len(dims)
+        dims += tuple(range(max(dims, default=-1) + 1, max(dims, default=-1) + 1 + left))
+    open_type = value.weak and known.type is not None  # a weak number takes its type from the operations that use it
+    if want is value.type and not open_type and (dims is None or list(dims) == sorted(dims)):
+        check_axes("return", value, ArgMap(dims), loc)
+        return value
+    return trace.cast(value, want, ArgMap(dims), loc)

@@ -19,8 +19,8 @@ from fusepy.backend.device.sink import Sink
 from fusepy.backend.device.target import Target
 from fusepy.backend.slang.compiler import Compiler, digest_name
 from fusepy.backend.slang.stage import COMPUTE
+from fusepy.ir.strides import CopyAxis, in_words, merged
 
-Axis = tuple[int, int, int]  # extent, stride in bytes in the source, and in the target
 _WORDS = {16: "uint4", 8: "uint2", 4: "uint", 2: "uint16_t", 1: "uint8_t"}
 _LANES = 8  # of the vectors in which a software driver runs the threads of a group
 _THREADS = 256
@@ -43,39 +43,6 @@ class Side:
     address: int
     low: int
     strides: Sequence[int]
-
-
-def merged(shape: Sequence[int], nbytes: int, source: Sequence[int], target: Sequence[int]) -> list[Axis]:
-    """Returns the axes of a copy in bytes, as few as possible. The last axis runs through the bytes of an element.
-
-    Example:
-        >>> merged((2, 3), 4, (12, 4), (12, 4)), merged((2, 3), 4, (24, 8), (12, 4))
-        ([(24, 1, 1)], [(6, 8, 4), (4, 1, 1)])
-    """
-    axes: list[Axis] = [(nbytes, 1, 1)]
-    for extent, s, t in reversed([*zip(shape, source, target)]):
-        inner, inner_s, inner_t = axes[0]
-        if extent == 1:
-            continue
-        if s == inner * inner_s and t == inner * inner_t:
-            axes[0] = (extent * inner, inner_s, inner_t)
-        else:
-            axes.insert(0, (extent, s, t))
-    return axes
-
-
-def in_words(axes: Sequence[Axis], addresses: Sequence[int]) -> tuple[int, list[Axis]]:
-    """Returns the size of the largest word that divides everything, and the axes in such words.
-
-    Example:
-        >>> in_words([(6, 8, 4), (4, 1, 1)], (64, 96))
-        (4, [(6, 2, 1)])
-    """
-    *outer, (nbytes, _, _) = axes
-    common = math.gcd(nbytes, *addresses, *(abs(step) for _, s, t in outer for step in (s, t)))
-    size = math.gcd(common, 16)
-    words = [(n, s // size, t // size) for n, s, t in outer]
-    return size, [*words, (nbytes // size, 1, 1)] if nbytes != size or not words else words
 
 
 class StridedCopies:
@@ -118,7 +85,7 @@ class StridedCopies:
         self._kernels.clear()
 
 
-def _for_lanes(axes: list[Axis]) -> list[Axis]:
+def _for_lanes(axes: list[CopyAxis]) -> list[CopyAxis]:
     """Orders the axes for a software driver: the last is short, for one thread; the lanes of a group share the one before."""
     outer = axes if axes[-1][0] >= _SHORT or len(axes) == 1 else axes[:-1]
     last = (1, 0, 0) if outer is axes else axes[-1]
@@ -128,7 +95,7 @@ def _for_lanes(axes: list[Axis]) -> list[Axis]:
     return [*outer, last]
 
 
-def _walk(axes: Sequence[Axis]) -> tuple[int, list[int]]:
+def _walk(axes: Sequence[CopyAxis]) -> tuple[int, list[int]]:
     """Returns the number of groups that copy rows, and their parameters: rows each, words of a row each, parts of a row, all
     rows.
     """

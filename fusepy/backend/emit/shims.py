@@ -12,12 +12,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fusepy.ir.graph import Graph, Node, Op, declare
+from fusepy.ir.graph import Graph, Node, Op
 from fusepy.ir.ops.call import spell_call
 from fusepy.ir.ops.region import folds_of
 from fusepy.ir.oracle import IN, OUT
 from fusepy.ir.pipelines.rays import pipelines_in, with_stages
 from fusepy.ir.types import VOID, Type
+from fusepy.ir.value import declare
 from fusepy.ir.whole import HOLDERS, struct_in
 
 DIFFERENTIATED = ("vjp", "jvp")  # operations whose body Slang differentiates

@@ -8,8 +8,8 @@ from typing import Protocol
 from fusepy.backend.emit.operand import BLOCK, Field, Variant
 from fusepy.backend.emit.text import KernelText
 from fusepy.backend.emit.tuning import is_light
-from fusepy.ir.graph import declare
 from fusepy.ir.types import Kind
+from fusepy.ir.value import declare
 
 
 class ElementWork:

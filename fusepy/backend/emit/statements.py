@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from fusepy.backend.emit.shims import Shims
 from fusepy.backend.slang.differentiable import shown_parameter
 from fusepy.backend.sources.source import line_directive
-from fusepy.ir.graph import Graph, Node, Value, declare
+from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.control import Control, block
 from fusepy.ir.oracle import OUT
 from fusepy.ir.types import Kind
+from fusepy.ir.value import declare
 
 
 class Statements:

@@ -16,13 +16,14 @@ from fusepy.backend.emit.store import Store, StoredResult
 from fusepy.backend.emit.stores import declare_resource, store_of
 from fusepy.backend.emit.tuning import Shape
 from fusepy.backend.slang.stage import COMPUTE, EntryPoints, PipelineStage
-from fusepy.ir.graph import Graph, Node, Value, declare
+from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import result_types, spec_of
 from fusepy.ir.ops.vjp import exported
 from fusepy.ir.printer import value_type
 from fusepy.ir.resources import GRADED
 from fusepy.ir.types import Kind
+from fusepy.ir.value import declare
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.backend.memory.texture import TEXTURE_CLASSES, is_texture, kind_of
+from fusepy.backend.memory.texture import is_texture, kind_of
 from fusepy.backend.memory.views import integers
 from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.ir.argmap import check_rank
@@ -152,15 +152,6 @@ class RandFloat(WangHash):
 COMPUTED = (Grid, Shape, Linspace, Generator, range)  # the classes of what a kernel computes; their objects never change
 
 
-def hashed(seed: int) -> int:
-    """Returns Wang's 32-bit integer hash, the same as on the device."""
-    seed = (seed ^ 61) ^ (seed >> 16)
-    seed = seed * 9 & 0xFFFFFFFF
-    seed ^= seed >> 4
-    seed = seed * 0x27D4EB2D & 0xFFFFFFFF
-    return seed ^ (seed >> 15)
-
-
 def check_extents(shape: Any, what: str, open: bool = False, empty: bool = False) -> tuple[int, ...]:
     """Returns `shape` as extents. With `open`, -1 is an extent that follows the other arguments.
 
@@ -205,35 +196,24 @@ def check_dims(dims: Any, what: str) -> int:
     return max(dims, 0)
 
 
-def check_seed(seed: Any, hash_seed: bool, what: str) -> int:
-    """Returns a seed of 32 bits, hashed so that consecutive seeds give unrelated numbers.
+def check_hashing(seed: Any, hash_seed: bool, warmup: Any, what: str) -> tuple[int, int]:
+    """Returns a seed of 32 bits, hashed so that consecutive seeds give unrelated numbers, and a number of warm-up rounds.
 
     Raises:
-        RangeError: if it does not fit in 32 bits.
+        RangeError: if the seed does not fit in 32 bits, or for less than 0 or more than 1024 rounds.
     """
-    number = operator.index(seed)
+    number, rounds = operator.index(seed), operator.index(warmup)
     if not 0 <= number <= 0xFFFFFFFF:
         raise RangeError(f"{what}: a seed has 32 bits", saw=number, expected="0 to 4294967295", hint="take it modulo 2**32")
-    return hashed(number) if hash_seed else number
+    if not 0 <= rounds <= 1024:
+        raise RangeError(f"{what}: {rounds} warm-up rounds", expected="0 to 1024", hint="a few rounds are plenty")
+    return hashed(number) if hash_seed else number, rounds
 
 
-def check_warmup(warmup: Any, what: str) -> int:
-    """Returns a number of rounds.
-
-    Raises:
-        RangeError: if it is negative or above 1024.
-    """
-    number = operator.index(warmup)
-    if not 0 <= number <= 1024:
-        raise RangeError(f"{what}: {number} warm-up rounds", expected="0 to 1024", hint="a few rounds are plenty")
-    return number
-
-
-def _extents(texture: Any) -> Any:
-    return Shape(texture)
-
-
-# slangpy's textures have width, height, depth and layers; `shape` is that of arrays, slowest dimension first
-for _class in TEXTURE_CLASSES:
-    if not hasattr(_class, "shape"):
-        _class.shape = property(_extents)  # type: ignore[attr-defined]
+def hashed(seed: int) -> int:
+    """Returns Wang's 32-bit integer hash, the same as on the device."""
+    seed = (seed ^ 61) ^ (seed >> 16)
+    seed = seed * 9 & 0xFFFFFFFF
+    seed ^= seed >> 4
+    seed = seed * 0x27D4EB2D & 0xFFFFFFFF
+    return seed ^ (seed >> 15)

@@ -10,9 +10,10 @@ from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
 from fusepy.backend.marshals.base import Description
+from fusepy.backend.marshals.generators import Shape
 from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.marshals.texture_cuda import POINT, check_taken, check_texture
-from fusepy.backend.memory.texture import AnyTexture, TextureKind, kind_of
+from fusepy.backend.memory.texture import TEXTURE_CLASSES, AnyTexture, TextureKind, kind_of
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 
@@ -145,3 +146,13 @@ def coordinates(operand: Operand) -> str:
 def texel_index(indices: list[str]) -> str:
     """Returns indices in NumPy's order as one unsigned coordinate."""
     return f"uint({indices[0]})" if len(indices) == 1 else f"uint{len(indices)}({', '.join(reversed(indices))})"
+
+
+def _extents(texture: Any) -> Shape:
+    return Shape(texture)
+
+
+# slangpy's textures have width, height, depth and layers; `shape` is that of arrays, slowest dimension first
+for _class in TEXTURE_CLASSES:
+    if not hasattr(_class, "shape"):
+        _class.shape = property(_extents)  # type: ignore[attr-defined]

@@ -14,12 +14,13 @@ from fusepy.backend.emit.space import extents
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tuning import Shape
 from fusepy.backend.raster.state import FRAGMENT_VALUES, RasterStage, RasterState, fragment_entry, vertex_entry
-from fusepy.ir.graph import Graph, Node, declare
+from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import RegionSpec
 from fusepy.ir.pipelines.draw import INSTANCE, VERTEX, names_in, operands_of, own_inputs
 from fusepy.ir.types import Type
+from fusepy.ir.value import declare
 
 DRAWN = Variant(False, 2)
 _OWN = {"SV_VertexID": "fz_vertex", "SV_InstanceID": "fz_instance"}

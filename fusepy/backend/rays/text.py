@@ -15,9 +15,10 @@ from fusepy.backend.emit.tuning import Shape
 from fusepy.backend.rays.stage import MAX_RAYS, RayGeneration, attribute
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.errors import ArgumentError, ShapeError
-from fusepy.ir.graph import Graph, Node, declare
+from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.control import block
 from fusepy.ir.pipelines.rays import KEPT, WHOLE, RayPipeline, RayStage, pipelines_in, with_stages
+from fusepy.ir.value import declare
 
 INPUTS = {"payload": "a0", "attributes": "a1", "barycentrics": "a1.barycentrics"}  # of the body of a fused stage
 _NOTHING = "fz_nothing"  # the entry point of rays that meet nothing, if there is no miss function

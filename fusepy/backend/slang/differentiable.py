@@ -17,11 +17,11 @@ from fusepy.backend.sources.libraries import FOLDER
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
-from fusepy.ir.graph import declare
 from fusepy.ir.names import split_path
 from fusepy.ir.oracle import IN, CallTypes
 from fusepy.ir.resources import GRADED, graded
 from fusepy.ir.types import AS_ONE, Kind, Type
+from fusepy.ir.value import declare
 from fusepy.ir.whole import gathers, library, spelled, struct_in
 
 

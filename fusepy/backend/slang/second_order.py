@@ -15,10 +15,10 @@ from fusepy.backend.slang.stage import COMPUTE, THREAD_INDEX
 from fusepy.backend.slang.trial import tried
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
-from fusepy.ir.graph import declare
 from fusepy.ir.names import split_path
 from fusepy.ir.oracle import IN, OUT, CallTypes
 from fusepy.ir.types import AS_ONE, Kind, Type
+from fusepy.ir.value import declare
 from fusepy.ir.whole import library, spelled
 
 ENTRY = "fz_probe"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.errors import VerifyError
-from fusepy.ir.graph import Node, Op, Value, declare
+from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.names import split_path
 from fusepy.ir.oracle import IN, INOUT, OUT, Oracle
 from fusepy.ir.resolve.resolve import Resolution, resolve_call
-from fusepy.ir.value import Array
+from fusepy.ir.value import Array, declare
 
 
 class SlangCall(Op):

@@ -12,11 +12,11 @@ from typing import Protocol
 import numpy as np
 
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Graph, Node, Op, Value, declare
+from fusepy.ir.graph import Graph, Node, Op, Value
 from fusepy.ir.ops.base import computed, filled_axes
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import BOOL, Kind, Type
-from fusepy.ir.value import Array
+from fusepy.ir.value import Array, declare
 
 Run = Callable[[Graph, Sequence[Array]], list[Array]]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.ir.graph import Node, Op, Value, declare
+from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import computed
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import DOUBLE, UINT, Kind, Type
+from fusepy.ir.value import declare
 
 # what a word of a gradient is, as `_add_words` of the Slang module reads it: a float, one half, two halfs, the first word of a
 # double, its second word or a gap

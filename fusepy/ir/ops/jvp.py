@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusepy.ir.graph import Node, declare
+from fusepy.ir.graph import Node
 from fusepy.ir.ops.control import Writer
 from fusepy.ir.ops.vjp import Product, numbers, words
 from fusepy.ir.types import Kind
+from fusepy.ir.value import declare
 
 
 class Jvp(Product):

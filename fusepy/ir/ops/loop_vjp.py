@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 
 from fusepy.errors import VerifyError
-from fusepy.ir.graph import Node, Op, Value, declare
+from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import computed
 from fusepy.ir.ops.control import Control, Run, Writer, block, grid_rank, loaded
 from fusepy.ir.ops.vjp import numbers, words
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
-from fusepy.ir.value import Array
+from fusepy.ir.value import Array, declare
 
 
 class LoopVjp(Control):

@@ -8,11 +8,11 @@ from typing import TypeVar
 import numpy as np
 
 from fusepy.errors import VerifyError
-from fusepy.ir.graph import Node, Op, Value, declare
+from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.resolve import Resolution, resolve_members
 from fusepy.ir.types import Kind, Type, pair_of
-from fusepy.ir.value import Array
+from fusepy.ir.value import Array, declare
 
 T = TypeVar("T")
 

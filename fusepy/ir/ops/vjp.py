@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from fusepy.errors import VerifyError
-from fusepy.ir.graph import Node, Op, Value, declare
+from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import computed
 from fusepy.ir.ops.control import Control, Run, Writer, grid_rank, loaded
 from fusepy.ir.ops.exact import first_size
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resources import SAMPLER, graded, is_sampled
 from fusepy.ir.types import Type
-from fusepy.ir.value import Array
+from fusepy.ir.value import Array, declare
 from fusepy.ir.whole import has_gradients
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.device.strided_copy import in_words, merged
+from fusepy.ir.strides import in_words, merged
 
 DTYPES = ["uint8_t", "half", "half3", "float", "float3", "double", "float4", "float3x3", "double4", "bool", "float[5]"]
 

@@ -16,8 +16,8 @@ from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.text import KernelText
-from fusepy.ir.graph import declare
 from fusepy.ir.ops.control import block
+from fusepy.ir.value import declare
 
 NOTHING: Mapping[int, str] = MappingProxyType({})
 

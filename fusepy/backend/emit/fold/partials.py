@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fusepy.backend.emit.fold.accumulators import Member
 from fusepy.backend.emit.operand import BLOCK, Field, from_storage, is_split, join, parts, pointee
 from fusepy.backend.emit.store import assigned
-from fusepy.ir.graph import declare
+from fusepy.ir.value import declare
 
 
 class Partials:

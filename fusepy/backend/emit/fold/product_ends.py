@@ -6,9 +6,9 @@ from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.fold.factors import Factors, loop
 from fusepy.backend.emit.operand import BLOCK, Operand, addressing
 from fusepy.backend.emit.store import ToMemory
-from fusepy.ir.graph import declare
 from fusepy.ir.ops.control import block
 from fusepy.ir.types import FLOAT
+from fusepy.ir.value import declare
 
 
 class ProductEnds:

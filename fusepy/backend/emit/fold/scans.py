@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.operand import BLOCK
-from fusepy.ir.graph import declare
 from fusepy.ir.ops.control import block
+from fusepy.ir.value import declare
 
 
 class ScanLoops:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.accumulators import Accumulator
-from fusepy.ir.graph import declare
+from fusepy.ir.value import declare
 
 
 def accumulator_text(accumulators: Sequence[Accumulator]) -> list[str]:

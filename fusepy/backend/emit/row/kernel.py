@@ -19,10 +19,11 @@ from fusepy.backend.emit.space import decoded, extents
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, Shape
 from fusepy.backend.slang.stage import THREAD_INDEX
-from fusepy.ir.graph import Graph, Node, Value, declare
+from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.rows.body import RowBody
+from fusepy.ir.value import declare
 
 
 def emit_rows(region: Node, variant: RowVariant, given: Emission) -> KernelSource:

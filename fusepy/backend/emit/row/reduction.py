@@ -8,10 +8,11 @@ from fusepy.backend.emit.fold.accumulators import Accumulator
 from fusepy.backend.emit.fold.structs import stage_text
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.backend.emit.row.variant import RowShape
-from fusepy.ir.graph import Node, declare
+from fusepy.ir.graph import Node
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.rows.body import RowStage
+from fusepy.ir.value import declare
 
 FEWEST = 4  # threads of a wave, at least
 

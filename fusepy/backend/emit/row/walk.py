@@ -10,9 +10,10 @@ from fusepy.backend.emit.row.reduction import StageFolds
 from fusepy.backend.emit.row.variant import RUN, RowShape, RowVariant
 from fusepy.backend.emit.space import decoded, linear_index
 from fusepy.backend.emit.text import KernelText
-from fusepy.ir.graph import Value, declare
+from fusepy.ir.graph import Value
 from fusepy.ir.ops.control import block
 from fusepy.ir.rows.body import RowStage
+from fusepy.ir.value import declare
 
 
 @dataclass(frozen=True)
