@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.backend.emit.operand import Operand
-from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.execute.plan import Plan
 from fusepy.backend.marshals.registry import ACCESSES
-from fusepy.backend.raster.text import draw_operands
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.struct import Struct, members
 from fusepy.ir.printer import value_type
 from fusepy.ir.types import Kind
+from fusepy.program.stages import stage_of
 
 
 def argument_lines(graph: Graph, regions: Sequence[Node]) -> list[str]:
@@ -59,7 +58,7 @@ def _reads(regions: Sequence[Node]) -> dict[str, list[tuple[Operand, ArgMap]]]:
     """Returns all loads of each input of the regions, by name."""
     found: dict[str, list[tuple[Operand, ArgMap]]] = {}
     for region in regions:
-        for operand in draw_operands(region) if region.op.apart else region_operands(region):
+        for operand in stage_of(region).operands(region):
             name, map = region.operands[operand.position].name, region.maps[operand.position]
             found.setdefault(name or "", []).append((operand, map))
     return found

@@ -7,16 +7,16 @@ from fusepy.backend.execute.fold_plan import ReducePlan
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.rows.plan import RowPlan, RowRecipe
 from fusepy.backend.execute.tape import Tape, TapePiece
-from fusepy.backend.raster.plan import drawn_by
-from fusepy.backend.rays.plan import RayPlan
 from fusepy.program.program import Program
+from fusepy.program.stages import stage_of
 
 
 def indexing(piece: TapePiece, tape: Tape, program: Program) -> str:
     """Returns the variants of the launches of a region, and the reason for them."""
-    if piece.plan.region.op.apart:
-        return "; ".join(drawn_by(launch) for launch in piece.launches)
-    return f"{'; then '.join(map(_said, piece.launches))}, {_why(piece, tape, program)}"
+    stage = stage_of(piece.plan.region)
+    if stage.described is not None:
+        return "; ".join(map(stage.described, piece.launches))
+    return f"{'; then '.join(map(_said, piece.launches))}, {stage.why or _why(piece, tape, program)}"
 
 
 def _said(launch: Launch) -> str:
@@ -48,8 +48,6 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
         return why + ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing" * bool(
             program.options.numthreads
         )
-    if isinstance(plan, RayPlan):
-        return "since it traces rays, one for each element"
     if plan.context.tile:
         return "since options(numthreads=…) asks for groups that are tiles of the grid"
     if not plan.linear:

@@ -14,7 +14,6 @@ from fusepy.backend.execute.texture_results import Into, Target
 from fusepy.backend.marshals.registry import RESULTS, texture_kind, waits
 from fusepy.backend.marshals.result_kinds import check_type, leading, stream_of
 from fusepy.backend.memory.element import Element
-from fusepy.backend.raster.targets import drawn_formats, drawn_target
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
 from fusepy.passes.effects import is_pure
@@ -25,6 +24,7 @@ from fusepy.program.lowering import Lowering
 from fusepy.program.placement import all_open
 from fusepy.program.program import Program
 from fusepy.program.relocation import Detours
+from fusepy.program.stages import targets_in
 from fusepy.trace.recording import Recording
 
 Kind = TypeVar("Kind", bound=Program)
@@ -147,17 +147,18 @@ def texture_targets(graph: Graph, recording: Recording, returns: str | Into | No
             what = f"{graph.name}: argument {recording.names[position]!r}"
             found[j] = Target.of(kind, graph.outputs[j], what, position)
     free = [j for j, position in enumerate(outs) if position is None]
-    drawn = drawn_formats(graph)
-    formats = [drawn.get(v) for v in graph.outputs]
+    own = targets_in(graph)
+    makers = [own.get(v) for v in graph.outputs]
     if isinstance(returns, Into) and len(returns.kinds) <= len(free):
         for j, kind, shared in zip(free, returns.kinds, returns.shared):
-            format, what = formats[j], f"{graph.name}: _result"
+            make, what = makers[j], f"{graph.name}: _result"
             if kind is not None:
-                own = drawn_target(format, kind, what) if format is not None else None
-                found[j] = own or Target.of(kind, graph.outputs[j], what, shared)
+                found[j] = make(kind, what) if make is not None else Target.of(kind, graph.outputs[j], what, shared)
     elif all:
         for j in free:
-            format, inputs = formats[j], [args[p] for p in recording.inputs]
-            own = drawn_target(format, None, graph.name) if format is not None else None
-            found[j] = own or Target.made_for(graph.outputs[j], graph.inputs, inputs, graph.name, normalised=True)
+            make, inputs = makers[j], [args[p] for p in recording.inputs]
+            if make is not None:
+                found[j] = make(None, graph.name)
+            else:
+                found[j] = Target.made_for(graph.outputs[j], graph.inputs, inputs, graph.name, normalised=True)
     return found

@@ -7,40 +7,27 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit.blocks import blocks_for
-from fusepy.backend.emit.fold.kernel import emit_fold
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.options import Options
-from fusepy.backend.emit.region import emit
-from fusepy.backend.emit.row.kernel import emit_rows
-from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.shims import passed_types, used_names
 from fusepy.backend.emit.text import Emission, KernelSource
 from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.plan import Plan, PlanContext
-from fusepy.backend.execute.rows.choice import make_plan
 from fusepy.backend.execute.step import Step
 from fusepy.backend.execute.texture_results import Target, textures_for
 from fusepy.backend.kernels.build import build_kernel
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
-from fusepy.backend.raster.kernel import DrawKernel
-from fusepy.backend.raster.plan import DrawPlan
-from fusepy.backend.raster.text import emit_draw
-from fusepy.backend.rays.kernel import RayKernel
-from fusepy.backend.rays.plan import RayPlan
-from fusepy.backend.rays.text import emit_rays
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.sources.graded import graded_source
 from fusepy.backend.sources.reachable import mentions
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ResolveError
 from fusepy.ir.graph import Graph, Node, Value
-from fusepy.ir.ops.region import spec_of, with_spec
-from fusepy.ir.pipelines.rays import pipelines_in
+from fusepy.ir.ops.region import spec_of
 from fusepy.ir.types import Kind, pair_of
 from fusepy.passes.effects import is_pure
 from fusepy.passes.join_rows import JoinRows
@@ -48,6 +35,7 @@ from fusepy.passes.partition.cost import compute_bytes
 from fusepy.passes.pipeline import SEPARATED, run_pipeline, until
 from fusepy.passes.split import split_region
 from fusepy.program.equal_regions import EqualRegions
+from fusepy.program.stages import stage_of
 
 
 @dataclass(frozen=True)
@@ -133,16 +121,11 @@ class Lowering:
         """
         elements = [Element.of(v.type, self.oracle) for v in region.results]
         targets = {k: self.targets[j] for k, j in enumerate(results) if j is not None and j in self.targets}
-        if targets and not region.op.apart:
-            region = with_spec(region, spec_of(region).storing(textures_for(targets, positions)))
         names = ["a value in between" if j is None else self.results[j] for j in results]
         shape = self.options.tile, bool(self.options.numthreads)
-        context = PlanContext(self.device, self._kernels or self.build, self.strict, *shape, self._blocks, self._placed)
-        if region.op.apart:
-            return DrawPlan(context, region, positions, elements, names, textures_for(targets, ()), self.graph.name)
-        if pipelines_in(region.bodies):
-            return RayPlan(context, region, positions, elements, names)
-        return make_plan(context, region, positions, elements, names)
+        context = PlanContext(self.device, self._kernels or self.build, self.strict, *shape, self._costs, self._placed)
+        stores = textures_for(targets, positions)
+        return stage_of(region).plan(context, region, positions, elements, names, stores, self.graph.name)
 
     def _split(self, plan: Plan) -> list[Plan]:
         """Returns a plan for each effect and each result of a plan, for those whose extents share no grid."""
@@ -165,15 +148,7 @@ class Lowering:
         placed = not isinstance(variant, FoldVariant) and self._placed
         given = Emission(self.device.target, ACCESSES, imports, self._functions(), self.options, plain, placed)
         try:
-            if region.op.apart:
-                return emit_draw(region, variant, given)
-            if variant.space == "rays":
-                return emit_rays(region, variant, given)
-            if isinstance(variant, FoldVariant):
-                return emit_fold(region, variant, given)
-            if isinstance(variant, RowVariant):
-                return emit_rows(region, variant, given)
-            return emit(region, variant, given, *self._bytes(region), 0.0 if given.target.lanes else self._price(region))
+            return stage_of(region).emit(region, variant, given, self._costs)
         except ResolveError as error:  # of a generator that fits no grid of this rank
             error.what = f"{self.graph.name}: {error.what}"
             raise
@@ -188,9 +163,8 @@ class Lowering:
         return mentions(self.sources, "CallShapeInfo")
 
     def build(self, region: Node, variant: Variant) -> Kernel:
-        make = DrawKernel if region.op.apart else RayKernel if variant.space == "rays" else Kernel
-        text = self.source(region, variant, plain=True)
-        return build_kernel(self.device, text, self._copied(region), partial(self.source, region, variant), make)
+        text, named = self.source(region, variant, plain=True), partial(self.source, region, variant)
+        return build_kernel(self.device, text, self._copied(region), named, stage_of(region).kernel)
 
     def _copied(self, region: Node) -> list[ModuleSource]:
         """Returns the modules, with copies of functions whose reads of textures, buffers and pointers have gradients."""
@@ -203,18 +177,11 @@ class Lowering:
         oracle = self.oracle
         return {name for alias, _ in self.graph.modules for name in oracle.symbols(alias)["functions"]}
 
-    def _price(self, region: Node) -> float:
-        """Returns the price of the body of a region for one element, which decides about shapes on GPUs only."""
+    def _costs(self, region: Node) -> tuple[int, int, float]:
+        """Returns the costs of one element, see `PlanContext`. The price of the body decides about shapes on GPUs only."""
         assert region.body is not None
-        return sum(compute_bytes(n, self.oracle) for n in region.body.nodes)
-
-    def _blocks(self, region: Node) -> str:
-        """Returns the name of the blocks on GPUs, for grids of two dimensions and more."""
-        return blocks_for(self._price(region), self._bytes(region)[1])
-
-    def _bytes(self, region: Node) -> tuple[int, int]:
-        """Returns the bytes of the largest element that a thread of this region loads or stores, and those of all together."""
         types = [pair_of(o.want) or o.want for o in region_operands(region) if o.dims and o.want.kind is not Kind.POINTER]
         types += [v.type for v in region.results]
         sizes = [Element.of(t, self.oracle).nbytes for t in types]
-        return max(sizes, default=4), sum(sizes)
+        price = 0.0 if self.device.target.lanes else sum(compute_bytes(n, self.oracle) for n in region.body.nodes)
+        return max(sizes, default=4), sum(sizes), price

@@ -16,8 +16,6 @@ SHARED = {
     "backend/marshals/array.py",
     "backend/marshals/grid.py",
     "backend/marshals/resource.py",
-    "backend/emit/rows.py",
-    "backend/emit/blocks.py",
 }
 KINDS = ("array", "foreign", "grid", "nothing", "number", "resource", "texture", "thread", "torch", "vector")
 SPACE_FILES = ("linear", "rows", "blocks", "tiles")
@@ -43,11 +41,10 @@ def test_an_addition_is_named_in_two_files_at_most() -> None:
     only({name for name in found if len(naming(TEXTS, name)) > 2}, SHARED)
 
 
-def test_the_stage_of_rays_is_named_in_two_files_beside_what_users_call() -> None:
-    assert {n for n in naming(TEXTS, "backend/rays/") if not n.startswith("rays/")} == {
-        "program/lowering.py",
-        "inspect/indexing.py",
-    }
+def test_a_stage_is_named_in_one_file_beside_what_users_call() -> None:
+    for stage, users in (("rays", "rays/"), ("raster", "drawing/")):
+        found = {name for name in naming(TEXTS, f"backend/{stage}/") if not name.startswith(users)}
+        assert found == {"program/stages.py"}, stage
 
 
 def test_these_rules_can_fail() -> None:

@@ -31,6 +31,7 @@ ELSEWHERE: dict[str, str] = {
     "studio/worker.py": "studio/test_server.py",
     "backend/device/sink.py": "deferred/test_capture.py",
     "program/lent.py": "backend/test_torch.py",
+    "program/stages.py": "drawing/test_record.py",
     "language/movement/indices.py": "trace/moves/test_indexing.py",
     "trace/open_trace.py": "language/test_step_loops.py",
     "trace/moves/extents.py": "language/movement/test_views.py",

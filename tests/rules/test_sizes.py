@@ -19,7 +19,6 @@ LONGER_THAN_SHORT = 29  # files
 LONG_FILES: list[str] = []
 LONG_FUNCTIONS = """
 backend/device/device.py:__init__
-backend/execute/plan.py:__init__
 backend/execute/linear.py:run
 backend/execute/recipe.py:make_recipe
 backend/execute/tape.py:run

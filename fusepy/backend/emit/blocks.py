@@ -69,7 +69,7 @@ class Blocks:
         return (self.wide, self.tall, 1)
 
     def fields(self, work: ElementWork) -> list[Field]:
-        return [*extents(self.variant), Field("uint", "counted", "counted")]
+        return [*extents(self.variant), Field("uint", "counted", "size")]
 
     def lines(self, work: ElementWork) -> list[str]:
         index, x, y = self.variant.index, self.variant.rank - 1, self.variant.rank - 2

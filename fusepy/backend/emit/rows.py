@@ -33,9 +33,9 @@ class Walk:
     groups: tuple[int, int, int]
 
     @property
-    def told(self) -> tuple[int, int, int]:
-        """The parameters of the kernel, in the order of `walk_fields`."""
-        return self.rows, self.segment, self.segments
+    def sizes(self) -> dict[str, int]:
+        """The parameters of the kernel, by the names of `walk_fields`."""
+        return {"rows": self.rows, "segment": self.segment, "segments": self.segments}
 
 
 @lru_cache(256)
@@ -57,7 +57,7 @@ def walk_for(grid: tuple[int, ...]) -> Walk:
 def walk_fields(variant: Variant) -> list[Field]:
     """Returns the parameters of the kernel for a `Walk`."""
     types = {"rows": variant.index, "segment": variant.index, "segments": "uint"}
-    return [Field(type, name, "walk", i) for i, (name, type) in enumerate(types.items())]
+    return [Field(type, name, "size") for name, type in types.items()]
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Launch:
     Attributes:
         recipe: the grid and the strides.
         groups: the number of groups along each axis; None if it follows from the number of elements.
-        sizes: for a stage of a fold, the values of the fields that hold the amount of work.
+        sizes: the values of the fields that hold the amount of work, by name: of a stage of a fold, or of an index space.
         partials: for a stage of a fold, the slots of the accumulators that it reads, and that it fills; ``-1`` is none.
         made: the slots of accumulators that it is the first to fill, with their lengths.
         reads: the slots that it reads.

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from fusepy.backend.device.block import size_class
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import Field
-from fusepy.backend.emit.rows import walk_for
 from fusepy.backend.execute.fold_plan import ReducePlan
 from fusepy.backend.execute.launch import Launch, Make, Read, Row
 from fusepy.backend.execute.layouts import Layout
@@ -18,7 +17,7 @@ from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.tensor import Tensor
 
 _INTEGERS = ("uint", "int", "int64_t")
-_OF_LAYOUT = ("out_base", "out_stride", "count", "counted", "extent", "walk", "zero", "stride")
+_OF_LAYOUT = ("out_base", "out_stride", "count", "extent", "zero", "stride")
 
 
 class Patches(NamedTuple):
@@ -188,12 +187,8 @@ def _of_layout(field: Field, launch: Launch, slots: Sequence[Layout]) -> int:
         return 0 if layout.shape[axis] == 1 and recipe.grid[launch.plan.out_dims[source][axis]] != 1 else layout.strides[axis]
     if role == "count":
         return recipe.count
-    if role == "counted":
-        return int(launch.groups is None)
     if role == "extent":
         return recipe.grid[source]
-    if role == "walk":
-        return walk_for(recipe.grid).told[source]
     if role == "zero":
         return 0
     assert role == "stride", role

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit.blocks import groups_of
+from fusepy.backend.emit.blocks import blocks_for, groups_of
 from fusepy.backend.emit.operand import Operand, Variant, addressing
 from fusepy.backend.emit.operands import alignment, follows_index, region_operands
 from fusepy.backend.emit.rows import SLACK, walk_for
@@ -34,6 +34,9 @@ from fusepy.ir.whole import taken
 
 LINEAR_LIMIT = 1 << 31  # beyond it 32-bit arithmetic on indices may wrap
 _POINT = Layout((), ())
+# the variant; the groups along each axis, if kernels compute their coordinates from the groups; the sizes of the index space
+Way = tuple[Variant, "Sequence[int] | None", dict[str, int]]
+Costs = Callable[[Node], tuple[int, int, float]]
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class PlanContext:
     """The properties of a program that all its plans share.
 
     Attributes:
-        build: compiles the kernel of a region in one variant; `blocks` names its blocks on GPUs, see `backend.emit.blocks`.
+        build: compiles the kernel of a region in one variant.
+        costs: returns the bytes of a region's largest element, those of all that a thread moves for one element, and its price.
         strict: true if broadcasting stretches nothing.
         tile: the extents of the groups that the user asks for, if any; `shaped` is true for groups of any size.
         placed: true if user code asks for the place of its thread in the grid.
@@ -52,7 +56,7 @@ class PlanContext:
     strict: bool = False
     tile: tuple[int, ...] = ()
     shaped: bool = False
-    blocks: Callable[[Node], str] = lambda region: "blocks"
+    costs: Costs = lambda region: (4, 64, 0.0)
     placed: bool = False
 
 
@@ -87,8 +91,7 @@ class Plan:
         self.context, self.device, self.region = context, context.device, region
         self.positions, self.elements = tuple(positions), tuple(elements)
         assert region.body is not None
-        self.name = region.body.name
-        self.operands = self._listed()
+        self.name, self.operands = region.body.name, self._listed()
         spec = spec_of(region)
         self.out_dims = [result.dims for result in spec.results]
         dims = [m.dims or () for m in region.maps] + self.out_dims
@@ -107,19 +110,15 @@ class Plan:
         self.linear = self.linear and all(follows_index(o, identity) for o, way in zip(self.operands, ways) if way == "index")
         self.open = not self.rank and any(o.arrival.generated for o in self.operands)
         self._textured = bool(self.sinks) or any(o.arrival.texels and o.dims for o in self.operands)
+        cuda = self.device.target.kind == "cuda"
+        bits = [alignment(o) - 1 if cuda else 0 for o in self.memory]
         self.steps = [
-            (
-                self.positions[o.position],
-                not o.is_whole,
-                o.want.shape[: o.consumed] if o.consumed else (),
-                alignment(o) - 1 if self.device.target.kind == "cuda" else 0,
-            )
-            for o in self.memory
+            (self.positions[o.position], not o.is_whole, o.want.shape[: o.consumed], b) for o, b in zip(self.memory, bits)
         ]
         self.written = [o for o in self.memory if written(o.want)]
-        gpu = self.device.target.kind != "software"
         self.taken = [self.positions[i] for i in taken(region)]
-        self.whole = [self.positions[o.position] for o in self.memory if gpu and o.want.kind is Kind.WHOLE]
+        wholes = [] if self.device.target.kind == "software" else [o for o in self.memory if o.want.kind is Kind.WHOLE]
+        self.whole = [self.positions[o.position] for o in wholes]
 
     def _listed(self) -> list[Operand]:
         """Returns the operands of the region, in order."""
@@ -131,10 +130,9 @@ class Plan:
 
     def kernel(self, variant: Variant) -> Kernel:
         """Returns the compiled kernel of a variant."""
-        found = self.kernels.get(variant)
-        if found is None:
-            found = self.kernels[variant] = self.context.build(self.region, variant)
-        return found
+        if variant not in self.kernels:
+            self.kernels[variant] = self.context.build(self.region, variant)
+        return self.kernels[variant]
 
     def evict(self) -> None:
         """Drops the kernels."""
@@ -180,24 +178,26 @@ class Plan:
             results: the slots of the results.
             new: makes a slot for memory between two launches.
         """
-        way = self._way(recipe, slots, results)
-        return [Launch(self, way[0], recipe, way[1], reads=self.positions, results=tuple(results), idle=not recipe.count)]
+        variant, groups, sizes = self._way(recipe, slots, results)
+        return [Launch(self, variant, recipe, groups, sizes, (-1, -1), (), self.positions, tuple(results), idle=not recipe.count)]
 
-    def _way(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int]) -> tuple[Variant, Sequence[int] | None]:
-        """Returns the variant of a call, and its groups along each axis if kernels compute their coordinates from the groups."""
-        wide = recipe.wide
+    def _way(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int]) -> Way:
+        """Returns the variant of a call, and what its index space asks for."""
+        wide, packed = recipe.wide, self.packs(slots)
         if self.linear and self.one_shape(slots) and all(slots[slot].linear for slot in results):
-            return Variant(True, self.rank, recipe.count >= LINEAR_LIMIT, packed=self.packs(slots)), None
-        packed = self.packs(slots)
+            return Variant(True, self.rank, recipe.count >= LINEAR_LIMIT, packed=packed), None, {}
         if self.context.tile or not self.rank:
-            return Variant(False, self.rank, wide, self.context.tile, packed=packed), None
+            return Variant(False, self.rank, wide, self.context.tile, packed=packed), None, {}
         if self.device.target.kind == "software":
             wide = wide or recipe.count + SLACK >= LINEAR_LIMIT
-            return Variant(False, self.rank, wide, space="rows", packed=packed), walk_for(recipe.grid).groups
+            walk = walk_for(recipe.grid)
+            return Variant(False, self.rank, wide, space="rows", packed=packed), walk.groups, walk.sizes
         if self.rank < 2 or (self.context.shaped and not self._textured):
-            return Variant(False, self.rank, wide, packed=packed), None
-        space = "squares" if self._textured else self.context.blocks(self.region)
-        return Variant(False, self.rank, wide, space=space, packed=packed), groups_of(space, tuple(recipe.grid))
+            return Variant(False, self.rank, wide, packed=packed), None, {}
+        _, moved, price = self.context.costs(self.region)
+        space = "squares" if self._textured else blocks_for(price, moved)
+        groups = groups_of(space, tuple(recipe.grid))
+        return Variant(False, self.rank, wide, space=space, packed=packed), groups, {"counted": int(groups is None)}
 
     def packs(self, slots: Sequence[Any]) -> bool:
         """True if there are arrays that are read whole, and none has gaps. Axes of extent 1 count: user code sees strides."""

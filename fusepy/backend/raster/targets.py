@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import slangpy as spy
@@ -13,7 +14,7 @@ from fusepy.backend.execute.texture_results import Target
 from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.memory.texture import TextureKind, kind_for, kind_of, texture_of
 from fusepy.errors import UnsupportedArgumentError
-from fusepy.ir.graph import Graph, Value
+from fusepy.ir.graph import Node, Value
 from fusepy.ir.pipelines.draw import names_in
 from fusepy.ir.types import Type
 
@@ -55,14 +56,10 @@ def _usage(format: spy.Format) -> spy.TextureUsage:
     return spy.TextureUsage.depth_stencil if depth else spy.TextureUsage.render_target
 
 
-def drawn_formats(graph: Graph) -> Mapping[Value, spy.Format]:
-    """Returns the formats of the images that a program draws."""
-    found: dict[Value, spy.Format] = {}
-    for node in graph.nodes:
-        if node.op.apart:
-            depth = str(node.attrs["depth_format"])
-            found.update((v, spy.Format[f]) for v, f in zip(node.results, (*names_in(node, "formats"), depth)))
-    return found
+def drawn_targets(draw: Node) -> dict[Value, Callable[[TextureKind | None, str], DrawnTarget]]:
+    """Returns for each image of a draw the function that makes its target, see `drawn_target`."""
+    formats = (*names_in(draw, "formats"), str(draw.attrs["depth_format"]))
+    return {v: partial(drawn_target, spy.Format[f]) for v, f in zip(draw.results, formats)}
 
 
 def drawn_target(format: spy.Format, kind: TextureKind | None, what: str) -> DrawnTarget:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.execute.layouts import Layout
-from fusepy.backend.execute.plan import Plan
+from fusepy.backend.execute.plan import Plan, Way
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.rays.text import rays_of
 
@@ -21,5 +21,5 @@ class RayPlan(Plan):
         super().__init__(*given)
         self.linear = False  # rays have coordinates
 
-    def _way(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int]) -> tuple[Variant, Sequence[int]]:
-        return Variant(False, self.rank, recipe.wide, space="rays"), rays_of(recipe.grid, self.name)
+    def _way(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int]) -> Way:
+        return Variant(False, self.rank, recipe.wide, space="rays"), rays_of(recipe.grid, self.name), {}

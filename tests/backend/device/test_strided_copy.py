@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.ir.strides import in_words, merged
 
 DTYPES = ["uint8_t", "half", "half3", "float", "float3", "double", "float4", "float3x3", "double4", "bool", "float[5]"]
 
@@ -50,14 +49,6 @@ def test_large_copies_take_many_groups(device: Any) -> None:
         (whole.reshape(-1, 4)[:, 1:], numbers.reshape(-1, 4)[:, 1:]),
     ]:
         np.testing.assert_array_equal(view.copy().to_numpy(), wanted)
-
-
-def test_axes_are_merged_and_words_as_large_as_they_can_be() -> None:
-    assert merged((4, 1, 5), 12, (60, 7, 12), (60, 60, 12)) == [(240, 1, 1)]
-    assert merged((4, 5), 12, (-60, 12), (60, 12)) == [(4, -60, 60), (60, 1, 1)]
-    assert in_words([(4, -60, 60), (60, 1, 1)], (64, 244, 0, 0)) == (4, [(4, -15, 15), (15, 1, 1)])
-    assert in_words([(240, 1, 1)], (64, 64, 32, 32)) == (16, [(15, 1, 1)])
-    assert in_words([(3, 2, 1), (1, 1, 1)], (5, 5, 0, 0)) == (1, [(3, 2, 1)])
 
 
 def test_copies_need_memory_of_their_own_and_are_not_traced(device: Any) -> None:
