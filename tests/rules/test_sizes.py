@@ -38,7 +38,6 @@ backend/execute/executable.py:Executable
 backend/memory/tensor.py:Tensor
 backend/slang/compiler.py:Compiler
 backend/slang/oracle.py:SlangOracle
-ir/parse.py:_Reader
 modules/module.py:Module
 trace/trace.py:Trace
 """.split()  # noqa: SIM905
