@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fusepy.backend.emit.fold.kernel import emit_fold
 from fusepy.backend.emit.fold.variant import FoldVariant
@@ -56,11 +57,12 @@ class RegionStage:
     emit: Callable[[Node, Variant, Emission, Costs], KernelSource]
     kernel: type[Kernel]
     operands: Callable[[Node], Sequence[Operand]] = region_operands
-    targets: Callable[[Node], Mapping[Value, MakeTarget]] = lambda region: {}
+    targets: Callable[[Node], Mapping[Value, MakeTarget]] | None = None
     described: Callable[[Launch], str] | None = None
     why: str = ""
 
 
+@lru_cache(16)  # asked several times while a region is lowered
 def stage_of(region: Node) -> RegionStage:
     """Returns the stage that runs a region."""
     return DRAWS if region.op.apart else RAYS if pipelines_in(region.bodies) else COMPUTE
@@ -68,7 +70,11 @@ def stage_of(region: Node) -> RegionStage:
 
 def targets_in(graph: Graph) -> dict[Value, MakeTarget]:
     """Returns the results of a program that need textures of their own; see `RegionStage.targets`."""
-    return {value: make for region in graph.nodes for value, make in stage_of(region).targets(region).items()}
+    found: dict[Value, MakeTarget] = {}
+    for region in graph.nodes:
+        if (own := stage_of(region).targets) is not None:
+            found.update(own(region))
+    return found
 
 
 def _with_stores(make: Callable[[PlanContext, Node, Sequence[int], Sequence[Element], Sequence[str]], Plan]) -> MakePlan:
