@@ -389,6 +389,19 @@ def test_groups_scan_in_order_and_in_place(m: fp.Module) -> None:
     np.testing.assert_allclose(tensor.to_numpy(), expected, rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.usefixtures("in_order")
+@pytest.mark.parametrize("name", ["float2x2", "double3x3", "bool3", "half2"])
+def test_groups_scan_what_waves_exchange(name: str) -> None:
+    """Lanes read each other's accumulators, of which SPIR-V passes no matrices."""
+    device = fp.default_device()
+    joined = "select(a, a, b)" if name == "bool3" else "a + b"
+    m = fp.Module.load_from_source(device, f"exchange_{name}", f"{name} joined({name} a, {name} b) {{ return {joined}; }}")
+    x = fp.Tensor.empty(device, (3, 500), name)
+    x.copy_from_numpy(np.random.default_rng(2).integers(0, 2, x.to_numpy().shape).astype(x.to_numpy().dtype))
+    expected = (np.logical_or if name == "bool3" else np.add).accumulate(x.to_numpy(), 1)
+    np.testing.assert_array_equal(fp.fuse(lambda x: fp.scan(m.joined, 0)(x, axis=1))(x).to_numpy(), expected)
+
+
 def test_scans_of_floats_are_as_good_as_sums() -> None:
     x = np.random.default_rng(4).random(300_000, np.float32)
     found = fp.scan("sum", x).astype(np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.ir.ops.control import block
+from fusepy.ir.types import Kind
 from fusepy.ir.value import declare
 
 
@@ -144,7 +145,11 @@ class ScanLoops:
 
     def of_lane(self, lane: str, name: str, acc: str) -> list[str]:
         """Returns lines that declare an accumulator and set it to that of a lane of the wave; all lanes must run them."""
-        return [f"FzAcc {name};", *(f"{name}.{m} = WaveMaskReadLaneAt(~0u, {acc}.{m}, {lane});" for m, _ in self.shared.members)]
+        lines = [f"FzAcc {name};"]
+        for member, type in self.shared.members:  # SPIR-V passes no matrices
+            rows = [f"[{row}]" for row in range(type.shape[0])] if type.kind is Kind.MATRIX else [""]
+            lines += [f"{name}.{member}{row} = WaveMaskReadLaneAt(~0u, {acc}.{member}{row}, {lane});" for row in rows]
+        return lines
 
     def from_before(self) -> list[str]:
         """Returns lines that scan the elements of a thread, starting from the total of all elements before."""
