@@ -1,4 +1,4 @@
-"""The state of objects: what a fused method takes of its object as arguments, and what is part of its program."""
+"""The state of objects: which attributes a fused method takes as arguments, and which are part of its program."""
 
 from __future__ import annotations
 

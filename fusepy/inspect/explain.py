@@ -64,7 +64,7 @@ class Explanation:
     cache: str = ""
 
     def in_short(self) -> Explanation:
-        """Returns the same without what is not needed, and with lines that say the same joined."""
+        """Returns a short form: without the parts for details, and with lines of equal text joined."""
         left = [text for text in self.reasons if ": not needed (" not in text]
         inputs, reasons = (tuple(_joined(lines)) for lines in (self.inputs, left))
         return replace(self, inputs=inputs, reasons=reasons)

@@ -70,7 +70,7 @@ class ArgMap:
         return ArgMap(tuple(into[d] for d in self.dims), self.type)
 
     def under(self, said: ArgMap) -> ArgMap:
-        """Returns this map of a value, overridden by what `said`, the map of one use, states.
+        """Returns this map of a value, overridden by `said`, the map of one use.
 
         A use that takes the whole value (a pointer, a whole array, a resource) has no mapped axes.
 

@@ -17,7 +17,7 @@ TAKE = "fusepy_take"  # the module of the functions that read elements of arrays
 HOLDERS = (Kind.NAMED, Kind.ARRAY, Kind.POINTER, Kind.WHOLE)  # types that are, or may hold, a struct
 LIBRARIES = ("fusepy", "slangpy")
 
-# the families, ordered by what they may do: if a generic takes several, the lowest is meant
+# the families, ordered by their rights: if a generic takes several, the one with the fewest is chosen
 _FAMILIES = {
     "Tensor": 0,
     "WTensor": 0,
@@ -61,7 +61,7 @@ def has_gradients(type: Type) -> bool:
 
 
 def gathers(type: Type) -> bool:
-    """True if what is read of a `type` has gradients, which are added to an array beside it, if its elements have any.
+    """True if reads of a `type` have gradients, which threads add to an array beside it, if its elements have gradients.
 
     Structs are added in kernels of gradients only: Slang finds no conformance of their differentials to an interface of ours.
     """
@@ -156,7 +156,8 @@ def candidates(value: Value, libraries: Sequence[str]) -> Iterator[Type]:
 
 
 def least(types: Sequence[Type]) -> tuple[int, ...]:
-    """Returns how much each whole array in a binding may do; of bindings that differ only in this, the least is meant."""
+    """Returns the rights of each whole array in a binding; of bindings that differ only in these, the one with the fewest is
+    chosen."""
     return tuple(_FAMILIES.get(family(t), 0) if t.kind is Kind.WHOLE else 0 for t in types)
 
 

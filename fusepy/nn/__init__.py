@@ -42,3 +42,8 @@ __all__ = [
 
 def __getattr__(name: str) -> NoReturn:
     raise no_name(name, OF_NN, __name__)
+
+
+def __dir__() -> list[str]:
+    """Lists the public names."""
+    return sorted(__all__)

@@ -19,12 +19,12 @@ def is_pure(node: Node) -> bool:
     """
     if node.bodies:
         inner = [n for body in node.bodies for n in body.nodes]
-        tells = node.op.name == "vjp"  # its operands tell, all but one effect
-        if any(n.attrs.get("writes") if tells else not is_pure(n) for n in inner):
+        derived = node.op.name == "vjp"  # the rule below, about its operands, finds all effects but `writes`
+        if any(n.attrs.get("writes") if derived else not is_pure(n) for n in inner):
             return False
     elif not node.results or not node.op.pure or node.attrs.get("writes"):
         return False
-    if "rays" in node.attrs:  # what rays run may write globals, and is too dear to run twice
+    if "rays" in node.attrs:  # functions that rays run may write globals, and cost too much to run twice
         return False
     for value, map in zip(node.operands, node.maps):
         type = map.type or value.type
@@ -34,7 +34,7 @@ def is_pure(node: Node) -> bool:
 
 
 def _may_add(value: Value) -> bool:
-    """True if user code may add to the gradients of an array: it has some, or it is inside a body, which does not tell."""
+    """True if user code may add to the gradients of an array: it has gradients, or lies in a body, where that is unknown."""
     return value.arrival.paired or not value.rank
 
 
@@ -76,7 +76,7 @@ def check_writes(graph: Graph) -> None:
     """
     for node in graph.walk():
         written = written_arrays(node)
-        given = [v for v in node.operands if v in written and v.name is not None]  # to computed arrays threads only add
+        given = [v for v in node.operands if v in written and v.name is not None]  # threads only add to computed arrays
         twice = next((v for v in given if node.operands.count(v) > 1), None)
         if twice is not None:
             what = f"{node.text('function')}()" if "function" in node.attrs else node.op.name

@@ -1,4 +1,4 @@
-"""Compiles a traced call: through the passes to an executable, with what is known about its arguments and results."""
+"""Compiles a traced call: through the passes to an executable, with the facts about its arguments and results."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def compile_program(
 
 
 def _without_arguments(recording: Recording) -> Recording:
-    """Returns what a program keeps of a traced call: it must not keep the arguments of its first call alive."""
+    """Returns a traced call without its arguments: a program must not keep those of its first call alive."""
     recording.trace.given.clear()
     return replace(recording, arguments=(), classes=[type(unmapped(v)).__name__ for v in recording.arguments])
 

@@ -6,3 +6,8 @@ Imports everything but `cli`.
 from fusepy.testing.check import Check, ConformanceError, Example, assert_matches_numpy, check_marshal, marshal_checks
 
 __all__ = ["Check", "ConformanceError", "Example", "assert_matches_numpy", "check_marshal", "marshal_checks"]
+
+
+def __dir__() -> list[str]:
+    """Lists the public names."""
+    return sorted(__all__)

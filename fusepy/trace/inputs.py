@@ -53,7 +53,7 @@ def _tree(trace: OpenTrace, name: str, value: Any, map: ArgMap | None) -> Any:
 
 
 def of_mapped(trace: OpenTrace, given: Mapped, name: str) -> Value:
-    """Returns a value after its vcast, as an operand that words move.
+    """Returns a value after its vcast, as an operand of functions that move elements.
 
     Raises:
         TraceError: for a value under vmap.

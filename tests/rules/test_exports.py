@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import fusepy
-from fusepy import errors
+from fusepy import errors, testing
 
 # api.md, as far as issue 2 reaches; names may be added, none may go
 PROMISED = set(
@@ -33,7 +33,8 @@ def test_all_is_real() -> None:
 def test_nothing_else_is_public() -> None:
     visible = {n for n, v in vars(fusepy).items() if not n.startswith("_") and (n in ("nn", "random") or not inspect.ismodule(v))}
     assert visible == set(fusepy.__all__)
-    assert {n for n in dir(fusepy) if not n.startswith("_")} == set(fusepy.__all__)  # no packages
+    for module in (fusepy, fusepy.nn, fusepy.random, testing):
+        assert {n for n in dir(module) if not n.startswith("_")} == set(module.__all__)  # no packages
 
 
 def test_every_error_is_exported() -> None:

@@ -10,8 +10,8 @@ from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import DOUBLE, UINT, Kind, Type
 from fusepy.ir.value import declare
 
-# what a word of a gradient is, as `_add_words` of the Slang module reads it: a float, one half, two halfs, the first word of a
-# double, its second word or a gap
+# the kinds of words of a gradient, as `_add_words` of the Slang module reads them: a float, one half, two halfs, the first word
+# of a double, its second word or a gap
 A_FLOAT, A_HALF, HALFS, A_DOUBLE, GAP = range(5)
 SIZES = {A_FLOAT: 11, A_HALF: 11, HALFS: 22, A_DOUBLE: 68, GAP: 0}  # words of its sums
 

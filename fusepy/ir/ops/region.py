@@ -44,7 +44,7 @@ class RegionSpec(TypedAttr):
         over: the grid dimensions along which elements are folded.
         rows: the last dimensions of the grid, if the body has ``row_fold`` nodes: what these combine is known to all elements
             of the row.
-        joined: what the pass `join_rows` knows of such a region. It is no part of the meaning, and not printed.
+        joined: facts of the pass `join_rows` about such a region. They are no part of its meaning, and not printed.
         near: pairs of an operand that is a generator and the operands whose extents it has. Where these have extent 1, its
             coordinate is 0. A generator without a pair has the extents of the whole grid.
     """

@@ -53,9 +53,10 @@ class Vjp(Product):
     The operands are the inputs of the body, then one gradient for each output in ``seeds``. The results are the gradients of the
     inputs in ``wrt``, of the types in ``types``. The other inputs are constants, apart from those in ``arrays``: whole arrays,
     for each of which the last operands have an array to which its gradients are added, for a texture one for each mip level;
-    ``words`` says what the words of these gradients are, see `derivatives.scatter`, and ``channels`` how many numbers an element
-    has. Inputs in ``graded`` are passed with their gradients, see `ir.resources`; for samplers, which are in ``settings``, an
-    operand more has the settings. With ``sums`` the arrays hold exact sums of so many words for each element, see `ops.exact`.
+    ``words`` has the kinds of the words of these gradients, see `derivatives.scatter`, and ``channels`` how many numbers an
+    element has. Inputs in ``graded`` are passed with their gradients, see `ir.resources`; for samplers, which are in
+    ``settings``, an operand more has the settings. With ``sums`` the arrays hold exact sums of so many words for each element,
+    see `ops.exact`.
 
     In a kernel the body becomes a differentiable function, and the node a call of Slang's ``bwd_diff`` of it, so that user
     functions, their loops and their own derivatives are Slang's business.

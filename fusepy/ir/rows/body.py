@@ -23,7 +23,7 @@ class RowStage:
         folds: the ``row_fold`` nodes at its end; `taken` are their operands.
         kept: values that later stages use and that threads hold from here on.
         results: the outputs of the body that it stores; only the last stage has some.
-        row: computes from `folds` and earlier values of the row those that later stages need.
+        row: computes the values of the row that later stages need, from `folds` and earlier values of the row.
     """
 
     loads: tuple[Value, ...]

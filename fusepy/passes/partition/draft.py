@@ -16,8 +16,8 @@ class Draft:
     """A partition while it is built.
 
     Attributes:
-        parts: the parts so far. Those of reductions exist from the beginning, so that other values can join them; those of nodes
-            that run apart do, too.
+        parts: the parts so far. Those of reductions, and of nodes that run by themselves, exist from the beginning: other values
+            can join reductions.
         home: the part that stores a value.
         position: the index of a value in the graph.
     """

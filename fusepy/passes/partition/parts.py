@@ -24,7 +24,7 @@ class Part:
         folding: the reductions that it computes.
         after: the reductions, and values computed from them on their small grid, that it stores.
         effects: nodes that it runs for their effects.
-        apart: the node that it consists of, if that runs by itself.
+        apart: its only node, if that runs by itself.
         loads: values that earlier parts have stored and that it loads.
     """
 

@@ -16,7 +16,7 @@ class RayKernels:
         level: the levels of all values that are placed so far.
 
     Attributes:
-        any: false for a graph without rays, most of the time: then nothing needs to be asked.
+        any: False for a graph without rays, so that nothing else is asked.
     """
 
     def __init__(self, graph: Graph, level: Mapping[Value, int]):

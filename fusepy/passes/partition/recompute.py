@@ -149,5 +149,5 @@ class Recomputing:
 
 
 def _by_itself(node: Node) -> bool:
-    """True if what a node computes cannot be computed again in another kernel."""
+    """True if the results of a node cannot be computed again in another kernel."""
     return node.op.apart or not node.op.merges

@@ -1,4 +1,4 @@
-"""Numbers of an axis as components, by sums with one term that is not 0: for what cannot be computed on vectors."""
+"""Numbers of an axis as components of vectors, where a value cannot be computed on vectors: sums with one term that is not 0."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def own(rank: int) -> ArgMap:
 
 
 def _zero(trace: OpenTrace, value: Value, loc: str | None) -> Value:
-    """Records what a sum ignores: -0.0, for a sum with 0.0 loses the sign of -0.0."""
+    """Records -0.0, the neutral element of sums: with 0.0 a sum loses the sign of -0.0."""
     type = value.type if value.type is not BOOL else Type.parse("int")
     return number(trace, -0.0 if type.is_float else 0, type.name, loc)
 

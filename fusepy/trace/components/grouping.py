@@ -2,8 +2,8 @@
 
 A call that takes ``float3`` takes an array of numbers (H, W, 3), computed or not. Operations on each number commute with
 grouping: ``sqrt(image)`` as vectors is ``sqrt`` of the image as vectors. So the operations between the arguments and the call are
-recorded again on vectors, up to what cannot be: a sum along the last axis, a product of matrices, a random number. The numbers of
-that are put into vectors by a sum over the last axis, which has one term that is not 0 for each component.
+recorded again on vectors. This ends at operations that cannot run on vectors: a sum along the last axis, a product of matrices, a
+random number. Their numbers become vectors by a sum over the last axis, which has one term that is not 0 for each component.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Grouping:
         return self.extents.tail(value)[value.rank - len(shape) :] == shape
 
     def has_made(self, value: Value) -> bool:
-        """True for vectors that a call has taken numbers as."""
+        """True for vectors that were made of numbers for a call."""
         return value in self._made.values()
 
     def tail(self, value: Value) -> Dims:

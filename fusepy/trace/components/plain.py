@@ -1,4 +1,4 @@
-"""Vectors that an eager call hands out as numbers: arrays of NumPy and torch and lists have no elements but numbers.
+"""Vectors that an eager call returns as numbers: elements of NumPy arrays, torch tensors and lists are numbers.
 
 An eager call on tensors gives tensors of vectors. On other arrays it gives arrays of numbers, so the next operation sees axes in
 the place of components. In a trace the result of a call stays an array of vectors, and operations that would see axes see them.
@@ -77,7 +77,7 @@ class PlainVectors:
         return self.numbers(value, loc) if self.holds(value) else value
 
     def array(self, value: Value, loc: str | None) -> Value:
-        """Returns a value as `seen`, after the conversion that its vcast says: what views and other words move."""
+        """Returns a value as `seen`, after the conversion by its vcast: the form in which views and other functions move it."""
         said = self.trace.maps.get(value, UNSAID)
         if said.type is not None and said.type.scalar is not None and said.type is not value.type:
             value = self.trace.cast(value, said.type, ArgMap(said.dims), loc)
