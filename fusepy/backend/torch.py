@@ -80,13 +80,43 @@ def is_tracked(tensor: Any) -> bool:
 
 
 def check_gradient(tensor: Any) -> None:
-    """Raises `GradientError` if torch records operations on this tensor for its gradient."""
+    """Raises `GradientError` if torch records operations on this tensor for its gradient; see also `check_known`."""
+    check_known(tensor)
     if is_tracked(tensor):
         raise GradientError(
             "a torch tensor that requires gradients is copied, written or set, and autograd does not see that",
             saw=f"requires_grad=True, {tensor.dtype}{list(tensor.shape)}",
             hint="pass t.detach(), or call under torch.no_grad(); the results have no gradient then",
         )
+
+
+def check_known(tensor: Any) -> None:
+    """Raises `UnsupportedArgumentError` for a tensor inside of ``torch.vmap`` or of torch's forward mode."""
+    torch = sys.modules["torch"]
+    if torch._C._functorch.is_batchedtensor(tensor):
+        raise inside_of_vmap()
+    if torch.autograd.forward_ad._current_level >= 0 and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+        raise inside_of_forward_mode()
+
+
+def inside_of_vmap() -> UnsupportedArgumentError:
+    """Returns the error for a call inside of ``torch.vmap``, whose tensors have no memory of their own."""
+    return UnsupportedArgumentError(
+        "a call of fusepy inside of torch.vmap",
+        saw="one of a batch of tensors",
+        expected="the whole batch",
+        hint="leave torch.vmap out: calls broadcast, m.f(w[:, None], x), and fp.vmap says which axes go together",
+    )
+
+
+def inside_of_forward_mode() -> UnsupportedArgumentError:
+    """Returns the error for a call inside of torch's forward mode, which would lose the tangent."""
+    return UnsupportedArgumentError(
+        "a call of fusepy inside of torch's forward mode",
+        saw="a tensor with a tangent",
+        expected="tensors without tangents",
+        hint="write fp.jvp(f, args, tangents); or go backwards, as torch.autograd.functional.jvp does",
+    )
 
 
 def check_numbers(tensor: Any) -> None:

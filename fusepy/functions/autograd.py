@@ -16,7 +16,7 @@ from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat, is_nested, refilled
 from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.backend.marshals.result_kinds import container_named, is_writable
-from fusepy.backend.torch import need_torch
+from fusepy.backend.torch import inside_of_forward_mode, inside_of_vmap, need_torch
 from fusepy.errors import GradientError
 from fusepy.functions.parts import AnyFunction
 from fusepy.functions.pullback import pullback
@@ -204,5 +204,13 @@ def _function() -> Any:
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
             return (None, *ctx.call.backward(ctx.saved_tensors, gradients, ctx.needs_input_grad[1:]))
+
+        @staticmethod
+        def vmap(*args: Any) -> Any:
+            raise inside_of_vmap().at(user_line())
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            raise inside_of_forward_mode().at(user_line())
 
     return FusepyCall

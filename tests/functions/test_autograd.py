@@ -279,3 +279,15 @@ def test_gradients_flow_through_methods_with_the_values_of_each_call() -> None:
         y = scaled.squares(x)
         y.sum().backward()
         assert (y.tolist(), x.grad.tolist()) == ([factor, 9 * factor], [2 * factor, 6 * factor])
+
+
+def test_what_torch_would_map_or_push_forwards_is_refused(m: Any) -> None:
+    """A dual tensor would lose its tangent, and one of a batch has no memory."""
+    x = torch.tensor([1.0, 2.0])
+    forward_ad = torch.autograd.forward_ad
+    with forward_ad.dual_level(), pytest.raises(fp.UnsupportedArgumentError, match="forward mode"):
+        m.poly(2.0, forward_ad.make_dual(x, x))
+    for mapped in (torch.func.vmap(lambda x: m.poly(2.0, x)), torch.func.jacrev(lambda x: m.poly(2.0, x))):
+        with pytest.raises(fp.UnsupportedArgumentError, match="torch.vmap"):
+            mapped(x)
+    assert torch.func.grad(lambda x: m.poly(2.0, x).sum())(x).tolist() == [4, 8]

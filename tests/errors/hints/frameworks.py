@@ -153,6 +153,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: next([m.squared(x).sum().backward(), x.grad.numpy()] for x in [t(X, requires_grad=True)])[1],
         2 * X,
     ),
+    "a call inside of torch.vmap": (
+        lambda m: torch().vmap(lambda x: m.add(x, t(X)))(t(X)),
+        "leave torch.vmap out: calls broadcast, m.f(w[:, None], x)",
+        lambda m: m.add(t(X)[:, None], t(X)),
+        X[:, None] + X,
+    ),
+    "a call inside of torch's forward mode": (
+        lambda m: torch().func.jvp(lambda x: m.squared(x), (t(X),), (t(X),)),
+        "write fp.jvp(f, args, tangents)",
+        lambda m: fp.jvp(m.squared, (t(X),), (t(X),)).d,
+        2 * X * X,
+    ),
     "structs for torch": (
         lambda m: fused(lambda x: m.Ray(m.float3(x, x, x), x), t()),
         "return it as 'tensor' or 'numpy', and convert its fields one by one",
