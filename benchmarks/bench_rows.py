@@ -1,4 +1,4 @@
-"""Rows that are reduced and used again, and columns that are standardised, beside torch, torch.compile and JAX."""
+"""Rows that are reduced and used again, running sums along rows, and columns that are standardised, beside torch, torch.compile and JAX."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ WORK = {
     "layer norm": Work((65536, 1024), (2048, 1024), 2),
     "logsumexp": Work((8192, 8192), (1024, 2048), 1),
     "columns": Work((1 << 20, 64), (1 << 14, 64), 2),
+    "running sums": Work((8192, 8192), (1024, 2048), 2),
+    "scaled sums": Work((8192, 8192), (1024, 2048), 2),
 }
 PEERS = [f"{who} {what}" for what in WORK for who in ("fusepy", "torch", "torch.compile", "jax")]
 
@@ -59,6 +61,14 @@ def columns(x: Any, n: Any) -> Any:
     return d / n.sqrt(n.mean(d * d, 0, keepdims=True))
 
 
+def running_sums(x: Any, n: Any) -> Any:
+    return n.cumsum(x, -1)
+
+
+def scaled_sums(x: Any, n: Any) -> Any:
+    return n.cumsum(x, -1) * 0.5 + x
+
+
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "softmax": softmax,
     "long softmax": softmax,
@@ -66,6 +76,8 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "layer norm": layer_norm,
     "logsumexp": logsumexp,
     "columns": columns,
+    "running sums": running_sums,
+    "scaled sums": scaled_sums,
 }
 
 
@@ -125,6 +137,8 @@ TORCH: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
     "layer norm": lambda torch: lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:]),
     "logsumexp": lambda torch: lambda x: torch.logsumexp(x, -1, keepdim=True),
     "columns": lambda torch: lambda x: (x - x.mean(0, keepdim=True)) / x.std(0, correction=0, keepdim=True),
+    "running sums": lambda torch: lambda x: torch.cumsum(x, -1),
+    "scaled sums": lambda torch: lambda x: torch.cumsum(x, -1) * 0.5 + x,
 }
 
 

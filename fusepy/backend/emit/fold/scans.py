@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.operand import BLOCK
+from fusepy.backend.emit.tuning import is_light
 from fusepy.ir.ops.control import block
 from fusepy.ir.types import Kind
 from fusepy.ir.value import declare
@@ -73,7 +74,7 @@ class ScanLoops:
             f"{index} fz_own = fz_e + {index}(fz_in * {shape.unroll});",
             *self.room(),
             "FzAcc fz_mine = fz_none();",
-            *self.for_own([*self.filled(), *self.joined("fz_mine", self.names(), "kept[u]")]),
+            *self.whole_or_cut([*self.filled(), *self.joined("fz_mine", self.names(), "kept[u]")]),
             *self.summed(),
             *self.of_lane("(WaveGetLaneIndex() - 1) & (WaveGetLaneCount() - 1)", "fz_neighbour", "fz_mine"),
             f"if ({BLOCK}.totals == 0)",
@@ -87,6 +88,17 @@ class ScanLoops:
         loop += [f"for ({index} fz_gone = 0; fz_gone < {BLOCK}.chunk; fz_gone += fz_tile)", *block(tile)]
         end = [f"if (fz_in != 0 || fz_out >= {BLOCK}.outputs)", "    return;"]
         return [*self.chunks.grouped(), *self.carried(), *loop, *end, *self.total()]
+
+    def whole_or_cut(self, lines: list[str]) -> list[str]:
+        """Returns a loop of `lines` as `for_own`, behind one without tests for threads that have all elements.
+
+        There no load waits for a branch. A body of many operations has the loop once, as its text would be twice as long.
+        """
+        index, count = self.chunks.index, self.variant.shape.unroll
+        if self.of_elements and not is_light(self.elements.text.region):
+            return self.for_own(lines)
+        whole = [f"{self.elements.unroll} for (uint u = 0; u < {count}; ++u)", *block(lines)]
+        return [f"if (fz_own + {index}({count}) <= fz_last)", *block(whole), "else", *block(self.for_own(lines))]
 
     def for_own(self, lines: list[str]) -> list[str]:
         """Returns a loop of `lines` over the elements ``u`` of a thread in a tile."""

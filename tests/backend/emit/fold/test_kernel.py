@@ -85,7 +85,7 @@ SCAN = """graph @scan(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<flo
 }"""
 
 GROUP, COLUMN, THREAD = FoldShape(True, True, 8, 4, 16), FoldShape(False, False, 8, 1, 16, 4), FoldShape(False, True, 256)
-TILES = FoldShape(True, True, 256, 4, ordered=True)
+TILES = FoldShape(True, True, 256, 8, ordered=True, shared=True)
 ROWS_AS_ONE = FoldShape(False, False, 8, 2, 16, 4)
 STRIDED, LINEAR, WIDE = Variant(False, 2), Variant(True, 2), Variant(True, 2, wide=True)
 
