@@ -1,4 +1,4 @@
-"""Rows that are reduced and used again, running sums along rows, and columns that are standardised, beside torch, torch.compile and JAX."""
+"""Rows that are reduced and used again, running sums, and standardised columns, beside torch, torch.compile and JAX."""
 
 from __future__ import annotations
 
