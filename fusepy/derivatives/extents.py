@@ -11,8 +11,8 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.resolve.settle import settle
 from fusepy.ir.value import is_spread
-from fusepy.passes.resolve_maps import settle
 
 
 class Axis(NamedTuple):

@@ -22,9 +22,9 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.resolve.settle import settle
 from fusepy.ir.types import AS_ONE, FLOAT, Type
 from fusepy.ir.whole import is_taken
-from fusepy.passes.resolve_maps import settle
 
 
 class Unasked:

@@ -27,11 +27,11 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.resolve.settle import settle
 from fusepy.ir.resources import reads_graded
 from fusepy.ir.types import AS_ONE, FLOAT, Kind, Type
 from fusepy.ir.whole import gathers
 from fusepy.passes.effects import arrays_written
-from fusepy.passes.resolve_maps import settle
 
 
 class Reverse:

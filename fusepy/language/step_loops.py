@@ -17,8 +17,8 @@ from fusepy.errors import FusepyError, ResolveError, TraceError, UnrollWarning
 from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import filled_axes
+from fusepy.ir.resolve.settle import settle
 from fusepy.passes.partition.levels import reads_whole
-from fusepy.passes.resolve_maps import settle
 from fusepy.pytree import Structure
 from fusepy.trace.bodies import BodyTrace
 from fusepy.trace.carries import Carries, Leaf

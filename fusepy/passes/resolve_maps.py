@@ -17,9 +17,10 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.control import Control
 from fusepy.ir.ops.struct import Struct
-from fusepy.ir.oracle import IN, THIS, Oracle, number_type
+from fusepy.ir.oracle import Oracle, number_type
 from fusepy.ir.pipelines.draw import Draw
 from fusepy.ir.ranges import check_range
+from fusepy.ir.resolve.settle import settle
 from fusepy.ir.types import AS_ONE, Kind, Type
 from fusepy.passes.base import Pass
 
@@ -87,28 +88,6 @@ def _check_seen(value: Value, stored: Type, wanted: Type, node: Node) -> None:
             saw=f"{value.type} over {value.rank} axes",
             hint="pass an array for each of them",
         )
-
-
-def settle(node: Node, oracle: Oracle) -> tuple[Sequence[ArgMap], dict[str, Attr]]:
-    """Returns the resolved maps, and attributes to add."""
-    answer = node.op.resolution(node, oracle)
-    if answer is not None:
-        dirs = tuple(p.direction for p in answer.params)
-        attrs: dict[str, Attr] = {}
-        if any(d != IN for d in dirs):
-            returns = bool(answer.results) and answer.results[0][0] == "return"
-            attrs = {"dirs": dirs, "returns": returns}
-        if answer.params and answer.params[0].name == THIS:
-            attrs["method"] = True
-        return answer.maps, attrs
-    if node.op.name == "cast":
-        value, want, rank = node.operands[0], node.results[0].type, node.results[0].rank
-        batch = value.rank - (len(want.shape) if not value.arrival.plain and not value.type.shape else 0)
-        dims = (node.maps[0] if node.maps[0].dims is not None else ArgMap.aligned(max(batch, 0), rank)).dims
-        assert dims is not None
-        spread = value.rank == len(dims) and not value.arrival.plain and bool(want.shape) and not value.type.shape
-        return [ArgMap(dims, want if want is not value.type and not spread else None)], {}  # a number in each component
-    return node.op.settled(node, oracle), {}
 
 
 class _Resolver:

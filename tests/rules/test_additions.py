@@ -11,11 +11,9 @@ from tests.rules.tree import TEXTS, classes, only, parsed, trees
 # files whose helpers others use too
 SHARED = {
     "passes/dce.py",
-    "passes/resolve_maps.py",
     "passes/join_rows.py",
     "backend/marshals/array.py",
     "backend/marshals/grid.py",
-    "backend/marshals/resource.py",
 }
 KINDS = ("array", "foreign", "grid", "nothing", "number", "resource", "texture", "thread", "torch", "vector")
 SPACE_FILES = ("linear", "rows", "blocks", "tiles")

@@ -12,9 +12,8 @@ from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.stores import texture_type
 from fusepy.backend.marshals.registry import texture_kind
-from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.marshals.texture_cuda import check_stored, check_texture
-from fusepy.backend.memory.texture import TextureKind, create, format_for, kind_for, kind_of
+from fusepy.backend.memory.texture import TextureKind, check_device, create, format_for, kind_for, kind_of
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value

@@ -15,6 +15,7 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.slangpy_names import TensorStorage
 from fusepy.backend.memory.storage import Foreign
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.texture import check_device
 from fusepy.backend.scenes.levels import TopLevel, check_home
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.arrivals import BUFFER, HANDLE, OPAQUE
@@ -23,17 +24,6 @@ from fusepy.ir.types import Kind, Type
 
 _SAMPLER, _COMPARISON = Type.parse("SamplerState"), Type.parse("SamplerComparisonState")
 _ACCELERATION = Type.parse("RaytracingAccelerationStructure")
-
-
-def check_device(value: Any, what: str, device: Device) -> None:
-    """Raises `ShapeError` if a slangpy object is on another device."""
-    if value.device is not device.raw:
-        raise ShapeError(
-            f"a {what} lies on another device",
-            saw=f"{value.device.info.adapter_name}, opened as {id(value.device):#x}",
-            expected=f"{device.name}, opened as {id(device.raw):#x}",
-            hint=f"make it with device.sgl.create_{what.replace(' ', '_')}(…) of the device that the module is on",
-        )
 
 
 class _Resource:

@@ -11,9 +11,8 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.generators import Shape
-from fusepy.backend.marshals.resource import check_device
 from fusepy.backend.marshals.texture_cuda import POINT, check_taken, check_texture
-from fusepy.backend.memory.texture import TEXTURE_CLASSES, AnyTexture, TextureKind, kind_of
+from fusepy.backend.memory.texture import TEXTURE_CLASSES, AnyTexture, TextureKind, check_device, kind_of
 from fusepy.ir.resources import channels
 from fusepy.ir.types import Kind, Type
 

@@ -7,7 +7,8 @@ from typing import Any, TypeAlias, TypeGuard
 
 import slangpy as spy
 
-from fusepy.errors import UnsupportedArgumentError
+from fusepy.backend.device.device import Device
+from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import FLOAT, INT, TEXTURE_RANKS, UINT, Type
 
 AnyTexture: TypeAlias = "spy.Texture | spy.TextureView"
@@ -165,3 +166,14 @@ def create(device: spy.Device, type: spy.TextureType, format: spy.Format, shape:
         sizes["depth"] = shape[0]
     usage = spy.TextureUsage.shader_resource | spy.TextureUsage.unordered_access
     return device.create_texture(type=type, format=format, usage=usage, **sizes)
+
+
+def check_device(value: Any, what: str, device: Device) -> None:
+    """Raises `ShapeError` if a slangpy object is on another device."""
+    if value.device is not device.raw:
+        raise ShapeError(
+            f"a {what} lies on another device",
+            saw=f"{value.device.info.adapter_name}, opened as {id(value.device):#x}",
+            expected=f"{device.name}, opened as {id(device.raw):#x}",
+            hint=f"make it with device.sgl.create_{what.replace(' ', '_')}(…) of the device that the module is on",
+        )

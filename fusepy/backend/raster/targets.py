@@ -11,8 +11,7 @@ import slangpy as spy
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.execute.texture_results import Target
-from fusepy.backend.marshals.resource import check_device
-from fusepy.backend.memory.texture import TextureKind, kind_for, kind_of, texture_of
+from fusepy.backend.memory.texture import TextureKind, check_device, kind_for, kind_of, texture_of
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.pipelines.draw import names_in

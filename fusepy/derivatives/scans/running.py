@@ -15,8 +15,8 @@ from fusepy.derivatives.terms import Term, Terms
 from fusepy.derivatives.visit import Visit
 from fusepy.ir.graph import Attr, Node
 from fusepy.ir.ops.folds import axes_of
+from fusepy.ir.resolve.settle import settle
 from fusepy.ir.types import Kind, Type
-from fusepy.passes.resolve_maps import settle
 
 FOLLOWED = "__followed"  # the function of fusepy_scans that joins two steps; names with two underscores are not a user's
 

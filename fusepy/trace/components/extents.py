@@ -12,9 +12,9 @@ from fusepy.derivatives.extents import Axis, max_rank
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.reduce import folded_axes
+from fusepy.ir.resolve.settle import settle
 from fusepy.ir.types import Kind
 from fusepy.ir.value import Dims, is_spread
-from fusepy.passes.resolve_maps import settle
 from fusepy.trace.moves.extents import TraceShapes
 from fusepy.trace.open_trace import OpenTrace
 

@@ -12,12 +12,12 @@ from fusepy.errors import TraceError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.narrowing import is_default
+from fusepy.ir.resolve.settle import settle
 from fusepy.ir.types import AS_ONE
 from fusepy.ir.value import is_spread
 from fusepy.location import user_line
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import spread_values
-from fusepy.passes.resolve_maps import settle
 from fusepy.trace.moves.inputs import owner_of, view_of, viewable
 from fusepy.trace.moves.parts import Below, MovedPart, is_whole, store_what_reads_compounds
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided

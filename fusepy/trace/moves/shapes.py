@@ -5,9 +5,9 @@ from __future__ import annotations
 from fusepy.derivatives.extents import Extents
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Value
+from fusepy.ir.resolve.settle import settle
 from fusepy.ir.value import is_spread
 from fusepy.location import user_line
-from fusepy.passes.resolve_maps import settle
 from fusepy.trace.moves.extents import TraceShapes
 from fusepy.trace.open_trace import OpenTrace
 
