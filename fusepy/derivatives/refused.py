@@ -80,7 +80,7 @@ def read_twice(node: Node, types: Sequence[Type]) -> None:
         if type.kind in AS_ONE:
             raise no_gradient(
                 node,
-                f"the second derivative of what is read of a {type} is not computed",
+                f"second derivatives of reads of a {type} are not computed",
                 type,
                 hint="read in a call of its own, and pass the value: f(read(array, i), x) in place of f(array, i, x)",
             )

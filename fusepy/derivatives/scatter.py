@@ -1,4 +1,4 @@
-"""`Scatter`: the arrays to which calls add the gradients of what they read whole, at the indices that they read.
+"""`Scatter`: the arrays to which calls add the gradients of arrays that they read whole, at the indices that they read.
 
 Threads add to a struct word by word; `packed` says what its words are.
 """

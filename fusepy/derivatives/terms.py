@@ -95,7 +95,7 @@ class Terms:
 
     Args:
         builder: gets the nodes; its oracle knows the members of structs.
-        extents: is told about them.
+        extents: gets the extents of all recorded values.
         loc: the user's line, for all nodes.
     """
 
@@ -106,7 +106,7 @@ class Terms:
         self.folded = {v for node in builder.nodes if node.op.name == "reduce" for v in node.results}  # results of reductions
 
     def number(self, value: float) -> Term:
-        """Returns a constant; its type follows what it is combined with."""
+        """Returns a constant; its type follows the other operands."""
         attrs: dict[str, Attr] = {"type": "int" if isinstance(value, int) else "float", "value": value}
         return Term(self, self.builder.add(OPS["const"], [], attrs=attrs, loc=self.loc)[0], ())
 
@@ -157,7 +157,7 @@ class Terms:
         return self.cast(term, term.type.with_scalar(FLOAT)) if term.type.scalar is HALF else term
 
     def exact(self, term: Term, type: Type) -> Term:
-        """Returns a gradient in exactly the type of what it belongs to; gradients of structs have that type already."""
+        """Returns a gradient in exactly the type of its value; gradients of structs have that type already."""
         return self.cast(term, type) if type.is_numeric else term
 
     def zero(self, of: Type, type: Type) -> Term:

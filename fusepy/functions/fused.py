@@ -29,7 +29,7 @@ class HoldingTracer(PythonTracer):
     """
 
     owner: Any
-    state: Mapping[str, Any] = MappingProxyType({})  # by path: what is an argument
+    state: Mapping[str, Any] = MappingProxyType({})  # the arguments, by path
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any = None) -> Any:
         """Binds a call to the values that the object has now."""
@@ -142,7 +142,7 @@ def bound_to(function: AnyFunction, owner: Any) -> AnyFunction:
 
 
 def of_object(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any] | None:
-    """Returns what a method computes as a function of its object and its arguments, and the object; ``None`` if it is no method.
+    """Returns a method as a function of its object and its arguments, and the object; ``None`` for other functions.
 
     The gradient of a method, and the like, is made from this function, so that it takes the object's values at each call.
     """

@@ -131,7 +131,7 @@ def _constant(name: str, value: Any, declared: str | None, what: str) -> tuple[s
             f"{what}: constant {name!r} cannot be this",
             saw=shown(cast("Any", value)),
             expected="a bool, int, float, or a sequence of them",
-            hint="set what is no number as a global",
+            hint="set other values as globals, with set()",
         )
     try:
         type = Type.parse(declared or _guess(parts, several))

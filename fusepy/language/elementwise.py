@@ -142,7 +142,7 @@ def _tensor_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs:
         raise ArgumentError(
             f"numpy.{ufunc.__name__}() cannot write to a tensor",
             place=user_line(),
-            hint="write t.copy_from_numpy(…) with what it gives",
+            hint="write t.copy_from_numpy(…) with its result",
         )
     return getattr(ufunc, method)(*(i.to_numpy() if isinstance(i, Tensor) else i for i in inputs), **kwargs)
 

@@ -109,7 +109,7 @@ class _Probe:
 
 
 def _has_numbers(value: Value) -> bool:
-    """True for an input with numbers of its own; a texture or a buffer is read by what takes it."""
+    """True for an input with numbers of its own; textures and buffers have none until a function reads them."""
     arrival = value.arrival
     return value.type.kind not in AS_ONE and (
         arrival.plain or arrival.array or arrival.computed or arrival.grid or arrival.uniform

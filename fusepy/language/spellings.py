@@ -139,7 +139,7 @@ def create_torch_device(
 _MODULES = ("crashpad", "math", "platform", "renderdoc", "tev", "thread", "ui")  # slangpy's, without its functional API
 
 
-_HOMES = ("slangpy", "slangpy.math", "slangpy.types.valueref")  # where what is handed on is defined
+_HOMES = ("slangpy", "slangpy.math", "slangpy.types.valueref")  # the modules that define the names
 _OWN = {  # what fusepy has in place of slangpy's; its classes of generators, by the functions that make them
     "CallIdArg": call_id,
     "GridArg": grid,

@@ -1,4 +1,4 @@
-"""`fori_loop` around steps over whole arrays: each step is kernels of its own, and equal steps share them.
+"""`fori_loop` around steps over whole arrays: each step has kernels of its own, and equal steps share them.
 
 A body that reads what it carries whole, or reduces it, cannot run for single elements. So the trace records the steps one after
 the other. Their regions are equal, so they are compiled once; the memory of a step's result is free again when the next step has

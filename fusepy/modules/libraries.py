@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def library(device: Device, name: str, load: Callable[[Device], T]) -> T:
-    """Returns the module `name` of a device, or what is made of one, by `load` where it is not loaded yet."""
+    """Returns the module `name` of a device, or a value made of it; `load` makes it at the first request."""
     found: Any = device.libraries.get(name)
     if found is None:
         found = device.libraries[name] = load(device)

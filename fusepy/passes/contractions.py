@@ -1,6 +1,6 @@
 """Contractions as reductions: ``contract`` becomes the fold ``dot`` of a product over the whole grid, which kernels compute.
 
-From here on, products of matrices are reductions like all others: what follows them is computed at their end.
+From here on, products of matrices are reductions like all others: later nodes are computed at their end.
 """
 
 from __future__ import annotations

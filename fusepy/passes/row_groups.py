@@ -54,7 +54,7 @@ def _may_join(region: Node) -> bool:
 
 
 class _Grouping:
-    """The groups so far. A region joins those that make what it reads, if no region between them stays outside."""
+    """The groups so far. A region joins the groups whose results it reads, if no region between them stays outside."""
 
     def __init__(self, graph: Graph):
         self.position = {n: i for i, n in enumerate(graph.nodes)}

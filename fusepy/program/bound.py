@@ -55,7 +55,7 @@ def after_hooks(setup: Setup, caller: Any, device: Device, args: Sequence[Any], 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SetUpProgram(Program):
-    """A program that calls functions with globals or hooks of their own; hooks are told of the `caller`."""
+    """A program that calls functions with globals or hooks of their own; hooks get the `caller`."""
 
     caller: Any
 

@@ -105,7 +105,7 @@ def _types(kind: str, name: str, declared: Sequence[Signature]) -> tuple[str, ..
             f"{name} does not fit the stage {kind}",
             saw=f"{signature.result} {name}({params})",
             expected=_FORMS[kind].format(name),
-            hint="give it the parameters of the stage; what it needs besides are globals, which set() gives",
+            hint="give it the parameters of the stage; pass further values as globals, with set()",
         )
     return tuple(map(str, types))
 

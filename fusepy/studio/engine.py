@@ -20,7 +20,7 @@ from fusepy.trace.standin import stand_in
 
 
 class StudioEngine:
-    """The library of a folder, and what is computed with it. Arguments and results can be sent to another process.
+    """The library of a folder, and the values computed with it. Arguments and results can be sent to another process.
 
     Example:
         >>> from tempfile import mkdtemp

@@ -65,7 +65,7 @@ def _function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], kw
         raise ArgumentError(
             f"numpy.{function.__name__}() cannot write to a tensor",
             place=user_line(),
-            hint="write t.copy_from_numpy(…) with what it gives",
+            hint="write t.copy_from_numpy(…) with its result",
         )
     given, named = structure.fill([leaf if device_of([leaf]) is None else np.asarray(leaf) for leaf in leaves])
     return function(*given, **named)

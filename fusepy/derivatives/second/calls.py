@@ -63,7 +63,7 @@ def _primal(node: Node) -> Graph:
         GradientError: if the node adds to arrays.
     """
     if arrays(node) or optional(node, "graded"):
-        raise no_gradient(node, "it adds to the gradient of what is read whole, which has no second order")
+        raise no_gradient(node, "it adds to the gradient of an array that is read whole, which has no second order")
     return node.bodies[0]
 
 

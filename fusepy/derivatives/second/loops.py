@@ -63,7 +63,7 @@ def _loop(node: Node) -> tuple[Node, int]:
     test, body, _ = node.bodies
     end = bounds + len(body.inputs) - 1
     if len(node.operands) > end + through:
-        raise no_gradient(node, "it adds to the gradient of what is read whole, which has no second order")
+        raise no_gradient(node, "it adds to the gradient of an array that is read whole, which has no second order")
     bodies = [body] if bounds else [Graph(b.name, b.inputs[1:], b.nodes, b.outputs) for b in (test, body)]
     results = [Value(v.type, ()) for v in body.outputs]
     attrs: dict[str, Attr] = {"max_steps": node_steps(node)}

@@ -172,7 +172,7 @@ def levels(steps: int) -> list[int]:
 
 
 def kept_states(node: Node) -> str:
-    """Returns what a thread keeps, and what it computes again, in words."""
+    """Describes the states that a thread keeps, and those that it computes again."""
     steps, (each, *more) = node_steps(node), levels(node_steps(node))
     if not more:
         return f"keeps what its {steps} steps begin with"

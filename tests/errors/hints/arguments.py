@@ -302,7 +302,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "NumPy's out=": (
         lambda m: np.hypot(X, X, out=tensor(X)),
-        "write t.copy_from_numpy(…) with what it gives",
+        "write t.copy_from_numpy(…) with its result",
         lambda m: filled(tensor(X), np.hypot(X, X)),
         np.hypot(X, X),
     ),

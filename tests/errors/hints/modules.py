@@ -241,7 +241,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a constant of text": (
         lambda m: constants(m).f.constants(STEPS="3"),
-        "set what is no number as a global",
+        "set other values as globals, with set()",
         lambda m: constants(m).f.constants(STEPS=3)(X),
         3 * X,
     ),

@@ -107,7 +107,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a function of another stage": (
         lambda m: made(miss="plain"),
-        "give it the parameters of the stage; what it needs besides are globals, which set() gives",
+        "give it the parameters of the stage; pass further values as globals, with set()",
         lambda m: seen(miss="missed"),
         SEEN,
     ),
