@@ -89,11 +89,7 @@ def transposed(t: Terms, term: Term, order: Sequence[int]) -> Term:
 
 
 def reduce_rule(t: Terms, node: Node, g: Term, y: Term, x: Term, count: Count) -> Term | None:
-    """Returns the gradient of the operand of a ``reduce``, over its grid.
-
-    Raises:
-        GradientError: for a reduction by a Slang function.
-    """
+    """Returns the gradient of the operand of a ``reduce``, over its grid; `scans/running.py` has that of one by a function."""
     kind, axes = node.text("kind"), axes_of(node, "axes")
     if kind == "sum":
         return g
@@ -110,13 +106,8 @@ def reduce_rule(t: Terms, node: Node, g: Term, y: Term, x: Term, count: Count) -
         others = reduced(t, "prod", t.where(zero, one, x), axes)  # the product of all elements that are not zero
         alone = t.op("bitand", zero, zeros.equals(1.0))
         return g * t.where(alone, others, t.where(zeros.equals(0), others / t.where(zero, 1.0, x), 0.0))
-    if kind in ("any", "all", "argmax", "argmin"):
-        return None
-    raise GradientError(
-        f"the reduction by {node.attrs.get('function')} has no gradient",
-        place=node.loc,
-        hint="use fp.sum, fp.prod, fp.max or fp.min, of elements that a Slang function computes",
-    )
+    assert kind in ("any", "all", "argmax", "argmin"), kind
+    return None
 
 
 def scan_rule(t: Terms, node: Node, g: Term, y: Term, x: Term) -> Term:
@@ -155,9 +146,9 @@ def without_zero(t: Terms, x: Term, y: Term, dim: int, exclusive: bool) -> tuple
 def no_scan(node: Node) -> GradientError:
     """Returns the error for a scan without derivative: by a function of vectors."""
     return GradientError(
-        f"the scan by {node.attrs.get('function', node.text('kind'))} has no gradient: its elements are vectors or matrices",
+        f"what {node.attrs.get('function', node.text('kind'))} combines has no gradient: the elements are vectors or matrices",
         place=node.loc,
-        hint="scan numbers; or write a loop, e.g. with fp.fori_loop",
+        hint="combine numbers, each component by itself; or write a loop, e.g. with fp.fori_loop",
     )
 
 

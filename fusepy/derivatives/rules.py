@@ -64,6 +64,8 @@ def _of_operation(v: Visit, name: str, x: Sequence[Term]) -> Sequence[Term | Non
         return [power(t, v.node, g, x[0])]
     if name in RULES:
         return RULES[name](t, v.node, g, y, x)
+    if name == "reduce" and v.node.text("kind") == "call":
+        return [running.gradient_of_reduction(v, g, x[0])]
     if name == "reduce":
         return [reduce_rule(t, v.node, g, y, x[0], v.count)]
     if name == "scan" and v.node.text("kind") not in ("sum", "prod"):

@@ -103,6 +103,8 @@ def _reflect(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: T
 
 def _reduce(t: Terms, node: Node, y: Term, want: Type, x: Sequence[Term], dx: Tangents) -> Term:
     kind, axes, d = node.text("kind"), axes_of(node, "axes"), along(t, t.cast(some(dx), want), x[0])
+    if kind == "call":
+        return running.tangent_of_reduction(t, node, x[0], d)
     if kind in ("sum", "mean"):
         return reduced(t, kind, d, axes)
     part = reduce_rule(t, node, d, y, x[0], lambda dims: t.number(1.0))

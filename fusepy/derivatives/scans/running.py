@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from fusepy.derivatives.calls import jvp, vjp
-from fusepy.derivatives.folds import along, no_scan
+from fusepy.derivatives.folds import along, no_scan, reduced
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.derivatives.visit import Visit
 from fusepy.ir.graph import Attr, Node
@@ -82,6 +82,59 @@ def tangent(t: Terms, node: Node, y: Term, x: Term, dx: Term) -> Term:
         taken, dx = _taken(node, before, x), t.wide(dx)
         slope, offset = t.where(taken, t.zero(dx.type, dx.type), 1.0), t.where(taken, dx, 0.0)
     return t.cast(_followed(t, slope, offset, dim, back=False, exclusive=exclusive), y.type)
+
+
+def gradient_of_reduction(v: Visit, g: Term, x: Term) -> Term:
+    """Returns the gradient of the operand of a ``reduce`` by a Slang function: the last result of a scan, axis by axis."""
+    t, dims = v.terms, axes_of(v.node, "axes")
+    stages = [x]
+    for dim in dims[:0:-1]:
+        stages.append(_recorded(t, v.node, stages[-1], dim, "reduce"))
+    for dim, x in zip(dims, reversed(stages)):
+        own = _Axes(x)
+        scan, y, last = _scan_of(t, v.node, own.of(x), own.places[dim])
+        g = own.back(gradient(replace(v, node=scan), t.where(last, own.of(g), 0.0), y, own.of(x)))
+    return g
+
+
+def tangent_of_reduction(t: Terms, node: Node, x: Term, dx: Term) -> Term:
+    """Returns the tangent of the result of a ``reduce`` by a Slang function."""
+    for dim in reversed(axes_of(node, "axes")):
+        own = _Axes(x)
+        scan, y, last = _scan_of(t, node, own.of(x), own.places[dim])
+        moved = t.where(last, tangent(t, scan, y, own.of(x), own.of(dx)), 0.0)
+        x, dx = _recorded(t, node, x, dim, "reduce"), reduced(t, "sum", own.back(moved), [dim])
+    return dx
+
+
+class _Axes:
+    """The axes of the frame that a term runs along, as those of a frame of its own."""
+
+    def __init__(self, term: Term):
+        self.frame = sorted(term.dims)
+        self.places = {d: i for i, d in enumerate(self.frame)}
+
+    def of(self, term: Term) -> Term:
+        return Term(term.terms, term.value, tuple(self.places[d] for d in term.dims), term.wants)
+
+    def back(self, term: Term) -> Term:
+        return Term(term.terms, term.value, tuple(self.frame[i] for i in term.dims), term.wants)
+
+
+def _scan_of(t: Terms, node: Node, x: Term, dim: int) -> tuple[Node, Term, Term]:
+    """Returns the scan that ends in a reduction, its result, and where its last element is."""
+    y = _recorded(t, node, x, dim, "scan")
+    scan, zero = t.builder.nodes[-1], t.wide(x) * 0.0
+    return scan, y, _followed(t, zero, zero + 1.0, dim, back=True, exclusive=True).equals(0.0)
+
+
+def _recorded(t: Terms, node: Node, x: Term, dim: int, name: str) -> Term:
+    """Records a reduction or a scan along one dimension, with the function of a node."""
+    frame = sorted(x.dims)
+    attrs: dict[str, Attr] = {key: node.attrs[key] for key in ("kind", "module", "function", "identity")}
+    axis = f"d{frame.index(dim)}"
+    attrs |= {"axes": (axis,)} if name == "reduce" else {"axis": axis, "exclusive": False}
+    return Term(t, t.node(name, [x], attrs)[0].value, tuple(d for d in frame if name == "scan" or d != dim))
 
 
 def _by_components(t: Terms, node: Node, type: Type, of: Callable[[str], Term]) -> Term:

@@ -172,15 +172,9 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(bounded)(A, COUNTS),
         SQUARES,
     ),
-    "a reduction by a function": (
-        lambda m: fp.grad(lambda x: fp.reduce(m.add, 0.0, x))(A),
-        "use fp.sum, fp.prod, fp.max or fp.min",
-        lambda m: fp.grad(lambda x: fp.sum(x * x))(A),
-        SQUARES,
-    ),
     "a scan of vectors by a function": (
         lambda m: fp.grad(lambda x: fp.sum(fp.scan(m.plus3, 0.0, fp.vcast(x, "float3")).x))(np.ones((3, 3), F32)),
-        "scan numbers; or write a loop",
+        "combine numbers, each component by itself; or write a loop",
         lambda m: fp.grad(lambda x: fp.sum(fp.scan(m.plus, 0.0, x)))(A),
         np.array([3.0, 2.0, 1.0], F32),
     ),
