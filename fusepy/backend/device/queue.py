@@ -28,6 +28,7 @@ import slangpy as spy
 
 from fusepy.backend.cuda.driver import NULL_STREAM, cuda_driver
 from fusepy.backend.cuda.streams import Streams
+from fusepy.backend.device.sink import Pipeline, Root
 from fusepy.backend.lost import Lost, lost_error
 from fusepy.backend.slang.stage import COMPUTE
 
@@ -71,14 +72,7 @@ class Queue(Streams):
         if deferred:
             threading.Thread(target=_flusher, args=(weakref.ref(self), self._wake), name="fusepy-queue", daemon=True).start()
 
-    def dispatch(
-        self,
-        pipeline: spy.ComputePipeline,
-        root: spy.ShaderObject,
-        groups: Sequence[int],
-        beside: bool = False,
-        more: bool = False,
-    ) -> None:
+    def dispatch(self, pipeline: Pipeline, root: Root, groups: Sequence[int], beside: bool = False, more: bool = False) -> None:
         """Records one dispatch after all earlier ones. Its parameters are in `root` already.
 
         Args:

@@ -16,7 +16,7 @@ import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.queue import Queue
-from fusepy.backend.device.sink import Sink
+from fusepy.backend.device.sink import Pipeline, Root, Sink
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.errors import ArgumentError
 
@@ -84,14 +84,7 @@ class EncoderSink(Sink):
         self._encoder = encoder
         self.kept: list[Any] = []
 
-    def dispatch(
-        self,
-        pipeline: spy.ComputePipeline,
-        root: spy.ShaderObject,
-        groups: Sequence[int],
-        beside: bool = False,
-        more: bool = False,
-    ) -> None:
+    def dispatch(self, pipeline: Pipeline, root: Root, groups: Sequence[int], beside: bool = False, more: bool = False) -> None:
         """Records one dispatch, with barriers before and after it."""
         self.kept += (pipeline, root)
         self._encoder.global_barrier()
@@ -139,14 +132,7 @@ class PassSink(EncoderSink):
         self._others = [one for kept in others for one in kept if isinstance(one, Touched)]
         self._dispatches: list[tuple[spy.ComputePipeline, spy.ShaderObject, tuple[int, ...]]] = []
 
-    def dispatch(
-        self,
-        pipeline: spy.ComputePipeline,
-        root: spy.ShaderObject,
-        groups: Sequence[int],
-        beside: bool = False,
-        more: bool = False,
-    ) -> None:
+    def dispatch(self, pipeline: Pipeline, root: Root, groups: Sequence[int], beside: bool = False, more: bool = False) -> None:
         """Notes a dispatch, for `finish`."""
         if self._dispatches:
             raise self._error("runs more than one kernel, with barriers between them")

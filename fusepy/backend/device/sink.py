@@ -10,6 +10,9 @@ import slangpy as spy
 
 from fusepy.backend.cuda.kernel import CudaKernel
 
+Pipeline = spy.ComputePipeline
+Root = spy.ShaderObject  # the parameters of a pipeline
+
 
 class Capturing(Protocol):
     """The sink of a capture, seen by code that works on a device without a sink of its own."""
@@ -71,14 +74,7 @@ class Sink(Protocol):
 
     keeps: bool
 
-    def dispatch(
-        self,
-        pipeline: spy.ComputePipeline,
-        root: spy.ShaderObject,
-        groups: Sequence[int],
-        beside: bool = False,
-        more: bool = False,
-    ) -> None:
+    def dispatch(self, pipeline: Pipeline, root: Root, groups: Sequence[int], beside: bool = False, more: bool = False) -> None:
         """Records one dispatch after all earlier ones; `beside` omits the barrier after the last one.
 
         Args:

@@ -12,6 +12,7 @@ import slangpy as spy
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import EncoderSink
+from fusepy.backend.device.sink import Pipeline, Root
 from fusepy.backend.execute.tape import LinkedTape
 from fusepy.backend.kernels.globals import Bindings
 
@@ -27,14 +28,7 @@ class TimingSink(EncoderSink):
         self._stamps = stamps
         self._count = 0
 
-    def dispatch(
-        self,
-        pipeline: spy.ComputePipeline,
-        root: spy.ShaderObject,
-        groups: Sequence[int],
-        beside: bool = False,
-        more: bool = False,
-    ) -> None:
+    def dispatch(self, pipeline: Pipeline, root: Root, groups: Sequence[int], beside: bool = False, more: bool = False) -> None:
         self._encoder.write_timestamp(self._stamps, self._count)
         super().dispatch(pipeline, root, groups, beside, more)
         self._encoder.write_timestamp(self._stamps, self._count + 1)

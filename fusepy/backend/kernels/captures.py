@@ -10,7 +10,7 @@ import slangpy as spy
 
 from fusepy.backend.cuda.kernel import CudaKernel
 from fusepy.backend.device.block import Block
-from fusepy.backend.device.sink import Sink
+from fusepy.backend.device.sink import Pipeline, Root, Sink
 from fusepy.errors import ExportError
 
 if TYPE_CHECKING:
@@ -49,14 +49,7 @@ class CaptureSink(Sink):
         self.launches.append((own, tuple(groups)))
         self.steps.append(partial(self._queue.launch, own, tuple(groups)))
 
-    def dispatch(
-        self,
-        pipeline: spy.ComputePipeline,
-        root: spy.ShaderObject,
-        groups: Sequence[int],
-        beside: bool = False,
-        more: bool = False,
-    ) -> None:
+    def dispatch(self, pipeline: Pipeline, root: Root, groups: Sequence[int], beside: bool = False, more: bool = False) -> None:
         self.steps.append(partial(self._queue.dispatch, pipeline, root, list(groups), beside, more))
 
     def record(self, work: Callable[[spy.CommandEncoder], None], *kept: object) -> None:
