@@ -17,6 +17,7 @@ from fusepy.passes.partition.parts import PRICE, Part, Partition, base
 # all reasons for pairs of nodes: why they share a kernel or not, and the smallest edit that would fuse them
 WAYS: dict[str, tuple[str, str]] = {
     "combined": ("kernel {k} combines elements as it computes them", ""),
+    "scanned": ("kernel {k} goes on with each element that it has scanned", ""),
     "small grid": ("kernel {k} goes on with what it has reduced, on the small grid", ""),
     "one grid": ("kernel {k} computes both element by element, on one grid", ""),
     "row": ("kernel {k} goes along rows: the threads that combine {a} hold the row, and go on with it", ""),
@@ -147,7 +148,8 @@ class _Reasons:
 
     def together(self, first: Node, second: Node, value: Value, k: int) -> list[str]:
         """Returns the reasons why kernel `k` runs both, as keys of `WAYS`."""
-        way = "combined" if not second.op.spreads else "small grid" if not first.op.spreads else "one grid"
+        behind = "one grid" if first.op.spreads else "scanned" if first.op.name == "scan" else "small grid"
+        way = behind if second.op.spreads else "combined"
         decision = self.decided.get((value, self.found.parts[k]))
         again = decision is not None and not decision.stored and any(first in nodes for nodes in self.computed[:k])
         return [way, "again"] if again else [way]

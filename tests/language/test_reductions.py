@@ -422,6 +422,19 @@ def test_a_slang_function_scans_in_order(m: fp.Module) -> None:
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-3)
 
 
+def test_what_follows_a_scan_is_computed_with_it() -> None:
+    x = np.random.default_rng(9).random((7, 90), np.float32)
+    f = fp.fuse(lambda x: fp.sum(fp.cumsum(x, 1) * 2 - x, 1))
+    np.testing.assert_allclose(f(x), (np.cumsum(x, 1) * 2 - x).sum(1), rtol=1e-5)
+    said = str(f.explain(x))
+    assert said.startswith("<lambda>: 2 kernels")
+    assert "fused: kernel 0 goes on with each element that it has scanned" in said
+    stretched = fp.fuse(lambda x, k: fp.cumsum(x, 1) * k)  # the scan runs once, on its own grid
+    np.testing.assert_allclose(stretched(x[:1], x), np.cumsum(x[:1], 1) * x, rtol=1e-5)
+    assert stretched.explain(x, x).kernels == 1
+    assert stretched.explain(x[:1], x).kernels == 2
+
+
 def test_a_scan_of_what_is_computed_and_what_is_stored_beside_it(m: fp.Module) -> None:
     @fp.fuse
     def f(x: Any) -> Any:
