@@ -210,6 +210,10 @@ REASONS: dict[str, tuple[Callable[..., Any], str]] = {
         lambda m, a, b: fp.sqrt(fp.sum(a, 0)),
         "sum -> sqrt: fused: kernel 0 goes on with what it has reduced, on the small grid",
     ),
+    "scanned": (
+        lambda m, a, b: fp.cumsum(a, 0) * 2,
+        "scan sum -> mul: fused: kernel 0 goes on with each element that it has scanned",
+    ),
     "one grid": (lambda m, a, b: a * 2 + b, "mul -> add: fused: kernel 0 computes both element by element, on one grid"),
     "row": (
         lambda m, a, b: a + fp.sum(b, 1, True),
