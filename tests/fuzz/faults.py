@@ -72,7 +72,7 @@ PROGRAMS: dict[str, Program] = {
     "literal": _program([F("a")], S("mul", 0, [0.5]), S("add", 1, [1.25])),
     "edge": _program([F("a"), F("a")], S("step", 0, 1), S("minimum", 0, 1), S("saturate", 0), results=[2, 3, 4]),
     "abs": _program([_I32], S("abs", 0)),
-    "max": _program([F("a", "b", data="positive")], S("neg", 0), S("reduce", 1, kind="max", axis=0)),
+    "max": _program([Arg("int", (), ("a", "b"), data="positive")], S("neg", 0), S("reduce", 1, kind="max", axis=0)),
     "mean": _program([F("a", "b")], S("reduce", 0, kind="mean", axis=-1)),
     "axis": _program([F("a", "b", "c")], S("reduce", 0, kind="sum", axis=-1)),
     "keep": _program([F("a", "b")], S("reduce", 0, kind="sum", axis=1, keepdims=True)),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.arguments import LETTERS, argument
+from tests.fuzz.chance import draw_chance
 from tests.fuzz.draw_calls import draw_call, draw_outer, draw_struct
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
 from tests.fuzz.inputs import CALLS, meant
@@ -156,7 +157,7 @@ class Draw:
         if r < 0.76:
             return self.fold(a, x)
         if r < 0.80:
-            return draw_move(self, a, x)
+            return draw_chance(self, a, x) if self.chance(0.25) else draw_move(self, a, x)
         if r < 0.85:
             return draw_word(self, a)
         if r < 0.92:

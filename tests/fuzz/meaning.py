@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tests.fuzz.calls import FUNCTIONS, accumulate, call, choose, field, next_row, outer, placed
+from tests.fuzz.chance import chance
 from tests.fuzz.components import cast, construct, cross, dot, index, matmul, member, normalize, reflect, root
 from tests.fuzz.control import MEANINGS
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
@@ -31,7 +32,7 @@ def run_step(step: Step, values: Sequence[Val]) -> list[Val]:
     """
     operands = [written(*p) if isinstance(p, list) else values[p] for p in step.operands]
     op, attrs = step.op, step.attrs
-    if op not in ("field", "choose", "call", "accumulate") and any(x.scalar == "Ray" for x in operands):
+    if op not in ("field", "choose", "call", "accumulate", "move") and any(x.scalar == "Ray" for x in operands):
         raise Refused("a struct")
     if op in OPERATORS:
         return [OPERATORS[op][1](*operands)]
@@ -58,6 +59,7 @@ KNOWN: dict[str, Callable[..., list[Val]]] = {
     "fold": fold_call,
     "move": move,
     "word": word,
+    "chance": chance,
     "call": call,
     "accumulate": accumulate,
     "next": lambda attrs, t: [next_row(t)],

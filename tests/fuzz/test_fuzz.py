@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.fuzz import campaign, worker
+from tests.fuzz.chance import philox
 from tests.fuzz.generate import program
 from tests.fuzz.meaning import run_step
 from tests.fuzz.program import Program, Step
@@ -98,6 +99,16 @@ def test_a_fault_of_the_fuzzer_ends_the_campaign(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(campaign, "_read", answers)
     with pytest.raises(campaign.Broken, match="program 3: "):
         campaign.Campaign(60, 1, 2).run()
+
+
+def test_random_numbers_are_those_of_the_paper() -> None:
+    """Known answers of Philox-4x32-10, from the authors' test vectors."""
+    known = {
+        (0, 0): ("6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"),
+        (0xFFFFFFFF, 0xFFFFFFFF): ("408f276d", "41c83b0e", "a20bc7c6", "6d5451fd"),
+    }
+    for (counter, key), words in known.items():
+        assert [f"{int(w):08x}" for w in philox((counter,) * 4, (key, key))] == [*words]
 
 
 def test_structs_are_no_parts() -> None:

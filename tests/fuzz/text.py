@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.fuzz import movement, words
+from tests.fuzz import chance, movement, words
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
 from tests.fuzz.program import Program, Step
 from tests.fuzz.values import type_name
@@ -50,6 +50,8 @@ def expression(step: Step, names: list[str]) -> str:
         return f"fp.scan({a['kind']!r}, {names[0]}, axis={a['axis']}, exclusive={bool(a.get('exclusive'))})"
     if op == "move":
         return movement.text(a, names[0])
+    if op == "chance":
+        return chance.text(a, names)
     if op == "word":
         return words.text(a, names)
     if op == "fold":

@@ -26,7 +26,7 @@ def say(**what: Any) -> None:
 
 
 EVERY = ("fused", "replay", "again")  # the ways in which every program runs
-MORE = {0: "eager", 2: "lazy", 4: "graph", 6: "given", 8: "given"}  # and one more, by the last digit of its number
+MORE = {0: "eager", 2: "lazy", 3: "frozen", 4: "graph", 6: "given", 8: "given"}  # and one more, by the last digit of its number
 
 
 SLOPES = {1: "vjp", 5: "vjp", 7: "jvp"}  # whose derivatives are held to differences, by the last digit as well
