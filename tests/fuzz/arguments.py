@@ -33,6 +33,8 @@ def argument(d: Draw, rank: int, theme: str) -> Arg:
             comp = comp[:1]
     dims: list[Any] = list(LETTERS[:rank])[d.one([0, 0, 0, *range(rank + 1)]) :]
     dims = [1 if d.chance(0.12) else x for x in dims]
+    if scalar == "float" and not comp and len(dims) > 1 and d.chance(0.2):
+        dims[-1] = 3  # an image, perhaps
     passed = d.one(["tensor", "tensor", "tensor", "numpy", "numpy", *(["torch"] if d.torch else [])])
     layout = d.one(["C", "C", "C", "F", "strided", "reversed", "repeated", "shifted"])
     if not comp and scalar in ("bool", "int", "float"):

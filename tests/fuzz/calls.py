@@ -214,6 +214,13 @@ def call(attrs: dict[str, Any], *operands: Val) -> list[Val]:
     return [strong(Val(x.scalar, x.comp, *_spread(x, grid))) for x in made]
 
 
+def image(attrs: dict[str, Any], x: Val, *others: Val) -> list[Val]:
+    """A call with an array of numbers whose last axis becomes the components of a vector."""
+    if x.scalar != "float" or x.comp or x.weak or x.rank < 2 or x.grid[-1] != 3:
+        raise Refused("no image")
+    return call(attrs, Val("float", (3,), x.v, np.broadcast_to(x.e, x.v.shape)), *others)
+
+
 def accumulate(attrs: dict[str, Any], *operands: Val) -> list[Val]:
     """One value of those of all calls."""
     (x,) = call(attrs, *operands)

@@ -16,6 +16,11 @@ ACCUMULATORS = ("sum", "mean", "max", "min", "first", "push")
 
 
 def draw_call(d: Draw, a: int) -> Step | None:
+    images = [i for i, x in enumerate(d.values[0]) if (x.scalar, x.comp, x.weak, x.grid[-1:]) == ("float", (), False, (3,))]
+    if images and d.chance(0.5):
+        name = d.one(["luma", "tone"])
+        operands = [d.one(images)] if name == "luma" else [d.one(images), d.of(("float", ()))]
+        return Step("image", operands, {"name": name}) if None not in operands else None
     if d.chance(0.15):
         fits = [i for i, x in enumerate(d.values[0]) if (x.scalar, x.comp, x.weak) == ("float", (), False) and 1 <= x.rank <= 3]
         if not fits:

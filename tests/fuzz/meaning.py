@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tests.fuzz.calls import FUNCTIONS, accumulate, call, choose, field, next_row, outer, placed
+from tests.fuzz.calls import FUNCTIONS, accumulate, call, choose, field, image, next_row, outer, placed
 from tests.fuzz.chance import chance
 from tests.fuzz.components import cast, construct, cross, dot, index, matmul, member, normalize, reflect, root
 from tests.fuzz.control import MEANINGS
@@ -61,6 +61,7 @@ KNOWN: dict[str, Callable[..., list[Val]]] = {
     "word": word,
     "chance": chance,
     "call": call,
+    "image": image,
     "accumulate": accumulate,
     "next": lambda attrs, t: [next_row(t)],
     "outer": outer,

@@ -63,7 +63,7 @@ def expression(step: Step, names: list[str]) -> str:
         return f"fp.reduce(m.{a['function']}, {identity!r}, {names[0]}, axis={axis!r}, keepdims={bool(a.get('keepdims'))})"
     if op == "call" and "." in a["name"]:
         return f"{names[0]}.{a['name'].split('.')[1]}({', '.join(names[1:])})"
-    if op == "call":
+    if op in ("call", "image"):
         return f"m.{a['name']}({given})"
     if op == "accumulate":
         return f"m.{a['name']}.accumulate(result={a['kind']!r})({given})"
@@ -86,7 +86,7 @@ def direct(step: Step) -> bool:
         return step.attrs["name"] not in ("bump", "exchange", "drift") and "." not in step.attrs["name"]
     if step.op == "placed":
         return "grid" not in step.attrs["generator"]  # that of a traced value
-    return step.op in (*UNARY, *SEVERAL, *VECTOR, "reduce", "scan", "fold", "move", "word", "outer", "accumulate")
+    return step.op in (*UNARY, *SEVERAL, *VECTOR, "reduce", "scan", "fold", "move", "word", "outer", "accumulate", "image")
 
 
 def statements(step: Step, names: list[str], out: list[str]) -> list[str]:
