@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from fusepy.errors import ArgumentError
 from fusepy.language.elementwise import apply as _apply
+from fusepy.location import user_line
 
 __all__ = [
     "abs",
@@ -204,7 +206,7 @@ def reflect(i: Any, n: Any) -> Any:
     return _apply("reflect", "i n", i, n)
 
 
-def where(condition: Any, a: Any, b: Any) -> Any:
+def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     """Returns `a` where `condition` is true, else `b`, component by component; both are computed.
 
     Example:
@@ -215,4 +217,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
         >>> relu([-1.0, 2.0])
         [0.0, 2.0]
     """
+    if a is None or b is None:
+        hint = "for the indices of true elements, write numpy.nonzero(mask.numpy()); their number is known after the call only"
+        raise ArgumentError("where() takes a condition and two values", place=user_line(), hint=hint)
     return _apply("select", "condition a b", condition, a, b)

@@ -49,10 +49,13 @@ class ByExtents:
 
 def depends_on_extents(program: Program) -> bool:
     """True if a call of the same key may need another program, for its extents."""
-    return bool(program.recording.trace.extents) or any(isinstance(c, StructView) for c in program.inputs.captures)
+    trace = program.recording.trace
+    return bool(trace.extents or trace.held) or any(isinstance(c, StructView) for c in program.inputs.captures)
 
 
 def _takes(program: Program, args: Sequence[Any]) -> bool:
+    if not all(held.is_current() for held, _ in program.recording.trace.held):
+        return False
     positions, asked = program.inputs.positions, program.recording.trace.extents
     for (place, axis), unit in asked.units.items():
         if (_extent(unmapped(args[positions[place]]), axis) == 1) != unit:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from fusepy.arguments.held import Held
 from fusepy.arguments.mapped import Mapped
-from fusepy.arguments.nested import Tree, bare, check_finite, is_nested
+from fusepy.arguments.nested import Tree, bare, check_finite, is_nested, refilled
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import FusepyError, TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
 from fusepy.ir.graph import Value
 from fusepy.location import user_line
+from fusepy.symbolic import Symbolic
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.traced import Traced
 
@@ -50,6 +52,29 @@ def _tree(trace: OpenTrace, name: str, value: Any, map: ArgMap | None) -> Any:
     if map is not UNSAID:
         trace.maps[made] = map
     return Traced(trace, made, user_line())
+
+
+def of_owner(trace: OpenTrace, owner: Any) -> Any:
+    """Returns an object of the enclosing scope as an argument of a call; its floats become parameters of the program.
+
+    Every call looks whether the object has the same values still, see `Held`, so that it never runs with old ones.
+    """
+    known = next((made for seen, made in trace.held if seen.owner is owner and seen.is_current()), None)
+    if known is not None:
+        return known
+    now = Held.of(owner)
+    if any(isinstance(bare(leaf)[0], (Traced, Symbolic)) for leaf in now.leaves):
+        return owner
+    made = refilled(owner, iter([_number(trace, leaf) if leaf.__class__ is float else leaf for leaf in now.leaves]))
+    trace.held.append((now, made))
+    return made
+
+
+def _number(trace: OpenTrace, number: float) -> Traced:
+    """Returns a number of the enclosing scope as a parameter, so that kernels do not depend on it."""
+    found = add_input(trace, "held", number)
+    trace.captures.append(number)
+    return Traced(trace, found, user_line())
 
 
 def of_mapped(trace: OpenTrace, given: Mapped, name: str) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from fusepy.arguments.held import Held
 from fusepy.backend.device.device import Device
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.sources.source import ModuleSource
@@ -51,6 +52,7 @@ class OpenTrace(Protocol):
     struct_inputs: dict[tuple[Value, Type], Value]
     buffers: dict[Value, Any]
     captures: list[Any]
+    held: list[tuple[Held, Any]]
     grouped: dict[Value, Value]
     integers: dict[Value, Value]
     extents: ExtentFacts

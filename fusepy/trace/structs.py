@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from fusepy.ir.types import Kind, Type, pair_of
 from fusepy.location import user_line
 from fusepy.trace.buffers import member_elements
 from fusepy.trace.components.operands import Regrouping
-from fusepy.trace.inputs import add_input
+from fusepy.trace.inputs import add_input, of_owner
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.struct_choice import list_type, struct_type
 from fusepy.trace.traced import Traced
@@ -37,6 +37,8 @@ def passed(trace: OpenTrace, function: str, value: Any, path: str, candidates: S
         return operand(trace, value, path, candidates)
     with naming(function):
         check_finite(value, path)
+        if not isinstance(value, (list, tuple, Mapping, Mapped)):
+            value = of_owner(trace.chain[-1], value)
         return operand(trace, value, path, candidates)
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusepy.arguments.held import Held
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.mapping import AS_A_WHOLE
 from fusepy.backend.device.device import Device
@@ -65,7 +66,7 @@ class Trace:
         self._origins: list[ModuleSource] = []  # modules of structs among the inputs
         self.sources: dict[str, ModuleSource] = {}
         self.builder = Builder(name)
-        self.captures: list[Any] = []
+        self.captures, self.held = list[Any](), list[tuple[Held, Any]]()  # `held`: see `inputs.of_owner`
         self.given: dict[Value, tuple[int, Any]] = {}  # arguments of the first call, with their indices among the inputs
         self.struct_inputs: dict[tuple[Value, Type], Value] = {}  # arguments of numbers that are read as structs
         self.buffers: dict[Value, Any] = {}  # captured buffers of the graphics layer
@@ -76,10 +77,9 @@ class Trace:
         self.named: dict[int, tuple[Any, Type]] = {}  # nested arguments with a declared struct, by identity
         self.grouped: dict[Value, Value] = {}  # for numbers, the vectors whose components they are
         self.extents, self.moves, self.grouping = ExtentFacts(), Moves(), Grouping(self)
-        self.plain = PlainVectors(self, self.grouping)
+        self.plain, self.step_loops = PlainVectors(self, self.grouping), list[StepLoop]()
         self.loose: dict[Value, tuple[str, int]] = {}  # see `structs.placed`
-        self._captured: dict[int, Value] = {}
-        self.derived, self.step_loops = -1, list[StepLoop]()  # `derived` is the number of nodes behind the last gradient
+        self._captured, self.derived = dict[int, Value](), -1  # `derived` is the number of nodes behind the last gradient
         self.chain: tuple[Trace, ...] = (self,)
         self.active = True
 

@@ -35,6 +35,7 @@ struct Particle
     float energy() { return mass * dot(velocity, velocity) / 2; }
 };
 float energy_of(Particle p) { return p.energy(); }
+float scaled_by(Scaler s, float x) { return s.scaled(x); }
 """
 
 
@@ -70,6 +71,32 @@ class Ball:
 
     def momentum(self) -> Any:
         return self.velocity * self.mass
+
+
+@pytest.mark.req("T12")
+@pytest.mark.parametrize("kind", ["object", "list", "rows"])
+def test_a_fused_function_reads_the_values_that_an_object_of_the_enclosing_scope_has_now(m: Any, kind: str):
+    values = [2.0, 3.0, -4.0]
+    data: list[Any] = [ramp(3) * v for v in values] if kind == "rows" else values
+    owner = Scaler(m, data[0]) if kind == "object" else fp.InstanceList(m.Scaler, {"scale": data[0]})
+    x = ramp(3)
+    both = fp.fuse(lambda x: owner.scaled(x) + owner.scaled(2 * x))
+    inside = fp.fuse(lambda x: fp.fori_loop(0, 2, lambda i, c: owner.scaled(c), x))
+    passed, method = fp.fuse(lambda x: m.scaled_by(owner, x)), fp.fuse(owner.scaled)
+    compiled = 0
+    for i, scale in enumerate(data):
+        owner.scale = scale
+        same(both(x), 3 * x * scale)
+        same(inside(x), x * scale * scale)
+        same(passed(x), x * scale)
+        same(method(x), x * scale)
+        with fp.lazy():
+            later = both(x)
+        owner.scale = data[0]
+        same(np.asarray(later), 3 * x * scale)
+        compiled = compiled or fp.stats().kernels_compiled
+        if i and kind != "rows":
+            assert fp.stats().kernels_compiled == compiled, "another number needs no other kernel"
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------

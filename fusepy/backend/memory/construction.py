@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -21,6 +22,27 @@ from fusepy.ir.types import BOOL, FLOAT
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Made = TypeVar("Made", bound=Storage)
+C = TypeVar("C")
+
+
+def on_default_device(*names: str) -> Callable[[type[C]], type[C]]:
+    """Decorates a class whose static methods of these names take a device first: they run without one on the default device."""
+
+    def decorate(cls: type[C]) -> type[C]:
+        for name in names:
+            setattr(cls, name, staticmethod(_device_first(getattr(cls, name))))
+        return cls
+
+    return decorate
+
+
+def _device_first(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def made(*args: Any, device: Any = None, **named: Any) -> Any:
+        left_out = not args or isinstance(args[0], (int, tuple, list, np.ndarray, np.generic))
+        return method(device, *args, **named) if device is not None or left_out else method(*args, **named)
+
+    return made
 
 
 def constructed(made: type[Made], given: Sequence[Any], shape: Any, dtype: Any, device: Device) -> Made:

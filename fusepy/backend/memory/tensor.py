@@ -9,7 +9,7 @@ import numpy as np
 
 from fusepy.backend.device.open import as_device
 from fusepy.backend.memory import contents, foreign_memory, gradients, recast, views
-from fusepy.backend.memory.construction import constructed
+from fusepy.backend.memory.construction import constructed, on_default_device
 from fusepy.backend.memory.cursor import BufferCursor
 from fusepy.backend.memory.element import element_of
 from fusepy.backend.memory.pending import PENDING, before_write
@@ -22,6 +22,7 @@ from fusepy.ir.value import Array
 from fusepy.methods import ArrayMethods
 
 
+@on_default_device("empty", "zeros", "full", "arange", "from_numpy", "from_dlpack")
 class Tensor(SlangpyNames, ArrayMethods):
     """An array of Slang scalars, vectors, matrices or structs on a device.
 
@@ -37,7 +38,7 @@ class Tensor(SlangpyNames, ArrayMethods):
 
     Slices, transposes and broadcasts are views: they share memory, and their gradients do too. Operators work element by element
     (`elementwise` adds them): ``t + 1`` and ``t == u`` are new tensors, ``t += 1`` writes into `t`. Fields of structs are views:
-    ``rays.position``, or ``rays["size"]`` for a name that a tensor has, too.
+    ``rays.position``, or ``rays["size"]`` for a name that a tensor has. ``Tensor.zeros((2, 3))`` is on the default device.
 
     Example:
         >>> t = Tensor([0, 1, 2], [3, 4, 5])
@@ -92,8 +93,7 @@ class Tensor(SlangpyNames, ArrayMethods):
         """Returns the numbers ``0, 1, …, stop - 1``.
 
         Raises:
-            ShapeError: if `stop` is not an integer.
-            RangeError: if `dtype` cannot hold ``stop - 1``.
+            ShapeError, RangeError: if `stop` is not an integer; if `dtype` cannot hold ``stop - 1``.
         """
         (count,), element = views.integers((stop,), "arange: stop"), element_of(dtype)
         check_range(max(count - 1, 0), element.type, f"arange({count})", hint="widen dtype")

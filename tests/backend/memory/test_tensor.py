@@ -166,6 +166,22 @@ def test_making(device: Any, m: Any) -> None:
 
 
 @pytest.mark.req("T23")
+def test_making_without_a_device_is_on_the_default_device(device: Any) -> None:
+    made: list[Any] = [
+        fp.Tensor.zeros((2, 2)),  # pyright: ignore[reportCallIssue]
+        fp.Tensor.full([2, 2], 3.0),  # pyright: ignore[reportCallIssue]
+        fp.Tensor.from_numpy(np.ones((2, 2), F32), device=device),
+        fp.Tensor.zeros(shape=(2, 2)),  # pyright: ignore[reportCallIssue]
+    ]
+    assert all(t.device is fp.default_device() or t.device is device for t in made)
+    for tensor, number in zip(made, (0, 3, 1, 0)):
+        same(tensor.to_numpy(), np.full((2, 2), number, F32))
+    assert fp.Tensor.empty(3).shape == (3,)  # pyright: ignore[reportCallIssue]
+    assert fp.Tensor.arange(3).tolist() == [0, 1, 2]  # pyright: ignore[reportCallIssue]
+    with pytest.raises(fp.ArgumentError, match="not a device"):
+        fp.Tensor.zeros("cpu", (2,))
+
+
 def test_tensors_of_numbers_arrays_and_shapes(device: Any, m: Any) -> None:
     rows = [[1, 2, 3], [4, 5, 6]]
     array = np.arange(4, dtype=np.int64)
