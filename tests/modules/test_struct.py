@@ -73,7 +73,6 @@ class Ball:
         return self.velocity * self.mass
 
 
-@pytest.mark.req("T12")
 @pytest.mark.parametrize("kind", ["object", "list", "rows"])
 def test_a_fused_function_reads_the_values_that_an_object_of_the_enclosing_scope_has_now(m: Any, kind: str):
     values = [2.0, 3.0, -4.0]
