@@ -218,6 +218,6 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
         [0.0, 2.0]
     """
     if a is None or b is None:
-        hint = "for the indices of true elements, write numpy.nonzero(mask.numpy()); their number is known after the call only"
+        hint = "write fusepy.where(condition, a, b); which elements are true is known when the function runs"
         raise ArgumentError("where() takes a condition and two values", place=user_line(), hint=hint)
     return _apply("select", "condition a b", condition, a, b)

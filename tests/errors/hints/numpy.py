@@ -30,12 +30,6 @@ def drawn(result: Any, low: float, high: float) -> Any:
 
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
-    "where with one argument": (
-        lambda m: fp.where(fp.Tensor(X) > 1),
-        "for the indices of true elements, write numpy.nonzero(mask.numpy())",
-        lambda m: np.nonzero((fp.Tensor(X) > 1).numpy())[0].astype(np.float32),
-        np.nonzero(X > 1)[0].astype(np.float32),
-    ),
     "numpy.sum with an argument that fusepy's lacks": (
         lambda m: fused(lambda x: np.sum(x, dtype=float), X),
         "use fusepy.sum, and only the arguments that it has",
