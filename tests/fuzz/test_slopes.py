@@ -7,8 +7,9 @@ from collections import Counter
 import pytest
 
 from tests.fuzz.generate import program
+from tests.fuzz.program import Arg, Program, Step
 from tests.fuzz.run import Runner
-from tests.fuzz.slopes import REFUSED, check
+from tests.fuzz.slopes import REFUSED, check, checked_slopes
 from tests.fuzz.text import function_text
 
 
@@ -49,3 +50,15 @@ def test_a_longer_slice_of_gradients(runner: Runner, first: int, count: int) -> 
 @pytest.mark.parametrize("first", range(6060, 8060, 500))
 def test_a_longer_slice_of_tangents(runner: Runner, first: int) -> None:
     assert held_to_differences(runner, range(first, first + 500), forward=True)["checked"] >= 100
+
+
+def test_a_computed_image_keeps_its_gradient(runner: Runner) -> None:
+    """The function is traced twice there; vectors that the first trace has made are no constants of the second."""
+    program = Program(
+        [Arg("float", (), ("a", 3), "numpy", data="rough", seed=3)],
+        [Step("add", [0, [1]]), Step("image", [1], {"name": "luma"})],
+        [2],
+        [{"a": 5}, {"a": 5}],
+        seed=2,
+    )
+    assert checked_slopes(runner, program, "vjp").findings == []

@@ -35,7 +35,8 @@ class Grouping:
     def __init__(self, trace: OpenTrace):
         self.trace = trace
         self.extents = SmallExtents(trace)
-        self._made: dict[tuple[Value, Type], Value] = {}
+        # for each function that is being differentiated its own: what was made before it is a constant for it
+        self._made: dict[tuple[Value, Type, int], Value] = {}
 
     def holds(self, value: Value, shape: tuple[int, ...]) -> bool:
         """True if the last axes of an array of numbers are known to have these extents."""
@@ -53,11 +54,12 @@ class Grouping:
 
     def of(self, value: Value, type: Type, loc: str | None) -> Value:
         """Returns `value`, an array of numbers that ends in the extents of `type`, as an array of `type`."""
-        found = self._made.get((value, type))
+        since = self.trace.moves.since
+        found = self._made.get((value, type, since))
         if found is not None:
             return found
         held = self.trace.grouped.get(value)
-        if held is not None and held.type is type:
+        if held is not None and held.type is type and not since:
             return held
         count = len(type.shape)
         node = self.extents.maker(value)
@@ -70,7 +72,7 @@ class Grouping:
         dims = self.trace.maps.get(value, UNSAID).dims
         if dims is not None and len(dims) == value.rank:
             self.trace.maps[made] = ArgMap(dims[: value.rank - count])
-        self._made[value, type] = made
+        self._made[value, type, since] = made
         if node is not None and made.type.scalar is value.type:
             self.trace.grouped.setdefault(value, made)
         return made
@@ -97,7 +99,8 @@ class Grouping:
         Raises:
             ShapeError: if the last axis has another extent.
         """
-        found = self._made.get((value, type))
+        since = self.trace.moves.since
+        found = self._made.get((value, type, since))
         if found is not None:
             return found
         if max(type.shape) <= 4:
@@ -108,7 +111,7 @@ class Grouping:
             found = self._struct(apart(self.trace, value, type.shape[0], loc), type, loc)
         else:
             return None
-        self._made[value, type] = found
+        self._made[value, type, since] = found
         dims = self.trace.maps.get(value, UNSAID).dims
         if dims is not None and len(dims) == value.rank:
             self.trace.maps[found] = ArgMap(dims[: value.rank - len(type.shape)])
