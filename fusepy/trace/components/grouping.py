@@ -201,8 +201,8 @@ class Grouping:
         for j, result in enumerate(node.results):
             vector = shaped(result.type, type.shape)
             each = [(r[j], own(r[j].rank)) for r in results]
-            self._made[result, vector] = self._add("construct", each, {"type": vector.name}, node.loc)[0]
-        return self._made[value, type]
+            self._made[result, vector, self.trace.moves.since] = self._add("construct", each, {"type": vector.name}, node.loc)[0]
+        return self._made[value, type, self.trace.moves.since]
 
     def _component(self, vector: Value, k: int, loc: str | None) -> Value:
         return self._add("index", [(vector, own(vector.rank)), (number(self.trace, k, "int", loc), ArgMap(()))], loc=loc)[0]
