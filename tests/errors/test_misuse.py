@@ -520,7 +520,6 @@ def _if(x: Any) -> Any:
         (lambda x: list(fp.concatenate([x] * 13)), "iteration"),
         (lambda x: __import__("math").sin(x), "float()"),
         (lambda x: np.spacing(x), "numpy.spacing()"),
-        (lambda x: np.where(x > 0), "numpy.where()"),
         (lambda x: np.partition(x, 1), "numpy.partition()"),
         (lambda x: np.vander(x), "numpy.vander()"),
         (lambda x: np.asarray(x), "a NumPy array cannot be made"),
@@ -577,7 +576,6 @@ ELSEWHERE = "compute it before the call"
 LIKE_NUMPY = [
     (lambda x: np.vander(x), ELSEWHERE),
     (lambda x: np.unwrap(x), ELSEWHERE),
-    (lambda x: np.where(x > 0), "fusepy.where(condition, a, b)"),
     (lambda x: np.sum(x, dtype=float), "use fusepy.sum"),
     (lambda x: np.nextafter(x, x), ELSEWHERE),
     (lambda x: np.add.reduce(x), "use fusepy.sum"),
@@ -595,6 +593,12 @@ def test_row_11_hints_name_functions_that_exist_or_none(device: Any, function: A
     assert hint in error.hint
     for name in re.findall(r"fusepy\.(\w+)", error.hint):
         assert hasattr(fp, name)
+
+
+@pytest.mark.parametrize("where", [np.where, fp.where])
+def test_row_11_where_of_a_condition_alone(device: Any, where: Any) -> None:
+    error = misuse(lambda: fp.fuse(lambda x: where(x > 0))(ramp(5)), fp.ArgumentError, TypeError, "where() takes a condition")
+    assert "fusepy.where(condition, a, b)" in error.hint
 
 
 @pytest.mark.parametrize("name", ["dtype", "numpy"])
