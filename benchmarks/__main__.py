@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 RESULTS = Path(".benchmarks")
 EVERYWHERE = (
     "call_overhead", "scalar_return", "first_result", "chain8", "texture", "add16m", "nested_calls", "nested_rays", "steady",
-    "many_functions", "reduce", "pipeline", "program_call", "compile_dag", "gradients", "matmul", "studio",
+    "many_functions", "reduce", "pipeline", "program_call", "compile_dag", "gradients", "matmul", "stages", "studio",
 )  # fmt: skip
 ON_GPU = (
     "call_overhead", "scalar_return", "first_result", "add_gpu", "tonemap_gpu", "nested_calls", "nested_rays", "steady",

@@ -130,6 +130,14 @@ RATIOS = [
     Ratio("nested_rays", "fusepy", BY_HAND, SPEED, 0.9),
     Ratio("nested_rays", "fusepy fused", BY_HAND, SPEED, 0.9),
     Ratio("nested_rays", "fusepy", ("slangpy",), SPEED),
+    Ratio("stages", "fusepy rays", ("sgl rays",), SPEED, 0.95, "software"),
+    Ratio("stages", "fusepy draw", ("sgl draw",), SPEED, 0.95, "software"),
+    *(
+        Ratio(case, f"fusepy {name}", (other,), COST, bound, "software")
+        for case in ("stages call", "stages call cpu")
+        for name in ("rays", "draw")
+        for other, bound in (("fusepy compute", 1.2), (f"sgl {name}", None))
+    ),
     Ratio("add_gpu", "fusepy", ("torch",), SPEED, 0.9, "gpu"),
     Ratio("add_gpu", "fusepy", ("slangpy",), SPEED),
     Ratio("add_gpu", "fusepy", BY_HAND, SPEED),
