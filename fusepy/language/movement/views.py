@@ -1,7 +1,7 @@
 """Views of arrays under NumPy's names.
 
 Inside a fused function they are recorded as strides, and no kernel runs for them. Outside of one, a view of a tensor or NumPy
-array shares its memory.
+array shares its memory; of a torch tensor it is a new one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.backend.marshals.registry import host_array
+from fusepy.backend.marshals.registry import host_array, kind_of_class
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import integers, numbers
 from fusepy.errors import FusepyError, ShapeError
@@ -22,7 +22,7 @@ from fusepy.trace.moves.arguments import axes_order, one_axis, several_axes, squ
 from fusepy.trace.moves.record import moved
 from fusepy.trace.moves.shapes import shape_of
 from fusepy.trace.moves.steps import ALL, Broadcast, Indexed, Permuted, Reshaped, Run, Shape, ViewStep
-from fusepy.trace.trace import current_trace
+from fusepy.trace.trace import Trace, current_trace
 from fusepy.trace.traced import Traced
 
 __all__ = ["broadcast_to", "expand_dims", "flip", "moveaxis", "ravel", "reshape", "split", "squeeze", "swapaxes", "transpose"]
@@ -34,7 +34,7 @@ Making = Callable[[int, Callable[[], Shape]], "ViewStep | None"]
 def _viewed(name: str, x: Any, make: Making) -> Any:
     """Returns a view of `x`; `make` gets its rank, and a function that returns its shape."""
     trace = current_trace()
-    of_host = isinstance(x, (list, tuple) if trace is not None else tuple) or host_array(x) is not None
+    of_host = isinstance(x, (list, tuple) if trace is not None else tuple) or (_is_numpys(x, trace) and host_array(x) is not None)
     if trace is not None and not of_host and not isinstance(x, Traced):
         x = trace.captured(x, "captured")
     if isinstance(x, Traced):
@@ -57,6 +57,12 @@ def _viewed(name: str, x: Any, make: Making) -> Any:
         return _viewed(name, y, make)
 
     return fused(name, of_traced)(x)
+
+
+def _is_numpys(x: Any, trace: Trace | None) -> bool:
+    """False outside of a trace for a tensor of a framework with autograd: calls return its tensors, and autograd sees them."""
+    kind = None if trace is not None else kind_of_class(x.__class__)
+    return kind is None or kind.tracked is None
 
 
 def reshape(x: Any, shape: Extents, *more: int) -> Any:

@@ -188,3 +188,18 @@ def test_a_loop_over_arrays_of_one_shape_and_over_rows(of: Callable[[Any], Any],
 
 def _hidden(w: Any, b: Any) -> Any:
     return ramp(5, 3) @ w[0] * 2 + b[0][0]
+
+
+@pytest.mark.parametrize("name", ["all reversed", "transposed", "reshaped", "a third", "broadcast"])
+def test_views_of_torchs_tensors_are_torchs_and_have_gradients(device: Any, name: str) -> None:
+    torch = pytest.importorskip("torch")
+    view = VIEWS[name]
+    for way in (lambda x: view(fp, x), fp.fuse(lambda x: view(fp, x))):
+        x = torch.from_numpy(X.copy()).requires_grad_()
+        got = way(x)
+        assert isinstance(got, torch.Tensor)
+        assert isinstance(way(x.detach()), torch.Tensor)
+        np.testing.assert_array_equal(got.detach().numpy(), view(np, X))
+        got.sum().backward()
+        places = np.bincount(view(np, np.arange(X.size).reshape(X.shape)).ravel(), minlength=X.size)
+        np.testing.assert_array_equal(x.grad.numpy().ravel(), places)
