@@ -11,6 +11,7 @@ from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.reachable import reached_from, texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError
+from fusepy.ir.oracle import Layout
 from fusepy.ir.types import Kind, Type
 from fusepy.rays.fused_stage import TRIANGLE
 from fusepy.rays.stages import StageFunction
@@ -48,6 +49,19 @@ def check_payloads(
         if taken and type not in taken:
             other, by = next(iter(taken.items()))
             raise _mismatch(name, "payloads", f"{name} traces a ray with {type}, and {by} takes {other}")
+
+
+def check_layouts(name: str, device: Device, types: Sequence[tuple[str, ModuleSource]]) -> None:
+    """Raises `ArgumentError` if structs of one name, which stages of different modules pass on, have different members."""
+    seen: dict[str, tuple[Layout, str]] = {}
+    for type, source in types:
+        layout = device.oracle({"module": source}).layout(Type.parse(type)) if type != TRIANGLE else None
+        if layout is None:
+            continue
+        first, alias = seen.setdefault(type, (layout, source.alias))
+        if first != layout:
+            (a, b) = (", ".join(f"{f.type} {f.name}" for f in one.fields) for one in (first, layout))
+            raise _mismatch(name, f"structs {type} of two modules", f"{alias} has {a}; {source.alias} has {b}")
 
 
 def _mismatch(name: str, what: str, saw: str) -> ArgumentError:

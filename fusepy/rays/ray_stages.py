@@ -13,7 +13,7 @@ from fusepy.ir.graph import Graph
 from fusepy.ir.pipelines.rays import RayPipeline, RayStage
 from fusepy.modules.module import Module
 from fusepy.rays.fused_stage import TRIANGLE, recorded_stage
-from fusepy.rays.payloads import bytes_of, check_payloads, handed_over, payload_of, recursion_of
+from fusepy.rays.payloads import bytes_of, check_layouts, check_payloads, handed_over, payload_of, recursion_of
 from fusepy.rays.stages import HitGroup, StageFunction, hit_groups, stage_function, table_of
 from fusepy.trace.trace import Trace
 
@@ -48,7 +48,10 @@ class RayStages:
         """Raises `ArgumentError` if payloads do not match, also those of rays that the functions `called` trace."""
         groups = dict.fromkeys(group for group, _ in self._stages if group)
         by_group = {group: [s for g, s in self._stages if g == group] for group in groups}
-        check_payloads(self.name, self._handed(called), [stage for _, stage in self._stages], by_group)
+        stages, handed = [stage for _, stage in self._stages], self._handed(called)
+        check_payloads(self.name, handed, stages, by_group)
+        passed = [(type, s.loaded.source) for s in stages for type in s.types]
+        check_layouts(self.name, self.module.device, [*((type, self.loaded.source) for type in handed), *passed])
 
     def _handed(self, called: Sequence[str]) -> list[str]:
         return sorted({type for name in called for type in handed_over(name, self.loaded.source)})

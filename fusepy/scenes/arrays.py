@@ -43,7 +43,7 @@ def rows_of(value: Any, columns: int, type: Type, what: str, device: Device, che
         raise _wrong_type(what, tensor.dtype, type)
     if tensor.device is not device:
         hint = "copy it over with Tensor.from_numpy(device, t.to_numpy())"
-        raise ShapeError(f"{what} lies on another device", saw=tensor.device.name, expected=device.name, hint=hint)
+        raise ShapeError(f"{what} lies on another device", saw=tensor.device.opened, expected=device.opened, hint=hint)
     flat = tensor.flatten_dtype().contiguous()
     _check_shape(flat.shape, columns, what)
     return flat, flat.to_numpy() if checked else None

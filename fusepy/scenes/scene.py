@@ -101,8 +101,8 @@ class Scene(TopLevel):
             if geometry.device is not device:
                 raise ShapeError(
                     "a scene shows geometry of two devices",
-                    saw=geometry.device.name,
-                    expected=device.name,
+                    saw=geometry.device.opened,
+                    expected=device.opened,
                     hint="make all of it with the same device=…",
                 )
         super().__init__(device, len(self.instances), 1 + max(i.hit_group for i in self.instances))

@@ -275,8 +275,8 @@ class Trace:
             raise ShapeError(
                 f"module {source.alias!r} is on another device than the other arguments",
                 place=user_line(),
-                saw=f"{device.name}, opened as {id(device):#x}",
-                expected=f"{self._device.name}, opened as {id(self._device):#x}",
+                saw=device.opened,
+                expected=self._device.opened,
                 hint="load the module on the device of the tensors",
             )
         alias = self.builder.module(source.alias if source.alias.isidentifier() else source.name, source.closure)

@@ -54,3 +54,36 @@ def test_only_what_a_ray_generation_reaches_is_compared(device: Any) -> None:
     fp.ray_gen(m, "two", miss="large")  # `other` is not reached
     with pytest.raises(fp.ArgumentError, match="other traces a ray with Small, and large takes Large"):
         fp.ray_gen(m, "other", miss="large")
+
+
+def _missed(device: Any, name: str, payload: str) -> Any:
+    source = f"struct Payload {{ {payload} }}; uniform float gain; void missed(inout Payload p) {{ p.t = 2; }}"
+    return fp.Module.load_from_source(device, name, source).missed
+
+
+@pytest.mark.req("R1")
+def test_modules_have_structs_of_their_own(device: Any) -> None:
+    need_rays(device)
+    source = """
+    struct Payload { float t; };
+    uniform float gain;
+    RaytracingAccelerationStructure s;
+    void met(inout Payload p, BuiltInTriangleIntersectionAttributes at) { p.t = RayTCurrent(); }
+    float seen(float3 from)
+    {
+        Payload p = {};
+        RayDesc r = { from, 0, float3(0, 0, -1), 9 };
+        TraceRay(s, 0, 255, 0, 0, 0, r, p);
+        return p.t;
+    }
+    """
+    m = fp.Module.load_from_source(device, "several", source)
+    seen = fp.ray_gen(m, "seen", miss=_missed(device, "beside", "float t;"), closesthit="met")
+    scene = fp.Scene(fp.Mesh([[-1, -1, 0], [1, -1, 0], [0, 1, 0]], device=device))
+    points = [[0.0, 0, 1], [5, 5, 1]]
+    assert seen.set(s=scene).return_type("numpy")(fp.Tensor(points, device=device)).tolist() == [1, 2]
+    with pytest.raises(fp.ArgumentError, match="seen: two modules have a global 'gain'"):
+        seen.set(s=scene, gain=1.0)(points[0])
+    with pytest.raises(fp.ArgumentError, match="structs Payload of two modules do not match") as caught:
+        fp.ray_gen(m, "seen", miss=_missed(device, "other", "float k; float t;"), closesthit="met")
+    assert "several has float t; other has float k, float t" in str(caught.value)

@@ -67,6 +67,7 @@ class Device(NativeMethods):
         self._options = options  # the options that opened `sgl`; None if others opened it and will close it
         info, built = sgl.info, f"{spy.SGL_VERSION} {spy.SGL_GIT_VERSION}"
         self.name = f"{info.adapter_name} ({info.api_name})"
+        self.opened = f"{self.name}, opened as {id(self):#x}"  # of several with one name
         self.identity = f"{built} {info.api_name} {info.adapter_name} {sgl.supported_shader_model.name}"
         folders = sgl.slang_session.desc.compiler_options.include_paths if include_paths is None else include_paths
         self.include_paths = tuple(map(str, folders))

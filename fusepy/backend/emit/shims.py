@@ -16,8 +16,8 @@ from fusepy.ir.graph import Graph, Node, Op
 from fusepy.ir.ops.call import spell_call
 from fusepy.ir.ops.region import folds_of
 from fusepy.ir.oracle import IN, OUT
-from fusepy.ir.pipelines.rays import pipelines_in, with_stages
-from fusepy.ir.types import VOID, Type
+from fusepy.ir.pipelines.rays import RayStage, pipelines_in, with_stages
+from fusepy.ir.types import VOID, Kind, Type
 from fusepy.ir.value import declare
 from fusepy.ir.whole import HOLDERS, struct_in
 
@@ -28,6 +28,8 @@ DIFFERENTIATED = ("vjp", "jvp")  # operations whose body Slang differentiates
 class Shims:
     """The shim modules of a kernel: their `sources` by name, and the `names` of the wrappers by call.
 
+    `stages` are the names of what the stages of rays use, by module and name: functions and structs.
+
     `imported` are the modules that the kernel itself imports, for their structs; ``None`` is all.
     `hidden` names the wrappers of operations whose Slang functions are hidden by the user's. They are in a module of their own,
     which imports no user module.
@@ -37,6 +39,7 @@ class Shims:
     names: dict[Node, str] = field(default_factory=dict[Node, str])
     imported: set[str] | None = None
     hidden: dict[Node, str] = field(default_factory=dict[Node, str])
+    stages: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
 
 def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collection[str] = ()) -> Shims:
@@ -50,9 +53,10 @@ def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collect
     shims = Shims()
     if taken:
         _unhide(body, frozenset(taken), shims)
-    if len({n.text("module") for n in calls}) < 2:
+    stages = [s for p in pipelines_in([body]) for s in p.stages]
+    if len({n.text("module") for n in calls} | {s.module for s in stages}) < 2:
         return shims
-    shims.imported = _modules_of_structs(body, imports) | {s.module for p in pipelines_in([body]) for s in p.stages}
+    shims.imported = _modules_of_structs(body, imports) | {s.module for s in stages if s.body}
     wrappers: dict[str, dict[str, str]] = {}
     differentiated = {n for outer in body.walk() if outer.op.name in DIFFERENTIATED for n in outer.bodies[0].nodes}
     for node in calls:
@@ -63,13 +67,27 @@ def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collect
         plain = re.sub(r"\W", "_", node.text("function"))
         name = known.setdefault(f"{attribute}public {signature} {call}", f"fz_{alias}_{plain}_{len(known)}")
         shims.names[node] = name
+    for stage in stages:
+        if not stage.body:
+            _name_stage(stage, shims, wrappers.setdefault(stage.module, {}))
     for alias, known in wrappers.items():
         lines = [f"import {name};" for name in imports[alias]]
         for text, name in known.items():
-            lines.append(text.replace("@(", f"{name}(", 1))
+            lines.append(text.replace("@", name, 1))
         source = "\n".join(lines) + "\n"
         shims.sources[f"shim_{hashlib.sha256(source.encode()).hexdigest()[:20]}"] = source
     return shims
+
+
+def _name_stage(stage: RayStage, shims: Shims, known: dict[str, str]) -> None:
+    """Adds the wrapper of a function of rays, and names of its structs, which other modules may have, too."""
+    params = [f"{'inout ' if i == 0 else ''}{type} a{i}" for i, type in enumerate(stage.types)]
+    call = f"{stage.function}({', '.join(f'a{i}' for i in range(len(params)))})"
+    texts = {stage.function: f"public void @({', '.join(params)}) {{ {call}; }}"}
+    texts |= {type: f"public typealias @ = {type};" for type in stage.types if Type.parse(type).kind is Kind.NAMED}
+    for name, text in texts.items():
+        plain = re.sub(r"\W", "_", name)
+        shims.stages[stage.module, name] = known.setdefault(text, f"fz_{stage.module}_{plain}_{len(known)}")
 
 
 def _modules_of_structs(body: Graph, aliases: Iterable[str]) -> set[str]:

@@ -105,8 +105,8 @@ class Given:
         if given.device is not self.device:
             raise ShapeError(
                 f"{self.name}: {self.targets[j]} lies on another device",
-                saw=given.device.name,
-                expected=self.device.name,
+                saw=given.device.opened,
+                expected=self.device.opened,
                 hint="make it with Tensor.empty on the device of the arguments",
             )
         if not given.element.same(self.elements[j]) or given.shape != shape:

@@ -116,7 +116,8 @@ class Bound:
         for name, value in changed:
             if name in self.twice:
                 raise ArgumentError(
-                    f"{what}: two modules have a global {name!r}", hint="rename one of them; a kernel cannot tell them apart"
+                    f"{what}: two modules have a global {name!r}",
+                    hint="rename one of them, or let both import it from a third module; a kernel cannot tell them apart",
                 )
             slot = self._slots.get(name)
             if slot is None:

@@ -103,7 +103,7 @@ class Binding:
         """Raises if a tensor is on another device."""
         if tensor.device is not self.device:
             hint = "copy it over with Tensor.from_numpy(device, t.to_numpy())"
-            raise ShapeError(f"{path} lies on another device", saw=tensor.device.name, expected=self.device.name, hint=hint)
+            raise ShapeError(f"{path} lies on another device", saw=tensor.device.opened, expected=self.device.opened, hint=hint)
 
     def check(self, tensor: Tensor, path: str) -> None:
         """Raises unless a tensor is contiguous and on this device."""

@@ -41,8 +41,8 @@ class TensorMarshal:
         if value.device is not device:
             raise ShapeError(
                 "a tensor lies on another device",
-                saw=f"{value.device.name}, opened as {id(value.device):#x}",
-                expected=f"{device.name}, opened as {id(device):#x}",
+                saw=value.device.opened,
+                expected=device.opened,
                 hint="copy it over with Tensor.from_numpy(device, t.to_numpy())",
             )
         return value

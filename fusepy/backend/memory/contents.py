@@ -243,8 +243,8 @@ def copy_elements(source: Storage, target: Storage, sink: Sink | None = None) ->
     if source.shape != target.shape or not source.element.same(target.element) or source.device is not target.device:
         raise ShapeError(
             "a tensor can be copied into one of its own shape, type and device only",
-            saw=f"{source.dtype}{list(source.shape)} on {source.device.name}",
-            expected=f"{target.dtype}{list(target.shape)} on {target.device.name}",
+            saw=f"{source.dtype}{list(source.shape)} on {source.device.opened}",
+            expected=f"{target.dtype}{list(target.shape)} on {target.device.opened}",
             hint="make the target with Tensor.empty(device, shape, dtype)",
         )
     _check_writable(target)

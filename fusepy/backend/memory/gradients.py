@@ -61,8 +61,8 @@ def checked(tensor: Made, grad_in: Made | None, grad_out: Made | None, zero: boo
         if grad.shape != tensor.shape or not grad.element.same(element) or grad.device is not tensor.device:
             raise ShapeError(
                 f"with_grads: {name} does not fit the tensor",
-                saw=f"{grad.dtype}{list(grad.shape)} on {grad.device.name}, opened as {id(grad.device):#x}",
-                expected=f"{element.type}{list(tensor.shape)} on {tensor.device.name}, opened as {id(tensor.device):#x}",
+                saw=f"{grad.dtype}{list(grad.shape)} on {grad.device.opened}",
+                expected=f"{element.type}{list(tensor.shape)} on {tensor.device.opened}",
                 hint="omit it: a new one is made",
             )
     return grad_in, grad_out

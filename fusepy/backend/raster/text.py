@@ -7,6 +7,7 @@ strides. The indices are the device's own: it runs the vertex function once for 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant
 from fusepy.backend.emit.operands import identifiers, lying
@@ -86,7 +87,8 @@ class _Draw:
             f'#line 1 "{names[1]}"',
             *fragment_entry(names[1], "FzTargets" if draw.bodies[1].outputs else "void", self.given(), block(self.fragment())),
         ]
-        return text.assembled(program, names, fields, Shape(1, 1, False), stage, objects)
+        made = text.assembled(program, names, fields, Shape(1, 1, False), stage, objects)
+        return replace(made, name="/".join(names_in(draw, "functions")))  # in messages
 
     def structs(self) -> list[str]:
         """Returns the structs that go from stage to stage, without those of the user."""

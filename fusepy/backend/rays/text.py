@@ -89,7 +89,8 @@ def emit_rays(region: Node, variant: Variant, given: Emission) -> KernelSource:
             names[key] = f"fz_{stage.kind}_{len(names)}"
             program += _entry_point(text, names[key], stage, exact)
     if not pipeline.of_kind("miss"):  # a ray that meets nothing runs a row in any case
-        payload = next((s.types[0] for s in pipeline.stages if s.kind in ("closesthit", "anyhit")), "uint")
+        hits = (s for s in pipeline.stages if s.kind in ("closesthit", "anyhit"))
+        payload = next((text.shims.stages.get((s.module, s.types[0]), s.types[0]) for s in hits), "uint")
         program += ["", attribute("miss"), f"void {_NOTHING}(inout {payload} a0)", *block([])]
         names[RayStage("miss", "", "", ())] = _NOTHING
     made = _stage(entry, pipeline, names)
@@ -117,10 +118,11 @@ def _stage(entry: str, pipeline: RayPipeline, names: Mapping[RayStage, str]) -> 
 
 def _entry_point(text: KernelText, name: str, stage: RayStage, exact: Sequence[str]) -> list[str]:
     """Returns the entry point that calls a function of the user; a fused function is written before it."""
-    inout = stage.kind != "intersection"
-    params = [f"{'inout ' if inout and i == 0 else ''}{type} a{i}" for i, type in enumerate(stage.types)]
+    inout, named = stage.kind != "intersection", text.shims.stages
+    types = [named.get((stage.module, type), type) for type in stage.types]
+    params = [f"{'inout ' if inout and i == 0 else ''}{type} a{i}" for i, type in enumerate(types)]
     before: list[str] = []
-    lines = [f"{stage.function}({', '.join(f'a{i}' for i in range(len(params)))});"]
+    lines = [f"{named.get((stage.module, stage.function), stage.function)}({', '.join(f'a{i}' for i in range(len(params)))});"]
     if stage.graph is not None:
         before = ["", *text.program(f"{name}_body", stage.graph, [f"a_{i}" for i in range(len(stage.graph.inputs))])]
         lines = _fused(name, stage, stage.graph)

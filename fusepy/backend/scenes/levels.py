@@ -50,8 +50,8 @@ def check_home(scene: TopLevel, device: Device, what: str) -> None:
     if scene.device is not device:
         raise ShapeError(
             f"{what} lies on another device",
-            saw=scene.device.name,
-            expected=device.name,
+            saw=scene.device.opened,
+            expected=device.opened,
             hint="make its meshes with device=… of the device that the module is on",
         )
 
