@@ -193,3 +193,25 @@ def test_other_sizes_need_no_new_program(m: Any, draw: Any) -> None:
     for size in ((5, 5), (64, 3)):
         assert draw(CORNERS, targets=size).shape == (*size, 4)
     assert (m.device.counters.plan_misses, m.device.counters.kernels_compiled) == before
+
+
+@pytest.mark.req("R4")
+@pytest.mark.parametrize("place", [(4, 0), (4, 1), (4, 3)])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_triangles_that_are_not_finite_are_left_out(device: Any, place: Any, value: float) -> None:
+    def at_corner(at: Any) -> Any:
+        return {"position": at}
+
+    corners = np.float32([[-1, -1, 0.5, 1], [3, -1, 0.5, 1], [-1, 3, 0.5, 1], [-1, -1, 0.2, 1], [3, -1, 0.2, 1], [-1, 3, 0.2, 1]])
+    triangles = np.int32([[0, 1, 2], [3, 4, 5]])
+    assert (fp.rasterize(corners, triangles, (4, 4))[..., 3] == 2).all()
+    corners[place] = value
+    white = fp.raster(vertex=at_corner, fragment=lambda: fp.float4(1.0, 1.0, 1.0, 1.0), device=device)
+    one = white.options(depth="less")({"at": corners}, triangles, targets=(4, 4))[1]
+    if np.isnan(value) or place[1] < 3:  # an infinite w is at the centre of the image
+        assert (one == 0.5).all()
+    fragments = fp.rasterize(corners, triangles, (4, 4))
+    assert (fragments[..., 3] == 1).all()
+    assert np.isfinite(fragments).all()
+    corners[3:] = corners[3]  # no area
+    assert (white.options(depth="less")({"at": corners}, triangles, targets=(4, 4))[1] == 0.5).all()
