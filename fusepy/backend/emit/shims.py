@@ -53,8 +53,12 @@ def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collect
     shims = Shims()
     if taken:
         _unhide(body, frozenset(taken), shims)
-    stages = [s for p in pipelines_in([body]) for s in p.stages]
-    if len({n.text("module") for n in calls} | {s.module for s in stages}) < 2:
+    modules, stages = {n.text("module") for n in calls}, list[RayStage]()
+    for node in calls:
+        if "rays" in node.attrs and not stages:
+            stages = [s for p in pipelines_in([body]) for s in p.stages]
+            modules.update(s.module for s in stages)
+    if len(modules) < 2:
         return shims
     shims.imported = _modules_of_structs(body, imports) | {s.module for s in stages if s.body}
     wrappers: dict[str, dict[str, str]] = {}
