@@ -10,6 +10,7 @@ import numpy as np
 
 from fusepy.backend.marshals.registry import host_array, texture_kind
 from fusepy.backend.memory.texture import kind_of
+from fusepy.backend.raster.state import RasterState
 from fusepy.drawing.extents import CallExtents
 from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError
 from fusepy.functions.options import integers
@@ -70,6 +71,21 @@ def targets_of(given: Any, size: tuple[int, int] | None, formats: str, what: str
         formats = formats_of(named)
         given = shape
     return CallExtents(*extents(given, what)), formats, None
+
+
+def check_kept(state: RasterState, given: Any, what: str) -> None:
+    """Raises `ArgumentError` for a draw that keeps what its targets hold, if it does not draw into textures of the caller."""
+    listed = list(cast("Sequence[Any]", given)) if isinstance(given, (tuple, list)) else [given]
+    names = [kind.format.name for kind in map(texture_kind, listed) if kind is not None]
+    depths = [name for name in names if name.startswith("d")]
+    if state.samples > 1 or (not state.clear and len(names) == len(depths)) or (state.clear_depth < 0 and not depths):
+        raise ArgumentError(
+            f"{what} keeps what its targets hold, and they are its own",
+            place=user_line(),
+            saw=", ".join(names) or "no textures",
+            expected="textures in targets=, and one sample for each pixel",
+            hint="create textures, a depth texture for clear_depth=None; or give a colour to clear=, and a number to clear_depth=",
+        )
 
 
 @lru_cache(maxsize=64)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
 from fusepy.backend.raster.state import RasterState
-from fusepy.drawing.arguments import counted, extents, formats_of, indices_of, targets_of
+from fusepy.drawing.arguments import check_kept, counted, extents, formats_of, indices_of, targets_of
 from fusepy.drawing.options import NAMES, STATES, check_formats, with_options
 from fusepy.drawing.record import Drawing
 from fusepy.drawing.tracer import RasterTracer, globals_of
@@ -136,7 +136,10 @@ class Raster(DeviceFunction):
         given["indices"] = indices_of(indices, given["vertices"], name)
         given["instances"] = counted(instances, "instances", name)
         given = {k: v for k, v in given.items() if v is not None} | {"formats": check_formats(formats, name)} | own
-        return self.set(globals) if globals else self, given, textures if result is None else result
+        result = textures if result is None else result
+        if not drawing.state.clear or drawing.state.clear_depth < 0:
+            check_kept(drawing.state, result, name)
+        return self.set(globals) if globals else self, given, result
 
     def __repr__(self) -> str:
         return f"<raster {self.__name__}>"
@@ -145,7 +148,7 @@ class Raster(DeviceFunction):
 STATIC.add(Raster)
 
 
-def raster(module: Any = None, *, vertex: Any, fragment: Any, device: Any = None) -> Raster:
+def raster(module: Any = None, *, vertex: Any, fragment: Any = None, device: Any = None) -> Raster:
     """Returns a function that draws a mesh.
 
     Args:
@@ -154,7 +157,8 @@ def raster(module: Any = None, *, vertex: Any, fragment: Any, device: Any = None
             interpolate: the name of a Slang function that returns a struct with a member ``float4 position : SV_Position``,
             or a Python function that returns a dict with ``"position"`` first.
         fragment: a function that takes the interpolated values and returns colours: the name of a
-            Slang function, or a Python function, whose parameters have the names of the interpolated values.
+            Slang function, or a Python function, whose parameters have the names of the interpolated values. Without one, or
+            where it returns nothing, depth is drawn only.
         device: of functions in Python, if there is no module; by default the default device.
 
     Raises:
@@ -178,9 +182,14 @@ def raster(module: Any = None, *, vertex: Any, fragment: Any, device: Any = None
             expected="a device with the feature rasterization",
             hint="open one with fp.create_device(type='vulkan'), and load the module on it",
         )
-    stages = [_stage(module, given, kind) for given, kind in ((vertex, "vertex"), (fragment, "fragment"))]
+    shaded = depth_only if fragment is None else fragment
+    stages = [_stage(module, given, kind) for given, kind in ((vertex, "vertex"), (shaded, "fragment"))]
     name = "/".join(stage.__name__ for stage in stages)
     return Raster(RasterTracer(Drawing(name, stages[0], stages[1], RasterState()), opened))
+
+
+def depth_only() -> None:
+    """The fragment function of draws without one."""
 
 
 def _stage(module: Any, given: Any, kind: str) -> Function | FusedFunction:

@@ -24,11 +24,12 @@ _CHOICES: Mapping[str, Any] = {
     "blend": BLENDS,
 }
 _NONE = {"depth": "", "blend": "", "cull": "none"}  # what ``None`` means
+_KEPT: Mapping[str, Any] = {"clear": (), "clear_depth": -1.0}  # nothing is cleared
 _RULES: Mapping[str, tuple[Callable[[Sequence[float]], bool], str]] = {  # of options that are numbers
     "depth_write": (lambda n: len(n) == 1 and n[0] in (0, 1), "True or False"),
     "samples": (lambda n: len(n) == 1 and n[0] in (1, 2, 4, 8), "1, 2, 4 or 8"),
-    "clear_depth": (lambda n: len(n) == 1 and 0 <= n[0] <= 1, "a number from 0 to 1"),
-    "clear": (lambda n: len(n) in (1, 3, 4), "1, 3 or 4 numbers"),
+    "clear_depth": (lambda n: len(n) == 1 and 0 <= n[0] <= 1, "a number from 0 to 1, or None"),
+    "clear": (lambda n: len(n) in (1, 3, 4), "1, 3 or 4 numbers, or None"),
     "viewport": (lambda n: len(n) == 4 and min(n[2:]) > 0, "x, y, width and height"),
 }
 STATES = tuple(f.name for f in fields(RasterState))
@@ -47,6 +48,8 @@ def with_options(state: RasterState, given: Mapping[str, Any], what: str) -> Ras
 def _checked(name: str, value: Any, what: str) -> Any:
     if name == "viewport" and value is None:
         return ()
+    if value is None and name in _KEPT:
+        return _KEPT[name]
     if value is None and name in _NONE:
         return _NONE[name]
     if name in _CHOICES:

@@ -72,6 +72,12 @@ def record_draw(
     _check_interface(drawing, interface, loc)
     fragment = DrawStage(trace, "fragment", drawing.fragment)
     outputs = fragment.run(lambda stage: [(_handed_on(stage, interface), None), (shared, SHARED)])
+    if not outputs and not drawing.state.keeps_depth:
+        raise ArgumentError(
+            f"{drawing.name} draws nothing: {drawing.fragment.__name__} returns no colour, and no depth is kept",
+            place=loc,
+            hint="return a colour, or write .options(depth='less'), with one sample for each pixel",
+        )
     marks, targets = targets_of(
         drawing.name, drawing.fragment.__name__, [name for name, _ in outputs], [v.type for v in fragment.outputs], formats, loc
     )

@@ -93,6 +93,8 @@ class DrawStage:
         marks = semantics_of(self.name, texts)
         args = [self._parameter(p, marks.get(p.name, ""), texts) for p in declared[0].params]
         result: Any = inner.call(alias, self.name, args, {})
+        if result is None and self.kind == "fragment":  # depth only
+            return []
         if not isinstance(result, Traced):
             raise ArgumentError(
                 f"{self.name} returns {'nothing' if result is None else 'several values'}, a {self.kind} function one value",
@@ -183,6 +185,8 @@ class DrawStage:
             elif needed:
                 raise self._missing(name, None)
         result = function(**args)
+        if result is None and self.kind == "fragment":
+            return []
         if isinstance(result, Mapping):
             named = cast("Mapping[str, Any]", result)
             return [(name, self.inner.captured(value, name)) for name, value in named.items()]

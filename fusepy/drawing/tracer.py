@@ -14,7 +14,7 @@ from fusepy.functions.fused import FusedFunction
 from fusepy.functions.nodes import Use
 from fusepy.functions.parts import STATIC
 from fusepy.functions.python_tracer import PythonTracer
-from fusepy.ir.types import Kind
+from fusepy.ir.types import VOID, Kind
 from fusepy.pytree import Structure, several
 from fusepy.trace.trace import current_trace
 
@@ -98,5 +98,7 @@ def _colors(drawing: Drawing) -> int:
         return 1
     tracer = drawing.fragment.tracer
     source, result = tracer.loaded.source, tracer.declared()[0].result
+    if result is VOID:
+        return 0
     fields = tracer.device.oracle({source.alias: source}).fields(result) if result is not None else None
     return len(fields) if fields is not None and result is not None and result.kind is Kind.NAMED else 1

@@ -215,3 +215,33 @@ def test_triangles_that_are_not_finite_are_left_out(device: Any, place: Any, val
     assert np.isfinite(fragments).all()
     corners[3:] = corners[3]  # no area
     assert (white.options(depth="less")({"at": corners}, triangles, targets=(4, 4))[1] == 0.5).all()
+
+
+@pytest.mark.req("R4")
+def test_draws_of_depth_only_and_draws_upon_draws(m: Any, draw: Any) -> None:
+    two = {k: np.concatenate([v, v]) for k, v in CORNERS.items()}
+    two["at"][3:] *= np.float32([0.5, 0.5, 0.4, 1])  # a smaller triangle before the other one
+    deep = {"depth": "less"}
+    image, depth = draw.options(**deep)(two, targets=(8, 8))
+    for fragment in (None, lambda: None):
+        alone = fp.raster(m, vertex="vs", fragment=fragment).options(**deep)
+        np.testing.assert_array_equal(alone(two, targets=(8, 8)), depth)
+    np.testing.assert_array_equal(fp.fuse(lambda v: alone(v, targets=(8, 8)) * 2)(two), 2 * depth)
+    holes = """
+    struct V { float4 position : SV_Position; float2 at; };
+    V vs(float2 at) { return { float4(at, 0.5, 1), at }; }
+    void cut(V v) { if (v.at.x < 0) discard; }
+    """
+    cut = fp.raster(fp.Module.load_from_source(m.device, "holes", holes), vertex="vs", fragment="cut").options(**deep)
+    assert cut({"at": CORNERS["at"][:, :2]}, targets=(4, 4))[0].tolist() == [1, 1, 0.5, 0.5]
+    own = {"rgba32_float": spy.TextureUsage.render_target, "d32_float": spy.TextureUsage.depth_stencil}
+    usage, new = spy.TextureUsage.shader_resource | spy.TextureUsage.copy_source, m.device.sgl.create_texture
+    colour, stored = (new(format=spy.Format[f], width=8, height=8, usage=usage | use) for f, use in own.items())
+    alone(two, targets=stored)
+    first = draw.options(depth="equal", depth_write=False, clear_depth=None)  # behind a pass of depth
+    first(two, targets=(colour, stored))
+    np.testing.assert_array_equal(colour.to_numpy(), image)
+    near = {**CORNERS, "at": CORNERS["at"] * np.float32([0.25, 0.25, 0.1, 1])}
+    draw.options(**deep, clear=None, clear_depth=None)(near, targets=(colour, stored))
+    every = {k: np.concatenate([two[k], near[k]]) for k in two}
+    np.testing.assert_array_equal(colour.to_numpy(), draw.options(**deep)(every, targets=(8, 8))[0])

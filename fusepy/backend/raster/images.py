@@ -61,14 +61,17 @@ class Images:
 
     def _described(self, given: Sequence[spy.TextureView | None]) -> spy.RenderPassDesc:
         views = [own if view is None else view for own, view in zip(self._views, given)]
-        clear = {"load_op": spy.LoadOp.clear, "clear_value": self._state.clear}
+        clear: dict[str, Any] = {"load_op": spy.LoadOp.load}
+        if self._state.clear:
+            clear = {"load_op": spy.LoadOp.clear, "clear_value": self._state.clear}
         targets: list[Any] = [{"view": view, **clear} for view in views]
         if self._sampled:
             targets = [{"view": own, "resolve_target": view, **clear} for own, view in zip(self._sampled, views)]
         attached: dict[str, Any] = {"color_attachments": targets}
         if self._depth_view is not None:
             view = given[-1] if len(given) > len(self.colors) and given[-1] is not None else self._depth_view
-            clear = {"depth_load_op": spy.LoadOp.clear, "depth_clear_value": self._state.clear_depth}
+            kept, depth = self._state.clear_depth < 0, max(self._state.clear_depth, 0.0)
+            clear = {"depth_load_op": spy.LoadOp.load if kept else spy.LoadOp.clear, "depth_clear_value": depth}
             attached["depth_stencil_attachment"] = {"view": view, **clear}
         return spy.RenderPassDesc(attached)
 

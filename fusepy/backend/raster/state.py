@@ -41,7 +41,8 @@ class RasterState:
     Attributes:
         depth: the comparison that a fragment's depth passes; empty without a depth buffer.
         blend: how a colour joins the one that is there; empty to replace it.
-        clear: the colour before the draw. `clear_depth` is the depth before it.
+        clear: the colour before the draw; empty to keep what the targets hold.
+        clear_depth: the depth before it; below 0 to keep what there is.
         viewport: x, y, width and height in pixels, from the upper left corner; empty for the whole image.
     """
 

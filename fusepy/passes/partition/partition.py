@@ -23,7 +23,7 @@ def partition(graph: Graph, oracle: Oracle, separate: bool = False) -> Partition
     draft, old = Draft(graph, separate, dear_arrays(graph, oracle)), set[Value]()
     for node in graph.nodes:
         _store_operands(draft, node, old)
-        if not is_pure(node):
+        if not node.op.apart and not is_pure(node):
             draft.act(node)
     _store_outputs(draft, graph)
     _join_reductions(draft)

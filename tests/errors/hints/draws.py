@@ -150,6 +150,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: np.float32(drawn(targets=texture(format=spy.Format.rgba16_float)).to_numpy()),
         WHITE,
     ),
+    "a draw of nothing": (
+        lambda m: drawn(fragment=None),
+        "return a colour, or write .options(depth='less'), with one sample for each pixel",
+        lambda m: of(fragment=None).options(depth="less")(V, targets=(2, 2)),
+        np.full((2, 2), 0.5, np.float32),
+    ),
+    "a draw upon images of its own": (
+        lambda m: of().options(clear=None)(V, targets=(2, 2)),
+        "create textures, a depth texture for clear_depth=None; or give a colour to clear=, and a number to clear_depth=",
+        lambda m: of().options(clear=(0, 0, 0))(V, targets=(2, 2)),
+        WHITE,
+    ),
     "a gradient of a draw": (
         lambda m: fp.grad(lambda colour: fp.sum(of()({"at": AT, "colour": colour}, targets=(2, 2)).x))(COLOUR),
         "write fp.interpolate(colours, fp.rasterize(positions, triangles, size), triangles), which has a gradient",
