@@ -28,6 +28,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Shapes = Callable[[], list[tuple[int, ...]]]
 
 
+_TENSORS = {Tensor}
+
+
 @dataclass(frozen=True)
 class Destinations:
     """The destinations of one program.
@@ -57,17 +60,10 @@ class Destinations:
             ArgumentError, UnsupportedArgumentError: for a destination that cannot take its result.
             ShapeError: for one of another shape or device, or that overlaps another one.
         """
-        memory: list[Any] = [
-            g if g is None or j in self.targets else destination(g, self.device, self.named(j), self.elements[j])
-            for j, g in enumerate(given)
-        ]
-        for j, said in self.said.items():
-            if memory[j] is not None:
-                memory[j] = self._turned(j, said, memory[j], shapes)
-        outs: list[Any] = [
-            t if t is None else self.targets[j].place(t, self.device) if j in self.targets else self._destination(j, t)
-            for j, t in enumerate(memory)
-        ]
+        if self._plain(given):
+            outs, memory = [*given], given
+        else:
+            memory, outs = self._placed(given, shapes)
         for j, out in enumerate(outs):
             for k, other in enumerate(outs[:j]):
                 if overlap(other, out):
@@ -80,6 +76,28 @@ class Destinations:
                 if k < j and np.may_share_memory(array, other):
                     raise self._shared(j, k)
         return outs, arrays
+
+    def _plain(self, given: Sequence[Any]) -> bool:
+        """True if all destinations are tensors of the elements of the results: most often they are, and nothing is to convert."""
+        for g, element in zip(given, self.elements):
+            if g.__class__ is not Tensor or g.element is not element or g.device is not self.device:
+                return False
+        return not self.targets and not self.said
+
+    def _placed(self, given: Sequence[Any], shapes: Shapes) -> tuple[list[Any], list[Any]]:
+        """Returns the memory of each destination, and the tensor or texture that its result is written to."""
+        memory: list[Any] = [
+            g if g is None or j in self.targets else destination(g, self.device, self.named(j), self.elements[j])
+            for j, g in enumerate(given)
+        ]
+        for j, said in self.said.items():
+            if memory[j] is not None:
+                memory[j] = self._turned(j, said, memory[j], shapes)
+        outs: list[Any] = [
+            t if t is None else self.targets[j].place(t, self.device) if j in self.targets else self._destination(j, t)
+            for j, t in enumerate(memory)
+        ]
+        return memory, outs
 
     def joined(self, result: Any, given: list[Any]) -> list[Any]:
         """Returns all destinations: those of ``_result=`` go to the results that have none yet, in order.
@@ -167,6 +185,8 @@ def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, A
     """Reads ``_result=``: the container that it names, or its destinations. Texture destinations change the program."""
     if isinstance(result, (str, type)):
         return container_named(result), None
+    if result.__class__ is tuple and set(map(type, cast("tuple[Any, ...]", result))) == _TENSORS:
+        return None, result
     kind = kind_of_class(result.__class__)
     if kind is not None and kind.follows is not None:  # neither a texture nor mapped, nor several
         return None, result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -38,13 +39,18 @@ class Images:
         self._depth_view = None if self.depth is None else self.depth.create_view({})
         self._own = self._described([None] * (len(formats) + (self.depth is not None)))
         self._unindexed = self._render_state({})
+        self._indexed: tuple[spy.Buffer, int, spy.RenderState] | None = None  # the buffer and offset of the last indices
 
     def state(self, indices: Tensor | None) -> spy.RenderState:
         """Returns the viewport of these images, with these indices."""
         if indices is None:
             return self._unindexed
-        buffer = spy.BufferOffsetPair(memory_of(indices), indices.byte_offset)
-        return self._render_state({"index_buffer": buffer, "index_format": spy.IndexFormat.uint32})
+        memory, offset, last = memory_of(indices), indices.byte_offset, self._indexed
+        if last is None or last[0] is not memory or last[1] != offset:
+            pair = spy.BufferOffsetPair(memory, offset)
+            made = self._render_state({"index_buffer": pair, "index_format": spy.IndexFormat.uint32})
+            last = self._indexed = memory, offset, made
+        return last[2]
 
     def _render_state(self, given: dict[str, Any]) -> spy.RenderState:
         width, height = self.size
@@ -91,11 +97,14 @@ def _image(device: spy.Device, format: str, width: int, height: int, usage: spy.
 
 def is_copied(format: spy.Format, tensor: Tensor) -> bool:
     """True if texels of a format lie in memory as the elements of a tensor do."""
+    return tensor.linear and _plain_bytes(format) == tensor.element.nbytes and isinstance(tensor.block.buffer, spy.Buffer)
+
+
+@lru_cache(maxsize=64)
+def _plain_bytes(format: spy.Format) -> int:
+    """Returns the bytes of a texel that is kept as its numbers; 0 for other formats."""
     info = spy.get_format_info(format)
-    plain = info.type in (_F.float, _F.uint, _F.sint) or format == spy.Format.d32_float
-    return (
-        plain and info.bytes_per_block == tensor.element.nbytes and tensor.linear and isinstance(tensor.block.buffer, spy.Buffer)
-    )
+    return info.bytes_per_block if info.type in (_F.float, _F.uint, _F.sint) or format == spy.Format.d32_float else 0
 
 
 def copy_image(encoder: spy.CommandEncoder, image: spy.Texture, tensor: Tensor) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 
 import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink, StageSink
+from fusepy.backend.emit.text import KernelSource
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.contents import copy_elements
@@ -22,7 +23,7 @@ from fusepy.backend.raster.state import RasterStage
 class DrawKernel(Kernel):
     """The pipeline of a draw with its parameter block. It keeps images of the last size."""
 
-    __slots__ = ("_images", "_stage")
+    __slots__ = ("_images", "_objects", "_sinks", "_stage")
 
     def __init__(self, device: Device, *given: Any):
         super().__init__(device, *given)
@@ -30,6 +31,14 @@ class DrawKernel(Kernel):
         assert isinstance(stage, RasterStage)
         self._stage = stage
         self._images: Images | None = None
+        self._objects: Sequence[Any] = ()  # the results and the indices of the launch
+        self._sinks: tuple[Sink, StageSink] | None = None  # the sink of the last launch, and the one that records its draw
+
+    def twin(self, device: Device, source: KernelSource | None = None) -> DrawKernel:
+        """Returns the same kernel with its own root, see `Kernel.twin`."""
+        made = cast("DrawKernel", super().twin(device, source))
+        made._sinks = None
+        return made
 
     def launch_bound(
         self,
@@ -45,8 +54,15 @@ class DrawKernel(Kernel):
         """Binds the resources of the functions and draws; the results and the indices follow them in `resources`."""
         assert by_axis is not None
         own = len(self.resources)
-        drawing = StageSink(sink, partial(self.draw, sink, resources[own:]))
-        super().launch_bound(drawing, bindings, values, count, resources[:own], by_axis, beside, more)
+        sinks = self._sinks
+        if sinks is None or sinks[0] is not sink:
+            sinks = sink, StageSink(sink, partial(self.draw, sink))
+            self._sinks = sinks if not sink.keeps and not sink.captures else None  # the device's queue is used again
+        self._objects = resources[own:]
+        try:
+            super().launch_bound(sinks[1], bindings, values, count, resources[:own], by_axis, beside, more)
+        finally:
+            self._objects = ()
         if any(isinstance(one, Bound) for one in resources[own:]):  # the owner of a texture may read it at any time
             sink.flush()
 
@@ -56,9 +72,10 @@ class DrawKernel(Kernel):
             self._images = Images(self._device.raw, self._stage.formats, self._stage.state, width, height)
         return self._images
 
-    def draw(self, sink: Sink, objects: Sequence[Any], pipeline: Any, root: spy.ShaderObject, drawn: Sequence[int]) -> None:
+    def draw(self, sink: Sink, pipeline: Any, root: spy.ShaderObject, drawn: Sequence[int]) -> None:
         """Records the pass, and the copies of its images into the tensors among the results. The device's lock is held."""
         width, height, count, instances = drawn
+        objects = self._objects
         images = self.images(width, height)
         results = objects[: len(self.objects) - (self.objects[-1].role == "indices")]
         views = [view_of(r.value) if isinstance(r, Bound) else None for r in results]
