@@ -18,7 +18,7 @@ from fusepy.drawing.arguments import extents, indices_of
 from fusepy.drawing.function import Raster, raster
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.functions.fused import FusedFunction
-from fusepy.ir.types import Kind
+from fusepy.ir.types import FLOAT, Kind, Type
 from fusepy.language.differentiable import stop_gradient
 from fusepy.language.generators import grid
 from fusepy.location import user_line
@@ -171,7 +171,7 @@ class _Primitives:
             self._draw = raster(self.module, vertex="_id_vertex", fragment="_id_fragment").options(depth="less")
         positions = _grouped(positions, 1)
         numbers, _ = self._draw({"position": stop_gradient(positions)}, triangles, targets=size)
-        return self.module.fragment_at(numbers, grid(size), size[::-1], positions, triangles)
+        return _like(positions, self.module.fragment_at(numbers, grid(size), size[::-1], positions, triangles))
 
     def _interpolate(self, attributes: Any, fragments: Any, triangles: Any) -> Any:
         return self.module.interpolated(_grouped(fragments, 2), _grouped(attributes, 1), triangles)
@@ -179,7 +179,7 @@ class _Primitives:
     def _antialias(self, image: Any, fragments: Any, positions: Any, triangles: Any, opposites: Any) -> Any:
         size = image.shape[:2]
         args = _grouped(image, 2), stop_gradient(_grouped(fragments, 2)), _grouped(positions, 1), triangles, opposites
-        return self.module.antialiased(*args, grid(size), size[::-1])
+        return _like(image, self.module.antialiased(*args, grid(size), size[::-1]))
 
 
 def _numbers(triangles: Any) -> Any:
@@ -193,7 +193,22 @@ def _grouped(value: Any, axes: int) -> Any:
     if not isinstance(value, Traced) or value.type.kind is not Kind.SCALAR or value.rank != axes + 1:
         return value
     count = value.shape[-1]
-    return vcast(value, f"float{count}") if count in (2, 3, 4) else value
+    if count not in (2, 3, 4):
+        return value
+    trace, loc = current_trace(), user_line()
+    assert trace is not None
+    numbers = trace.lift(value)
+    if numbers.type is not FLOAT or not trace.grouping.holds(numbers, (count,)):
+        return vcast(value, f"float{count}")
+    return Traced(trace, trace.grouping.of(numbers, Type.parse(f"float{count}"), loc), loc)  # its results are numbers, as eagerly
+
+
+def _like(given: Any, result: Any) -> Any:
+    """Returns a result; its vectors are numbers where `given` is an array of numbers, although a grid is computed with."""
+    trace = current_trace()
+    assert trace is not None
+    trace.plain.follow(trace.lift(result), trace.lift(given))
+    return result
 
 
 def _fused(first: Any, name: str) -> Any:

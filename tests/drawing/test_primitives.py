@@ -142,3 +142,15 @@ def test_arrays_on_the_device_and_corners_across() -> None:
         fp.rasterize(PLACES[:5], TRIANGLES, SIZE)
     with pytest.raises(fp.ShapeError, match="a height and a width"):
         fp.rasterize(PLACES, TRIANGLES, (0, 4))
+
+
+@pytest.mark.req("R5")
+def test_pictures_are_arrays_of_numbers_in_fused_functions_too() -> None:
+    wanted = WEIGHTS + np.float32(1)
+    apart = lambda places: fp.antialias(drawn(places, COLOURS) - wanted, fp.rasterize(places, TRIANGLES, SIZE), places, TRIANGLES)  # noqa: E731
+    found, want = fp.fuse(lambda places: drawn(places, COLOURS) * wanted)(PLACES), drawn(PLACES, COLOURS) * wanted
+    np.testing.assert_allclose(found, want, atol=1e-5)
+    np.testing.assert_allclose(fp.fuse(apart)(PLACES), apart(PLACES), atol=1e-5)
+    moved = fp.grad(lambda by: fp.mean((drawn(PLACES + by, COLOURS)[..., 0] - wanted[..., 0]) ** 2))(np.zeros(4, F32))
+    assert moved.shape == (4,)
+    assert np.abs(moved[:2]).min() > 0

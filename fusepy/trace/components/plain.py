@@ -55,6 +55,10 @@ class PlainVectors:
                 self._typed[value] = any(found) if found else None
         return self._typed[value]
 
+    def follow(self, value: Value, other: Value) -> None:
+        """Takes the vectors `value` as numbers if `other` is in an array of numbers, whatever else they are computed of."""
+        self._typed[value] = self._in_tensors(other)
+
     def numbers(self, value: Value, loc: str | None) -> Value:
         """Returns vectors or matrices as the array of their components."""
         found = self._split.get(value)
