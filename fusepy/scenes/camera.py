@@ -10,6 +10,7 @@ import numpy as np
 
 from fusepy.errors import ShapeError
 from fusepy.ir.value import Array
+from fusepy.pytree import attributes, reader, register
 
 
 class Camera:
@@ -74,6 +75,9 @@ class Camera:
         direction = forward + (2 * uv[..., :1] - 1) * right + (1 - 2 * uv[..., 1:]) * up
         direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
         return np.broadcast_to(np.array(self.position, np.float32), direction.shape), direction.astype(np.float32)
+
+
+register(Camera, attributes(reader(("position", "forward", "right", "up"))))  # a gradient by a camera is a camera of gradients
 
 
 def pixel_to_uv(pixel: Any, size: Any) -> Array:

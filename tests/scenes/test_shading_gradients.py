@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,15 @@ float textured(RaytracingAccelerationStructure scene, Camera camera, float2 uv, 
     if (hit.found == 0)
         return 1;
     return dot(texel(hit, map, s), float4(1, 2, 3, 4)) * (1 + hit.t);
+}
+[Differentiable]
+float away(RaytracingAccelerationStructure scene, Camera camera, float2 uv, Tensor<float3, 1> places, Tensor<int3, 1> triangles)
+{
+    Hit hit = closest_hit(scene, camera.ray(uv));
+    if (hit.found == 0)
+        return 0;
+    int3 at = triangles[hit.primitive];
+    return meeting(camera.position, camera.direction(uv), places[at.x], places[at.y], places[at.z]).x;
 }
 [Differentiable]
 float3 shaded(
@@ -69,6 +79,23 @@ def test_shading_around_queries_has_gradients(m: Any) -> None:
     fp.check_grads(look, PLACES, colours, light)
     places, hues, lights = fp.grad(look, (0, 1, 2))(PLACES, colours, light)
     assert all(np.abs(found).max() > 0.1 for found in (places, hues, lights["direction"], lights["power"]))
+
+
+@pytest.mark.req("R5")
+def test_a_gradient_by_a_camera_is_a_camera(m: Any) -> None:
+    scene, camera = fp.Scene(fp.Mesh(PLACES, TRIANGLES)), fp.Camera(position=(0.2, 0.1, 4), target=(0, 0, 0), fov=20)
+    places = np.float32([[0.2, 0.8], [0.95, 0.3], [0.65, 0.4]])
+    look = fp.fuse(lambda camera: fp.sum(m.away(scene, camera, places, PLACES, TRIANGLES)))
+    slopes = fp.grad(look)(camera)
+    assert isinstance(slopes, fp.Camera)
+    for name in ("position", "forward", "right", "up"):
+        for k in range(3):
+            ends = [copy.copy(camera), copy.copy(camera)]
+            for end, step in zip(ends, (0.002, -0.002)):
+                setattr(end, name, [x + step * (i == k) for i, x in enumerate(getattr(camera, name))])
+            apart = (float(look(ends[0])) - float(look(ends[1]))) / 0.004
+            assert getattr(slopes, name)[k] == pytest.approx(apart, rel=2e-3, abs=2e-3), (name, k)
+    assert max(map(abs, slopes.forward)) > 1
 
 
 @pytest.mark.req("R5")
