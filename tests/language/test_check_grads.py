@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,20 @@ def test_what_slang_gets_wrong_is_found_and_has_a_way_around(m: fp.Module, name:
         fp.check_grads(m[name], *CASES[name])
     assert "gradient " in str(raised.value)
     fp.check_grads(m[f"{name}_right"], *CASES[name])
+
+
+@pytest.mark.req("B4")
+def test_functions_of_an_imported_module_that_share_a_call(device: fp.Device, tmp_path: Path) -> None:
+    (tmp_path / "shared_calls.slang").write_text("""module shared_calls;
+    [Differentiable] public float square(float x) { return x * x; }
+    public float plain(float x) { return square(x) + 1; }""")
+    (tmp_path / "importing.slang").write_text("""import shared_calls;
+    [Differentiable] float late(float x) { float r = plain(x); if (r > 100) return 0; return square(x); }
+    [Differentiable] float early(float x) { float y = square(x); if (plain(x) > 100) return 0; return y; }""")
+    m = fp.Module.load_from_file(device, str(tmp_path / "importing.slang"))
+    with pytest.raises(fp.GradientError, match="the gradient of late by argument 0 is wrong"):
+        fp.check_grads(m.late, 1.5)
+    fp.check_grads(m.early, 1.5)
 
 
 def test_programs_that_are_right_pass(m: fp.Module, device: fp.Device) -> None:
