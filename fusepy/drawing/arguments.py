@@ -84,7 +84,7 @@ def check_kept(state: RasterState, given: Any, what: str) -> None:
             place=user_line(),
             saw=", ".join(names) or "no textures",
             expected="textures in targets=, and one sample for each pixel",
-            hint="create textures, one of depth for clear_depth=None; or give a colour to clear=, and a number to clear_depth=",
+            hint="create textures, one of depth for clear_depth=None; or give a colour as clear, and a number as clear_depth",
         )
 
 

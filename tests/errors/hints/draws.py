@@ -158,7 +158,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a draw upon images of its own": (
         lambda m: of().options(clear=None)(V, targets=(2, 2)),
-        "create textures, one of depth for clear_depth=None; or give a colour to clear=, and a number to clear_depth=",
+        "create textures, one of depth for clear_depth=None; or give a colour as clear, and a number as clear_depth",
         lambda m: of().options(clear=(0, 0, 0))(V, targets=(2, 2)),
         WHITE,
     ),

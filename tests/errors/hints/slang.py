@@ -283,7 +283,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     # globals
     "two modules with one global": (
         lambda m: two_globals(m, K).set(k=2.0)(X),
-        "rename one of them; a kernel cannot tell them apart",
+        "rename one of them, or let both import it from a third module; a kernel cannot tell them apart",
         lambda m: two_globals(m, TWO_K).set(k=2.0, other=3.0)(X),
         6 * X,
     ),
