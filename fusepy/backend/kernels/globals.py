@@ -17,6 +17,7 @@ from fusepy.backend.device.sink import Sink
 from fusepy.backend.kernels.parameters import slot_of
 from fusepy.backend.kernels.slots import Binding, PlainSlot, Slot, Staged
 from fusepy.backend.slang.diagnostics import unsized
+from fusepy.backend.slang.reflection import sized
 from fusepy.backend.sources.reachable import reachable, reached_from, texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, UnsupportedArgumentError
@@ -187,7 +188,7 @@ def _check_global(name: str, layout: spy.TypeLayoutReflection) -> None:
             expected="a struct, or an interface among the parameters of the function",
             hint=f"declare it as a struct that implements {interface}, or pass it as an argument",
         )
-    if kind == _K.array and not 0 < layout.type.element_count < 1 << 31:
+    if kind == _K.array and not sized(layout):
         raise unsized(name, layout.type.full_name)
     for part in inner:
         _check_global(name, part)

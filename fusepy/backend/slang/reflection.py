@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import slangpy as spy
 
+from fusepy.backend.slang.diagnostics import unlinked
 from fusepy.backend.sources.libraries import array_name, is_array
 from fusepy.errors import InvalidNameError
 from fusepy.ir.oracle import IN, INOUT, OUT
@@ -37,8 +38,33 @@ def reflected(module: spy.SlangModule) -> spy.ProgramLayout:
     """Returns the layout of a module, as that of a program of the module alone.
 
     `SlangModule.layout` keeps the module's session for good: 1.5 MB for each module that is asked (sgl of slangpy 0.43.1).
+
+    Raises:
+        UnsupportedArgumentError: if the driver refuses a global array without a size, as NVIDIA's Vulkan driver does.
+        CompileError: if it refuses the globals for another reason, with its words.
     """
-    return module.session.link_program([module], []).layout
+    try:
+        return module.session.link_program([module], []).layout
+    except RuntimeError as error:
+        parameters = module.layout.parameters  # without the driver
+        listed = [parameters[i] for i in range(len(parameters))]
+        text = "".join(f"{p.name}[];" for p in listed if holds_unsized(p.type_layout))
+        raise unlinked(module.name, text, str(error)) from error
+
+
+def holds_unsized(layout: spy.TypeLayoutReflection) -> bool:
+    """True if a type is an array without a size, or has one inside."""
+    kind = layout.kind
+    if kind == TypeKind.struct:
+        return any(holds_unsized(layout.fields[i].type_layout) for i in range(len(layout.fields)))
+    if kind in (TypeKind.parameter_block, TypeKind.constant_buffer):
+        return holds_unsized(layout.element_type_layout)
+    return kind == TypeKind.array and (not sized(layout) or holds_unsized(layout.element_type_layout))
+
+
+def sized(array: spy.TypeLayoutReflection) -> bool:
+    """True if an array has a number of elements."""
+    return 0 < array.type.element_count < 1 << 31
 
 
 def parameters(function: spy.FunctionReflection) -> list[spy.VariableReflection]:

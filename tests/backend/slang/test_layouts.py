@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import fusepy as fp
 from fusepy.backend.slang.layouts import globals_of
+from fusepy.backend.slang.reflection import reflected
 from fusepy.backend.sources.source import ModuleSource
 
 
-def refused(source: ModuleSource) -> Any:
+def refused(*asked: object) -> Any:
     raise RuntimeError("Failed to create shader program")  # NVIDIA's Vulkan driver, of an array of textures without a size
 
 
@@ -25,3 +27,19 @@ def refused(source: ModuleSource) -> Any:
 def test_globals_that_the_driver_refuses(text: str, error: type[fp.FusepyError], words: str) -> None:
     with pytest.raises(error, match=words):
         globals_of(ModuleSource.make("m", text), refused)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("Texture2D few[4], many[];", fp.UnsupportedArgumentError, "the global 'many' holds an array without a size"),
+        ("struct S { Texture2D t[]; }; ParameterBlock<S> s;", fp.UnsupportedArgumentError, "the global 's' holds an array"),
+        ("Texture2D few[4];", fp.CompileError, "the driver cannot build the globals of module"),
+    ],
+)
+def test_the_layout_of_a_module_that_the_driver_refuses(text: str, error: type[fp.FusepyError], words: str) -> None:
+    compiler = fp.default_device().compiler
+    module = compiler.module(ModuleSource.make("refused", f"{text} float f(float a) {{ return a; }}"))
+    driver = SimpleNamespace(link_program=refused)
+    with pytest.raises(error, match=words):
+        reflected(SimpleNamespace(session=driver, layout=module.layout, name=module.name))  # type: ignore[arg-type]
