@@ -24,6 +24,7 @@ from fusepy.backend.device.open import _PREFERENCE
 from fusepy.backend.marshals.registry import RESULTS
 from fusepy.cli import parser
 from fusepy.cli.doctor import _SETTINGS
+from fusepy.drawing.options import _RULES as _OF_DRAWS
 from fusepy.functions.configure import _OPTIONS
 from fusepy.ir.types import Kind, Type
 from tests.errors.skeletons import skeletons
@@ -93,7 +94,7 @@ def keyword(words: str) -> bool:
     """True if the function before the name takes it; without one, if anything public does."""
     function, _, name = words.rpartition(" ")
     owners = [getattr(of, function) for of in (fp, fp.nn, *CLASSES) if hasattr(of, function)] if function else []
-    return name in ("_result", *_OPTIONS) or any(name in parameters(of) for of in [*owners, *PUBLIC, spy.Device])
+    return name in ("_result", *_OPTIONS, *_OF_DRAWS) or any(name in parameters(of) for of in [*owners, *PUBLIC, spy.Device])
 
 
 @functools.cache
