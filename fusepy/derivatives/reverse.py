@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from fusepy.derivatives.apart import Grid, apart, on_grid, result_dims
 from fusepy.derivatives.control import copied, new_names
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.expanded import Expanded
 from fusepy.derivatives.extents import Axis, Extents, Shapes, ViewOp, max_rank
 from fusepy.derivatives.folds import contracted, reduced
 from fusepy.derivatives.forward import Forward
+from fusepy.derivatives.members import Grid, member_gradients, on_grid, result_dims
 from fusepy.derivatives.refused import no_gradient, read_in_body, struct_without
 from fusepy.derivatives.rules import gradients_of
 from fusepy.derivatives.sums import Gradients, Seed, is_number
@@ -185,7 +185,7 @@ class Reverse:
         """Adds the gradient of an operand, given over the grid of a node, to that of the value.
 
         Args:
-            times: a factor of the gradient; the sum of the products is then one of matrices. `long`: see `apart`.
+            times: a factor of the gradient; the sum of the products is then one of matrices. `long`: see `member_gradients`.
         """
         t = self.terms
         own = {d: a for a, d in enumerate(operand.dims)}
@@ -198,7 +198,7 @@ class Reverse:
         along_part = [d for d in summed if t.runs_along(part, d)]
         dropped = [d for d in part.dims if d not in own]
         made = None if value in self.asked else self.structs.get(value)
-        pieces = apart(t, value, operand, part, grid, made, long) if along_part or dropped else []
+        pieces = member_gradients(t, value, operand, part, grid, made, long) if along_part or dropped else []
         for one in pieces:
             if self.has_gradient(one.value, one.operand.map):
                 self.hand_down(*one, long=True)

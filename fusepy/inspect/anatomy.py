@@ -120,7 +120,7 @@ def _view(slots: _Slots, number: int, explanation: Explanation, seconds: float |
     loads = [Row(slots.name(p), slots.text(p), described(m)) for p, m in zip(plan.positions, region.maps)]
     stores: list[Row] = []
     for j, (slot, (box, type)) in enumerate(zip(results, drawn)):
-        dims = (0, 1) if region.op.apart else spec_of(region).results[j].dims
+        dims = (0, 1) if region.op.standalone else spec_of(region).results[j].dims
         row = Row(slots.name(slot), slots.text(slot), described(ArgMap(dims)))
         chart.add(Box("result", (row.name, row.what), group=number), [(box, type)])
         stores.append(row)
@@ -171,7 +171,7 @@ class _Slots:
             self.types.update((slot, str(e.type)) for slot, e in zip(results, plan.elements))
             inputs = [v.name or "" for v in plan.region.bodies[0].inputs]
             named = [*zip(plan.positions, inputs)]
-            if plan.region.op.apart:
+            if plan.region.op.standalone:
                 named = [(plan.positions[o.position], o.label) for o in plan.operands]
             for position, name in named:  # a value between kernels has the name of its node
                 self.names.setdefault(position, name)

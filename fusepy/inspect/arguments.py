@@ -82,7 +82,7 @@ def _leaf(value: Value, reads: Sequence[tuple[Operand, ArgMap]]) -> str:
 def names_in(plan: Plan, slot: int) -> list[str]:
     """Returns the names that the kernel of a plan has for a slot that it reads."""
     region = plan.region
-    if region.op.apart:
+    if region.op.standalone:
         return [o.label for o in plan.operands if plan.positions[o.position] == slot] or ["indices"]
     inputs = [*region.bodies[0].inputs]
     if len(region.bodies) > 1:  # the inputs of an epilogue that are operands, without the folded values

@@ -56,7 +56,7 @@ def draw_region(chart: Chart, region: Node, group: int, sources: Sequence[tuple[
     Args:
         sources: for each operand, the box that it comes from and its text there; ``None`` draws no link.
     """
-    if region.op.apart:
+    if region.op.standalone:
         return _draw_stages(chart, region, group, sources)
     first = len(region.bodies[0].inputs)
 

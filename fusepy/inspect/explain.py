@@ -168,7 +168,7 @@ def _dropped(before: Graph, after: Graph) -> list[str]:
 
 def _region_reasons(region: Node, before: Graph) -> list[str]:
     """Lists the reasons for each node of a region."""
-    if region.op.apart:
+    if region.op.standalone:
         return [f"{label(region)}: runs by itself: the device's rasteriser finds the fragments", *_inside(region, "  ")]
     assert region.body is not None
     written = Counter(map(_identity, before.nodes))

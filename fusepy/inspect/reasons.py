@@ -136,10 +136,10 @@ class _Reasons:
             if fused:
                 ways = self.together(first, node, below, k)[: 1 if before else None]
             else:
-                ways = ["row"] if before else [self.apart(first, node, below, reads_whole(map, value), part)]
+                ways = ["row"] if before else [self.separation(first, node, below, reads_whole(map, value), part)]
             fused = fused or bool(before)
             a, b = (label(n).partition(" (")[0] for n in (first, node))
-            said = {"a": a, "b": b, "k": number, "draw": a if first.op.apart else b}
+            said = {"a": a, "b": b, "k": number, "draw": a if first.op.standalone else b}
             decision = self.decided.get((below, part))
             if decision is not None:
                 said |= {"load": f"{decision.load:g}", "compute": f"{decision.compute:g}"}
@@ -154,9 +154,9 @@ class _Reasons:
         again = decision is not None and not decision.stored and any(first in nodes for nodes in self.computed[:k])
         return [way, "again"] if again else [way]
 
-    def apart(self, first: Node, second: Node, value: Value, whole: bool, part: Part) -> str:
+    def separation(self, first: Node, second: Node, value: Value, whole: bool, part: Part) -> str:
         """Returns the reason why they are in two kernels, as a key of `WAYS`."""
-        if first.op.apart or second.op.apart:
+        if first.op.standalone or second.op.standalone:
             return "drawn"
         if whole:
             return "whole"

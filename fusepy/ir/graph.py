@@ -27,7 +27,7 @@ class Op:
         merges: False if equal nodes stay apart, because each makes an array that other nodes write.
         arity: how many operands it takes; ``None`` for any number.
         spreads: True if its results are spread over its grid, each element computed at its own point.
-        apart: True if each node runs by itself: it reads values from memory, and stores its results.
+        standalone: True if each node is a launch of its own: it reads values from memory, and stores its results.
         needs: the attributes that a node must have, with their types.
         nests: True if its nodes have bodies.
     """
@@ -37,7 +37,7 @@ class Op:
     merges: bool = True
     nests: bool = False
     spreads: bool = True
-    apart: bool = False
+    standalone: bool = False
     arity: int | None = None
     needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
 

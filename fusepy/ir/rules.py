@@ -197,7 +197,7 @@ def _axes_used(scope: Scope, node: Node) -> str | None:
 
 
 def _covered(scope: Scope, node: Node) -> str | None:
-    if node.op.name == "region" or node.op.apart:  # a dimension that no operand runs along has extent 1
+    if node.op.name == "region" or node.op.standalone:  # a dimension that no operand runs along has extent 1
         return None
     covered = {d for m in node.maps for d in m.dims or ()}
     covered.update(axes_of(node, "axes") if node.op.name == "expand" else ())
@@ -222,7 +222,7 @@ def _directions(scope: Scope, node: Node) -> str | None:
 
 
 def _regions_only(scope: Scope, node: Node) -> str | None:
-    return None if node.op.name in ("region", "expand") or node.op.apart else "outside a region"
+    return None if node.op.name in ("region", "expand") or node.op.standalone else "outside a region"
 
 
 def _flat(scope: Scope, node: Node) -> str | None:

@@ -94,14 +94,14 @@ class _Trial:
         terms = direction * numbers(self.gradients[i]).astype(np.float64)
         mine, scale = float(np.sum(terms)), float(np.sum(np.abs(terms)))
         found: dict[str, float] = {"gradient": mine}
-        wrong, apart = not np.isfinite(mine), False
+        wrong, differs = not np.isfinite(mine), False
         if forward:
             try:
-                apart = self.differs_forward(i, direction, mine, scale, found)
+                differs = self.differs_forward(i, direction, mine, scale, found)
             except GradientError:
                 forward = False
         wrong |= self.differs(i, direction, mine, scale, found)
-        if wrong or apart:
+        if wrong or differs:
             what = "gradient" if wrong or "differences" not in found else "forward mode"
             raise GradientError(
                 f"the {what} of {self.name} by {self.point.names[i]} is wrong",

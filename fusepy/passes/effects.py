@@ -64,8 +64,8 @@ def may_share(value: Value, array: Value) -> bool:
     Arguments may overlap whatever their types; only the call shows it. Inputs that the call copies to the device, textures and
     computed values share no memory with others.
     """
-    apart = value.copied or array.copied or array.name is None
-    return value is array or ((value.arrival.memory or value.arrival.raw) and not apart)
+    separate = value.copied or array.copied or array.name is None
+    return value is array or ((value.arrival.memory or value.arrival.raw) and not separate)
 
 
 def check_writes(graph: Graph) -> None:

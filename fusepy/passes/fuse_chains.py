@@ -40,7 +40,7 @@ class FuseChains(Pass):
             return graph
         check_writes(graph)
         result = partition(graph, oracle, self.separate)
-        if len(result.parts) == 1 and result.parts[0].folding is None and result.parts[0].apart is None:
+        if len(result.parts) == 1 and result.parts[0].folding is None and result.parts[0].standalone is None:
             region = RegionBuilder(graph, graph.outputs, unneeded_effects(graph)).region()
             return graph.replace(nodes=[region], outputs=region.results)
         return _Fuser(graph, result).run()
@@ -60,8 +60,8 @@ class _Fuser:
 
     def run(self) -> Graph:
         for part in self.partition.parts:
-            if part.apart is not None:
-                self.apart(part.apart)
+            if part.standalone is not None:
+                self.standalone(part.standalone)
             elif part.folding is not None:
                 self.folding(part)
             else:
@@ -83,7 +83,7 @@ class _Fuser:
             outputs.append(shown)
         return outputs
 
-    def apart(self, node: Node) -> None:
+    def standalone(self, node: Node) -> None:
         operands = [self.lying(v, m) for v, m in zip(node.operands, node.maps)]
         bodies = [without_maps(body) for body in node.bodies]
         self.nodes.append(Node(node.op, operands, node.maps, node.results, node.attrs, node.loc, bodies))

@@ -38,15 +38,15 @@ def _at_once(node: Node, producer: dict[Value, Node]) -> Node | None:
     square = producer.get(node.operands[0])
     if square is None or square.op.name != "mul" or square.operands[0] is not square.operands[1]:
         return None
-    apart = producer.get(square.operands[0])
-    if apart is None or apart.op.name != "sub":
+    difference = producer.get(square.operands[0])
+    if difference is None or difference.op.name != "sub":
         return None
-    x, mean = apart.operands
-    plain = all(m == ArgMap.identity(rank) for m in (node.maps[0], *square.maps, apart.maps[0]))
+    x, mean = difference.operands
+    plain = all(m == ArgMap.identity(rank) for m in (node.maps[0], *square.maps, difference.maps[0]))
     along_rows = rank - 1 in axes and len(axes) < rank
     if not plain or along_rows or x.type.kind not in (Kind.SCALAR, Kind.VECTOR) or x.type.scalar not in (FLOAT, DOUBLE):
         return None
-    if not _is_mean(producer.get(mean), apart.maps[1], x, axes, rank, producer):
+    if not _is_mean(producer.get(mean), difference.maps[1], x, axes, rank, producer):
         return None
     attrs = {**node.attrs, "kind": FOLDS[node.text("kind")]}
     return Node(node.op, [x], [ArgMap.identity(rank)], node.results, attrs, node.loc)

@@ -51,7 +51,7 @@ class LentCall:
         full = shape + self._inner
         if result is None:
             made = self._empty(full, dtype=self._dtype, device=self._where)
-        elif self._fits(result, full) and self._apart(result, args, values):
+        elif self._fits(result, full) and self._is_free(result, args, values):
             made = result
             if not made.is_inference():
                 self._bump(made)
@@ -107,8 +107,8 @@ class LentCall:
             and not result.is_neg()
         )
 
-    def _apart(self, result: Any, args: Sequence[Any], values: Sequence[int]) -> bool:
-        """True if each argument lies beside the destination, or exactly in it, element upon element."""
+    def _is_free(self, result: Any, args: Sequence[Any], values: Sequence[int]) -> bool:
+        """True if no argument shares memory with the destination, or each that does is exactly the destination."""
         low = result.data_ptr()
         high = low + result.nbytes
         for (position, *_), address in zip(self._tape.plan.steps, values):

@@ -107,7 +107,7 @@ class Lowering:
     def _between(self, region: Node, slots: Sequence[int]) -> dict[int, Target]:
         """Returns the textures between a region and later ones, by slot."""
         found: dict[int, Target] = {}
-        for j in () if region.op.apart else spec_of(region).textures:
+        for j in () if region.op.standalone else spec_of(region).textures:
             result = region.results[j]
             found[slots[j]] = Target.made_for(result, (), (), self.graph.name)
         return found
@@ -129,7 +129,7 @@ class Lowering:
 
     def _split(self, plan: Plan) -> list[Plan]:
         """Returns a plan for each effect and each result of a plan, for those whose extents share no grid."""
-        if plan.region.op.apart:
+        if plan.region.op.standalone:
             return [plan]
         slot = dict(zip(plan.region.operands, plan.positions))
         results = iter([self._result(v) for v in plan.region.results])

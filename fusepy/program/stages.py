@@ -65,7 +65,7 @@ class RegionStage:
 @lru_cache(16)  # asked several times while a region is lowered
 def stage_of(region: Node) -> RegionStage:
     """Returns the stage that runs a region."""
-    return DRAWS if region.op.apart else RAYS if pipelines_in(region.bodies) else COMPUTE
+    return DRAWS if region.op.standalone else RAYS if pipelines_in(region.bodies) else COMPUTE
 
 
 def targets_in(graph: Graph) -> dict[Value, MakeTarget]:

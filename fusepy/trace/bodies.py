@@ -65,7 +65,7 @@ class BodyBuilder(Builder):
     ) -> tuple[Value, ...]:
         said = tuple(maps or (UNSAID,) * len(operands))
         if not op.spreads:
-            raise self.refused(op.name, loc, not op.apart)  # a draw stands outside of loops
+            raise self.refused(op.name, loc, not op.standalone)  # a draw stands outside of loops
         if self.outside.isdisjoint(operands):
             return super().add(op, operands, said, attrs, loc, bodies)
         loaded = self._loaded(op, operands, said, attrs, loc, bodies)

@@ -115,15 +115,15 @@ def array_product(trace: OpenTrace, op: str, operands: Sequence[Any], loc: str |
     most = max(v.rank for v, _ in placed)
     if any(v.type.kind is not Kind.SCALAR for v, _ in placed) or not most:
         return None
-    apart = op == "dot" and most > 2  # no axes in front are in common
-    if apart and not _meet(trace, *(v for v, _ in placed)):
+    own_axes = op == "dot" and most > 2  # no axes in front are in common
+    if own_axes and not _meet(trace, *(v for v, _ in placed)):
         return None
     for value, _ in placed:
         check_elements(op, value, loc)
         _check_factor(trace, op, value, loc)
     views = [_axes(op, value, said, loc) for value, said in placed]
     ranks = [v.rank for v, _ in placed]
-    last, grid = _apart(*ranks) if apart else _together(*ranks)
+    last, grid = _own_axes(*ranks) if own_axes else _together(*ranks)
     maps = [ArgMap(tuple(dims[axis] for axis in axes)) for dims, axes in zip(grid, views)]
     (result,) = trace.builder.add(OPS["contract"], [v for v, _ in placed], maps, {"axes": (f"d{last}",)}, loc)
     return result
@@ -137,7 +137,7 @@ def _together(first: int, second: int) -> tuple[int, list[list[int]]]:
     return last, [own[0], [*own[1], *[batch + rows] * columns]]
 
 
-def _apart(first: int, second: int) -> tuple[int, list[list[int]]]:
+def _own_axes(first: int, second: int) -> tuple[int, list[list[int]]]:
     """Returns the same for `dot`, whose result has all other axes of both arrays."""
     last = first + second - 2
     return last, [[*range(first - 1), last], [*range(first - 1, last - 1), last, last - 1] if second > 1 else [last]]

@@ -66,7 +66,7 @@ class CudaDriver:
         self._library = library
         self._launch = library.cuLaunchKernel
         self._event: int | None = None
-        self._apart: int | None = None  # a stream for captures
+        self._capture_stream: int | None = None
         self._call("cuInit", 0)
 
     def _call(self, name: str, *arguments: Any) -> None:
@@ -144,14 +144,14 @@ class CudaDriver:
 
     def graph_of(self, record: Callable[[int], None]) -> int:
         """Returns the handle of a graph with what `record` launches on the stream that it gets."""
-        if self._apart is None:
-            self._apart = self._answer(c_void_p, "cuStreamCreate", _WITHOUT_NULL)
-        self._call("cuStreamBeginCapture_v2", self._apart, _OF_THREAD)
+        if self._capture_stream is None:
+            self._capture_stream = self._answer(c_void_p, "cuStreamCreate", _WITHOUT_NULL)
+        self._call("cuStreamBeginCapture_v2", self._capture_stream, _OF_THREAD)
         graph = 0
         try:
-            record(self._apart)
+            record(self._capture_stream)
         finally:
-            graph = self._end_capture(self._apart)
+            graph = self._end_capture(self._capture_stream)
         try:
             return self._answer(c_void_p, "cuGraphInstantiateWithFlags", graph, 0)
         finally:

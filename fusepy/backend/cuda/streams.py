@@ -20,13 +20,13 @@ class Streams:
     Attributes:
         driver: the CUDA driver; None on other devices.
         stream: the stream of the last work.
-        hurries: true while another framework waits for nothing but its stream, and where each call is submitted by itself.
+        immediate: true while another framework waits for its own stream only, and if each call is submitted by itself.
     """
 
     def __init__(self, driver: CudaDriver | None):
         self.driver = driver
         self.stream = self._followed = NULL_STREAM
-        self.hurries = self._single = False
+        self.immediate = self._single = False
 
     def _submit(self) -> None:
         """Submits the work that is recorded."""
@@ -61,13 +61,13 @@ class Streams:
     def follow(self, stream: int) -> None:
         """Submits the recorded work, and launches kernels on this CUDA stream from now on, after all earlier work."""
         self._followed = stream
-        self.hurries = True
+        self.immediate = True
         self._move(stream)
 
     def rejoin(self) -> None:
         """Orders the stream that `follow` has named after what sgl has submitted since then, or has recorded."""
         self._move(self._followed)
-        self.hurries = self._single
+        self.immediate = self._single
 
     def _move(self, stream: int) -> None:
         """Submits the recorded work; the next work is on this stream, after all earlier work."""

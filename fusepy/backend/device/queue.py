@@ -60,7 +60,7 @@ class Queue(Streams):
         super().__init__(cuda_driver() if self._cuda else None)
         self._mark = object()
         _here.queue = None  # the code that opened the device has left its context current on this thread
-        self._limit, self.hurries, self._single = LIMIT if deferred else 1, not deferred, not deferred
+        self._limit, self.immediate, self._single = LIMIT if deferred else 1, not deferred, not deferred
         self._last: int | None = None
         self._ids: deque[int] = deque(maxlen=REMEMBERED)  # identifiers of the last submissions, in order
         self.alone = deferred  # true if nobody else submits to this queue, so that `_last` is the last submission
@@ -198,7 +198,7 @@ class Queue(Streams):
         """Submits every call at once from now on: others can see memory of this device."""
         with self._lock:
             self._check()
-            self.hurries = self._single = True
+            self.immediate = self._single = True
             self._limit, self.alone = 1, False
             self._submit()
 

@@ -35,7 +35,7 @@ CAPTURED: ContextVar[Capturing | None] = ContextVar("fusepy_captured", default=N
 
 
 def sink_on(device: Any) -> Sink:
-    """Returns the sink for work that no caller gives one: the device's queue; inside a capture, that of the capture."""
+    """Returns the sink for work whose caller names none: the device's queue, or inside a capture the sink of the capture."""
     captured = CAPTURED.get()
     return device.queue if captured is None else captured.sink_on(device)
 
@@ -44,11 +44,11 @@ class Launcher(Protocol):
     """Launches kernels at once.
 
     Attributes:
-        hurries: true if recording a launch, to submit it with later ones, would not do.
+        immediate: true if every launch must go to the device at once; otherwise it may be recorded and submitted with later ones.
     """
 
     @property
-    def hurries(self) -> bool: ...
+    def immediate(self) -> bool: ...
 
     def launch(self, function: CudaKernel, groups: Sequence[int]) -> None:
         """Launches a kernel whose parameters are in `function`, after all earlier work."""

@@ -50,7 +50,7 @@ class Variant:
     """An indexing scheme: ``linear`` (same-shape contiguous arguments) or by strides over a grid of `rank`; `wide` is 64-bit.
 
     `tile` is the size of a thread group along the last two or three dimensions, last one first, if the user sets it.
-    `space` names one of `region.SPACES`. Results of `dense` ones lie linearly, and no operands. Whole arrays lie so if `packed`.
+    `space` names one of `region.SPACES`. `dense`: results are contiguous, operands are not. `packed`: whole arrays are.
     """
 
     linear: bool

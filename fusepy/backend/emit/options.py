@@ -97,7 +97,7 @@ NO_OPTIONS = Options()
 
 
 class CallShape:
-    """What slangpy's ``CallShapeInfo`` tells user code: the place of the thread in the grid, and in its group.
+    """slangpy's ``CallShapeInfo`` for user code: the place of the thread in the grid, and in its group.
 
     Args:
         rank: dimensions of the grid.

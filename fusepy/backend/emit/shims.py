@@ -28,7 +28,7 @@ DIFFERENTIATED = ("vjp", "jvp")  # operations whose body Slang differentiates
 class Shims:
     """The shim modules of a kernel: their `sources` by name, and the `names` of the wrappers by call.
 
-    `stages` are the names of what the stages of rays use, by module and name: functions and structs.
+    `stages` are the names of functions and structs that the stages of rays use, by module and name.
 
     `imported` are the modules that the kernel itself imports, for their structs; ``None`` is all.
     `hidden` names the wrappers of operations whose Slang functions are hidden by the user's. They are in a module of their own,

@@ -82,7 +82,7 @@ class Statements:
         """Adds a differentiable function that computes the outputs `seeds` of `body`, and returns its name.
 
         One output is returned, several are ``out`` parameters. Inputs that are not in `wrt` are constants. `stands` are the types
-        of inputs that have others than in `body`.
+        of inputs whose types differ from those in `body`.
         """
         name = f"{self._prefix}_primal_{self._differentiable}"
         self._differentiable += 1

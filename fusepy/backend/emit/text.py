@@ -158,13 +158,13 @@ class KernelText:
         bound = self._bound(fields) if target.entry_point_block else ()
         entry = f"{self.name}_kernel"  # never "main": on CUDA that name is rewritten and not found again
         parameters = [f"FzArguments {BLOCK}", *(declare_resource(f, self.cuda) for f in bound)]
-        apart = "".join(f", uniform {text}" for text in parameters) if target.entry_point_block else ""
+        uniforms = "".join(f", uniform {text}" for text in parameters) if target.entry_point_block else ""
         program = [
             *functions,
             "",
             f'#line 1 "{entry}"',
             *COMPUTE.attributes(threads),
-            COMPUTE.head(entry, lane, apart),
+            COMPUTE.head(entry, lane, uniforms),
             *block([*(COMPUTE.exact("\n".join([*functions, *lines])) if target.spirv else ()), *lines]),
         ]
         return self.assembled(program, entry, fields, shape)

@@ -18,10 +18,11 @@ from fusepy.ir.ops.doubles import is_long
 LANES = 8  # the width of lavapipe's vectors
 GROUPS_PER_ROW = 32768  # lavapipe dispatches at most 65,535 groups along one axis; longer grids fold into rows
 
-LIGHT_PRICE = (
-    48.0  # of user code, in bytes of memory traffic that take as long (`backend.sources.prices`): it may run for several rows
+# prices of user code, in bytes of memory traffic that take as long (`backend.sources.prices`)
+LIGHT_PRICE = 48.0  # up to it, a thread may have several rows
+HEAVY_PRICE = (
+    64.0  # from it on, code takes longer than loads: on GPUs each thread has one element, so that few elements fill the device
 )
-HEAVY_PRICE = 64.0  # it takes longer than the loads: on GPUs each thread has one element, so that few elements fill the device
 LIGHT_NODES = 12  # a body of so many nodes is unrolled for up to 32 elements; for folds see `backend.emit.fold.tuning`
 
 

@@ -20,7 +20,7 @@ ONE_FOR_ALL = "f.accumulate(result='sum') adds the values of all calls up, also 
 
 
 class Spreadable(ShapeError):
-    """A destination that does not fit a result, but takes it repeated along more axes, or its integers as others."""
+    """A destination that could take the result if it were repeated along more axes, or if its integers were converted."""
 
 
 def _spreads(given: Tensor, element: Element, shape: tuple[int, ...]) -> bool:

@@ -35,7 +35,14 @@ Stages = tuple[Stage, ...]
 
 @dataclass(frozen=True)
 class FoldRecipe(Recipe):
-    """The recipe of a fold with its launches: `stages` for contiguous arguments, which lie `even`, else `strided`."""
+    """The recipe of a fold.
+
+    Attributes:
+        stages: its launches for contiguous arguments; empty if they need strides.
+        strided: its launches for any strides.
+        work: its size.
+        even: the arguments are contiguous.
+    """
 
     stages: Stages = ()
     strided: Stages = ()
@@ -135,15 +142,15 @@ class ReducePlan(Plan):
         row = max(grid[-1], 1) if self._placed and self.rank - 1 in self._over else 0
         kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row)
         even, linear = linear, linear and (not self._placed or (work.along_rows(kind) and not self._scans))
-        apart = work if linear or not reduced else replace(work, inner=self._lies_inner(plain.strides, strides, grid, inner))
-        strided = make(kind, apart, Variant(False, self.rank, wide))
+        uneven = work if linear or not reduced else replace(work, inner=self._lies_inner(plain.strides, strides, grid, inner))
+        strided = make(kind, uneven, Variant(False, self.rank, wide))
         stages = make(kind, work, Variant(True, self.rank, wide)) if linear else ()
         made = (grid, plain.count, plain.strides, plain.out_shapes, wide)
         if self._sides is not None:
             lies = lying(self._sides, self.operands, plain.strides)
             given = (self._sides, self._over[0], grid, Variant(False, self.rank, wide), kind)
             strided, stages = product_stages(*given, False, lies) or strided, product_stages(*given, True, lies)
-        return FoldRecipe(*made, tuple(stages), tuple(strided), work if linear else apart, even)
+        return FoldRecipe(*made, tuple(stages), tuple(strided), work if linear else uneven, even)
 
     def _lies_inner(
         self, steps: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]], grid: tuple[int, ...], otherwise: bool
@@ -190,7 +197,7 @@ class ReducePlan(Plan):
         return launches
 
     def others(self, launches: Sequence[Launch]) -> Sequence[FoldVariant]:
-        """Returns the kernels beside these that calls of the same layouts and other sizes need."""
+        """Returns further kernels, which calls of the same layouts and other sizes need."""
         own = {launch.variant for launch in launches if isinstance(launch.variant, FoldVariant)}
         if not own or any(v.shape.tile for v in own):  # products choose among tiles
             return ()

@@ -168,7 +168,7 @@ def link(tape: Tape, args: Sequence[Any], outs: Sequence[Any]) -> LinkedTape:
 
 
 def compile_others(tape: Tape, sink: Sink) -> None:
-    """Compiles what other sizes ask the program for, while the device works. No later size compiles anything then."""
+    """Compiles the kernels that other sizes need, while the device works. Calls of other sizes then compile nothing."""
     folds = [(p.plan, p.launches) for p in tape.pieces if isinstance(p.plan, ReducePlan)]
     others = [(plan, variant) for plan, launches in folds for variant in plan.others(launches)]
     if others:

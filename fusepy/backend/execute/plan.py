@@ -182,7 +182,7 @@ class Plan:
         return [Launch(self, variant, recipe, groups, sizes, (-1, -1), (), self.positions, tuple(results), idle=not recipe.count)]
 
     def _way(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int]) -> Way:
-        """Returns the variant of a call, and what its index space asks for."""
+        """Returns the variant of a call, and the groups and sizes of its index space."""
         wide, packed = recipe.wide, self.packs(slots)
         if self.linear and self.one_shape(slots) and all(slots[slot].linear for slot in results):
             return Variant(True, self.rank, recipe.count >= LINEAR_LIMIT, packed=packed), None, {}

@@ -111,7 +111,7 @@ def sides_of(region: Node, operands: Sequence[Operand], target: Target) -> tuple
 
 
 def lying(sides: tuple[int, int], operands: Sequence[Operand], strides: Sequence[tuple[int, ...]]) -> Lying:
-    """Returns how the operands of a product lie, whose left matrix runs along the first of the `sides`."""
+    """Returns the memory layout of a product's operands. The left matrix runs along the first of the `sides`."""
     steps = {o.position: dict(zip(o.dims, strides[o.position])) for o in operands if _is_floats(o)}
     a, b = operands[:2] if sides[0] in operands[0].dims else operands[1::-1]
     return Lying(steps.get(a.position, {}), steps.get(b.position, {}), {k: v for k, v in steps.items() if k > 1})

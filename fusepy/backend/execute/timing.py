@@ -17,7 +17,7 @@ from fusepy.backend.execute.tape import LinkedTape
 from fusepy.backend.kernels.globals import Bindings
 
 RUNS = 9
-ENOUGH_S = 0.5  # no further run begins after so long
+ENOUGH_S = 0.5  # seconds after which no further run begins
 
 
 class TimingSink(EncoderSink):

@@ -26,7 +26,7 @@ class CaptureSink(Sink):
         kept: memory and parameters of the launches.
     """
 
-    keeps = captures = hurries = True
+    keeps = captures = immediate = True
 
     def __init__(self, device: Device):
         self._queue = device.queue

@@ -189,7 +189,7 @@ class Kernel:
             else:
                 self._bind(device, bound, bindings)
         direct = sink.direct if self.direct else None
-        if direct is not None and (self.eager or direct.hurries or packed != self._launched or self._is_large(by_axis)):
+        if direct is not None and (self.eager or direct.immediate or packed != self._launched or self._is_large(by_axis)):
             function = self._function or self._loaded()
             function.block.raw = self._launched = packed
             direct.launch(function, by_axis or self._groups)

@@ -63,7 +63,7 @@ class RawKernel:
         except CompileError:
             raise
         except RuntimeError as error:
-            raise CompileError(f"the driver cannot build {name}", saw=error, hint="see its words above") from error
+            raise CompileError(f"the driver cannot build {name}", saw=error, hint="see the driver's message above") from error
         self._program = program.program
         self._wrapped = existing is None
         self._reads: list[str] | None = None

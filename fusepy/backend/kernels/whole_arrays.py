@@ -101,7 +101,7 @@ class WholeData:
             )
         if array.element.nbytes != self._stride:
             raise UnsupportedArgumentError(
-                f"{path}: this device packs {self.element} otherwise than tensors do",
+                f"{path}: this device packs {self.element} unlike tensors",
                 saw=f"{array.element.nbytes} bytes",
                 expected=f"{self._stride} bytes",
                 hint="use uint for bool, and half or half4 for half3; of a struct, the one of this module",

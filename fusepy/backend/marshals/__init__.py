@@ -1,4 +1,4 @@
-"""Kinds of arguments and results: *marshals*, one for each Python class; *accesses*, by which kernels load what these place.
+"""Kinds of arguments and results: *marshals*, one for each Python class; *accesses*, with which kernels load the placed values.
 
 `registry` has the tables of both.
 

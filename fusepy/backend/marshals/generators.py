@@ -191,7 +191,7 @@ def check_dims(dims: Any, what: str) -> int:
     """
     if isinstance(dims, bool) or not isinstance(dims, int) or dims not in (-1, 1, 2, 3, 4):
         raise ArgumentError(
-            f"{what}: {dims!r} components", expected="1 to 4, or -1 for what the parameter wants", hint="omit dims"
+            f"{what}: {dims!r} components", expected="1 to 4, or -1 for the size of the parameter", hint="omit dims"
         )
     return max(dims, 0)
 

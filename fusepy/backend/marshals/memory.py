@@ -44,8 +44,8 @@ class MemoryAccess:
             return operand.want.with_scalar(operand.have) if scalars else operand.want
         return operand.have
 
-    def apart(self, operand: Operand, variant: Variant) -> Type | None:
-        """Returns the scalar type to load one by one, if an element cannot be loaded or converted as a whole."""
+    def split_scalar(self, operand: Operand, variant: Variant) -> Type | None:
+        """Returns the scalar type of an element whose scalars are loaded one by one; ``None`` if one load takes the element."""
         element = self.element(operand, variant)
         converted = element.kind is Kind.ARRAY and element is not operand.want
         return element.scalar if converted or is_split(element, operand.cuda) else None
@@ -54,7 +54,7 @@ class MemoryAccess:
         """Returns the element type of the pointer."""
         if operand.want.kind is Kind.POINTER:
             return _whole(operand)
-        return storage(self.apart(operand, variant) or self.element(operand, variant))
+        return storage(self.split_scalar(operand, variant) or self.element(operand, variant))
 
     def load(self, operand: Operand, variant: Variant) -> str:
         pointer = f"{BLOCK}.a_{operand.name}"
@@ -71,7 +71,7 @@ class MemoryAccess:
             components = (f"{pointer}[{index}{offset}]" for offset in _component_offsets(operand, pointer))
             return join(want, operand.have, components)
         element = self.element(operand, variant)
-        scalar = self.apart(operand, variant)
+        scalar = self.split_scalar(operand, variant)
         if scalar is not None:
             return join(want, scalar, iter(parts(pointer, index, element)))
         return convert(from_storage(f"{pointer}[{index}]", element), element, want)

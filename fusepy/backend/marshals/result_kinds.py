@@ -136,12 +136,12 @@ def check_type(said: ArgMap, result: Type, name: str) -> None:
             f"{name} is cast to {said.type}, and receives {result}",
             saw=f"vcast({said.type})",
             expected=f"vcast({result}), or no cast",
-            hint="what is written is not converted; take the result and convert that",
+            hint="results are not converted when they are written; take the result and convert it",
         )
 
 
 def stream_of(values: Iterable[Any]) -> CurrentStream | None:
-    """Returns what tells the CUDA stream that a call with these arguments runs on; ``None`` if it is fusepy's own."""
+    """Returns the function that gives the CUDA stream of a call with these arguments; ``None`` if that is fusepy's own."""
     for value in values:
         kind = kind_of_class(value.__class__)
         current = None if kind is None or kind.follows is None else kind.follows(value)

@@ -112,7 +112,7 @@ def check_global(value: Any, device: Device, what: str) -> None:
     if not is_cuda(device) or _settings(value, what) == _settings(device.raw.create_sampler(), what):
         return
     raise UnsupportedArgumentError(
-        f"{what}: a texture on CUDA carries its sampler, and one that is set beside it is not looked at",
+        f"{what}: a texture on CUDA carries its sampler, and a sampler that is set as a global is ignored",
         saw=repr(value.desc)[:60],
         hint="pass the sampler as an argument of the function, or use the Vulkan device",
     )

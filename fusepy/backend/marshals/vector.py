@@ -90,9 +90,9 @@ class UniformAccess:
 def _names(operand: Operand) -> list[str]:
     """Returns the members of the block, rows first: ``a_m_00, a_m_01, …`` for a matrix, ``a_w_0_11`` with two-digit indices."""
     places = [""]
-    apart = "_" if max(operand.have.shape, default=0) > 10 else ""
+    separator = "_" if max(operand.have.shape, default=0) > 10 else ""
     for extent in operand.have.shape:
-        places = [f"{p}{apart if p else ''}{c}" for p in places for c in range(extent)]
+        places = [f"{p}{separator if p else ''}{c}" for p in places for c in range(extent)]
     return [f"a_{operand.name}_{p}" if p else f"a_{operand.name}" for p in places]
 
 

@@ -200,10 +200,10 @@ class _Part:
     def check_packing(self, tensor: Tensor) -> None:
         """Raises if the device packs bools or three halfs unlike tensors, which are packed alike on every device."""
         api = tensor.device.raw.info.type.name
-        apart = api == "cuda" and self.element.shape[-1:] == (3,)
-        if apart if self.element.scalar is HALF else api in ("cuda", "cpu"):
+        three = api == "cuda" and self.element.shape[-1:] == (3,)
+        if three if self.element.scalar is HALF else api in ("cuda", "cpu"):
             raise UnsupportedArgumentError(
-                f"{self.operand.function}: argument {self.operand.label!r}: {api} packs {self.element} otherwise than tensors do",
+                f"{self.operand.function}: argument {self.operand.label!r}: {api} packs {self.element} unlike tensors",
                 saw=self.operand.want.name,
                 hint="use uint for bool, and half or half4 for half3",
             )

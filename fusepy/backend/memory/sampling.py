@@ -1,4 +1,4 @@
-"""What gradients need to know of textures and samplers: mip levels, and the settings that shaders cannot ask for."""
+"""Properties of textures and samplers for gradients: mip levels, and the settings that shaders cannot query."""
 
 from __future__ import annotations
 

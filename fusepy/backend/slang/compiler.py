@@ -226,7 +226,7 @@ class Compiler:
         with self._lock:
             session = self._ready(sources)
             self._attempts += 1
-            return self._attempt(session, f"beside_{self._attempts}", text, "what was generated to ask Slang")
+            return self._attempt(session, f"beside_{self._attempts}", text, "a generated module")
 
     def _ready(self, sources: Sequence[ModuleSource], text: str = "", optimised: bool = True) -> Session:
         """Returns the session that compiles one more kernel, of this `text`, with these modules loaded."""
@@ -269,7 +269,7 @@ class Compiler:
             self._sessions.leave(session)
             saw = str(error).partition("\n")[0][:200]
             raise CompileError(
-                f"Slang cannot load {what}", saw=saw, hint="see its words above; other modules still work"
+                f"Slang cannot load {what}", saw=saw, hint="see Slang's message above; other modules still work"
             ) from error
 
 

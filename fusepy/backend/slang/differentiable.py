@@ -107,7 +107,7 @@ def _of_copies(compiler: Compiler, source: ModuleSource, imports: Sequence[str],
 
 
 def _told(words: str, call: CallTypes, source: ModuleSource) -> str:
-    """Returns the words of Slang about a function that cannot be differentiated, with the user's file and line."""
+    """Returns Slang's message about a function that cannot be differentiated, with the user's file and line."""
     found = re.search(r"\^+ +(.+)", words) or re.search(r"error\[\w+\]: (.+)", words)
     return f"{found[1] if found else words}{_declared(call, source)}" if "probe" in words else words
 

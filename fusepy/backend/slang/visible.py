@@ -42,12 +42,12 @@ def question_of(function: str, types: Sequence[Type], others: Sequence[ModuleSou
 
 
 def closures(others: Sequence[ModuleSource]) -> str:
-    """Returns what makes a fact about one module a fact about these others, too."""
+    """Returns the part of a fact's key that names these other modules by their contents."""
     return "".join(f" beside {source.closure}" for source in others)
 
 
 def as_asked(answer: RawAnswer, types: Sequence[Type], layout: spy.ProgramLayout) -> RawAnswer:
-    """Returns an answer about arguments of these types with their names: ``Pose::Differential`` is often ``Pose`` for Slang."""
+    """Returns an answer with the type names of the question, where Slang uses others: ``Pose`` for ``Pose::Differential``."""
     params, result = [list(param) for param in answer[0]], answer[1]
     for i, type in enumerate(types):
         asked = struct_in(type)

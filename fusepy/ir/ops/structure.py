@@ -216,7 +216,7 @@ def has_select(type: Type) -> bool:
     return type is not BOOL and (type.dtype is None or type.dtype.kind not in "iu" or type.dtype.itemsize == 4)
 
 
-def select_apart(test: str, a: str, b: str, type: Type) -> str:
+def select_components(test: str, a: str, b: str, type: Type) -> str:
     """Returns ``select(test, a, b)`` component by component; all three are scalars or vectors like `type`."""
     if type.kind is Kind.SCALAR:
         return f"{test} ? {a} : {b}"
@@ -254,7 +254,7 @@ class Select(Componentwise):
         type = node.results[0].type
         if type.kind in (Kind.SCALAR, Kind.VECTOR) and not has_select(type):
             mask = convert(args[0], test.type, shaped(BOOL, type.shape))
-            return select_apart(mask, convert(args[1], a.type, type), convert(args[2], b.type, type), type)
+            return select_components(mask, convert(args[1], a.type, type), convert(args[2], b.type, type), type)
         if not type.is_numeric:
             return f"{convert(args[0], test.type, BOOL)} ? {args[1]} : {args[2]}"
         mask = convert(args[0], test.type, shaped(BOOL, type.shape))

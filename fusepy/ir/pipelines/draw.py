@@ -36,7 +36,7 @@ class Draw(Op):
     name = "draw"
     nests = True
     spreads = False
-    apart = True
+    standalone = True
     needs = {
         **dict.fromkeys(("vertex_values", "fragment_values", "varyings", "outputs", "types", "formats", "functions"), (tuple,)),
         "indexed": (bool,),

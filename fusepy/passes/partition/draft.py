@@ -28,8 +28,8 @@ class Draft:
         self.position = {v: i for i, v in enumerate(graph.values())}
         self.folding: dict[Folding, Part] = {f: Part(f.level, folding=f) for f in self.levels.foldings}
         self.parts: list[Part] = [*self.folding.values()]
-        for node in (n for n in graph.nodes if n.op.apart):
-            self.parts.append(Part(self.levels.place[node], [*node.results], apart=node))
+        for node in (n for n in graph.nodes if n.op.standalone):
+            self.parts.append(Part(self.levels.place[node], [*node.results], standalone=node))
             self.home.update(dict.fromkeys(node.results, self.parts[-1]))
         self._cones: dict[Part, set[Value]] = {}
         self._of_arrays: list[Part] = []  # parts that make arrays which later ones write
@@ -47,7 +47,7 @@ class Draft:
 
     def _takes(self, part: Part) -> bool:
         """True if a part takes values of any grid."""
-        if part.folding is not None or part.alone or part in self._of_arrays or part.apart is not None:
+        if part.folding is not None or part.alone or part in self._of_arrays or part.standalone is not None:
             return False
         return not any(map(generates_rays, part.effects))
 
@@ -150,6 +150,6 @@ class Draft:
     def inputs(self, value: Value) -> list[Value]:
         """Returns the operands from which a kernel computes `value` element by element."""
         node = self.levels.producer.get(value)
-        if node is None or node.op.apart or value in self.levels.folding:
+        if node is None or node.op.standalone or value in self.levels.folding:
             return []
         return [v for v, m in zip(node.operands, node.maps) if not reads_whole(m, v)]

@@ -95,7 +95,7 @@ class Levels:
             producer = self.producer.get(value)
             stored = value in self.folding or self.is_factor(node, value) or (node.op.name == "index" and value in self.dear)
             stored |= producer is not None and (reads_whole(map, value) or writes_array(producer))
-            stored |= producer is not None and (node.op.apart or producer.op.apart)
+            stored |= producer is not None and (node.op.standalone or producer.op.standalone)
             level = max(level, self.level[value] + (stored or self.overwrites(node, value)))
         return level
 
@@ -155,8 +155,8 @@ class Levels:
         leaves, rank = self.leaves(node.operands[0], node.maps[0]), node.grid_rank
         for folding in self.foldings:
             alike = folding.level == level and folding.over == over and folding.rank == rank
-            apart = folding.product or is_product(node)
-            if alike and not apart and folding.nodes[0].op is node.op and self.share_grid(folding.leaves, leaves):
+            product = folding.product or is_product(node)
+            if alike and not product and folding.nodes[0].op is node.op and self.share_grid(folding.leaves, leaves):
                 break
         else:
             folding = Folding(level, over, rank, leaves)

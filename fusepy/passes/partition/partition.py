@@ -23,7 +23,7 @@ def partition(graph: Graph, oracle: Oracle, separate: bool = False) -> Partition
     draft, old = Draft(graph, separate, dear_arrays(graph, oracle)), set[Value]()
     for node in graph.nodes:
         _store_operands(draft, node, old)
-        if not node.op.apart and not is_pure(node):
+        if not node.op.standalone and not is_pure(node):
             draft.act(node)
     _store_outputs(draft, graph)
     _join_reductions(draft)
@@ -52,9 +52,9 @@ def _store_operands(draft: Draft, node: Node, old: set[Value]) -> None:
         crosses = value in levels.folding and (levels.folding[value] is not after or not node.op.spreads)
         if levels.overwrites(node, value):
             old.add(value)
-        apart = node.op.apart and value in levels.producer
+        alone = node.op.standalone and value in levels.producer
         kept = levels.is_factor(node, value) or (node.op.name == "index" and value in levels.dear)
-        if (whole or crosses or apart or value in old or kept) and node.op.name != "expand":
+        if (whole or crosses or alone or value in old or kept) and node.op.name != "expand":
             draft.store(base(levels, value))
 
 
@@ -70,7 +70,7 @@ def _store_outputs(draft: Draft, graph: Graph) -> None:
 
 def _join_reductions(draft: Draft) -> None:
     """Moves stored values to reductions over their grid: one kernel then reads the operands of both."""
-    for part in [p for p in draft.parts if p.folding is None and not p.effects and p.apart is None]:
+    for part in [p for p in draft.parts if p.folding is None and not p.effects and p.standalone is None]:
         for value in list(part.stored):
             other = draft.reducing(value, part.level)
             if other is not None:

@@ -24,7 +24,7 @@ class Part:
         folding: the reductions that it computes.
         after: the reductions, and values computed from them on their small grid, that it stores.
         effects: nodes that it runs for their effects.
-        apart: its only node, if that runs by itself.
+        standalone: its only node, if that is a launch of its own.
         loads: values that earlier parts have stored and that it loads.
     """
 
@@ -34,7 +34,7 @@ class Part:
     after: list[Value] = field(default_factory=list[Value])
     effects: dict[Node, None] = field(default_factory=dict[Node, None])
     loads: dict[Value, None] = field(default_factory=dict[Value, None])
-    apart: Node | None = None
+    standalone: Node | None = None
 
     @property
     def alone(self) -> bool:

@@ -33,7 +33,7 @@ class RayKernels:
         It joins if it works element by element, without effects, on the results of one ray generation.
         """
         rays = {self.of[v] for v in node.operands if v in self.of and self._level[v] == level}
-        if len(rays) > 1 or (rays and (node.op.name in ("reduce", "scan") or node.op.apart or not is_pure(node))):
+        if len(rays) > 1 or (rays and (node.op.name in ("reduce", "scan") or node.op.standalone or not is_pure(node))):
             level, rays = level + 1, set[Node]()
         for ray in [node] if generates_rays(node) else rays:
             self.of.update(dict.fromkeys(node.results, ray))

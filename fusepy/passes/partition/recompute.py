@@ -31,8 +31,8 @@ class Recomputing:
     def settle(self, part: Part) -> None:
         """Decides for values that earlier parts compute as well: `part` loads them or computes them again."""
         producer = self.levels.producer
-        if part.apart is not None:
-            part.loads.update((base(self.levels, v), None) for v in part.apart.operands if v in producer)
+        if part.standalone is not None:
+            part.loads.update((base(self.levels, v), None) for v in part.standalone.operands if v in producer)
             return
         for node in part.effects:
             part.loads.update((v, None) for v, m in zip(node.operands, node.maps) if reads_whole(m, v) and v in producer)
@@ -150,4 +150,4 @@ class Recomputing:
 
 def _by_itself(node: Node) -> bool:
     """True if the results of a node cannot be computed again in another kernel."""
-    return node.op.apart or not node.op.merges
+    return node.op.standalone or not node.op.merges

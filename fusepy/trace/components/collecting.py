@@ -35,7 +35,7 @@ def collected(trace: OpenTrace, value: Value, type: Type, loc: str | None) -> Va
     return as_type(trace, made, type, loc)
 
 
-def apart(trace: OpenTrace, value: Value, count: int, loc: str | None) -> list[Value]:
+def elements_of(trace: OpenTrace, value: Value, count: int, loc: str | None) -> list[Value]:
     """Records the elements along the last axis of an array of numbers, each by itself."""
     rank, numbers = value.rank, TraceShapes(trace).numbers(count)
     zero = _zero(trace, value, loc)

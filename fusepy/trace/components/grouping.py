@@ -21,7 +21,7 @@ from fusepy.ir.resolve.offers import describe
 from fusepy.ir.resolve.spelling import extents, python_name
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Dims, is_spread
-from fusepy.trace.components.collecting import Attrs, Part, add, apart, as_type, collected, number, own
+from fusepy.trace.components.collecting import Attrs, Part, add, as_type, collected, elements_of, number, own
 from fusepy.trace.components.extents import SmallExtents
 from fusepy.trace.open_trace import OpenTrace
 
@@ -108,7 +108,7 @@ class Grouping:
         elif len(type.shape) == 1:
             if self.extents.is_unit(value, value.rank - 1) or self.extents.of(value, value.rank - 1) is not None:
                 raise self._other_extents(value, type, loc)
-            found = self._struct(apart(self.trace, value, type.shape[0], loc), type, loc)
+            found = self._struct(elements_of(self.trace, value, type.shape[0], loc), type, loc)
         else:
             return None
         self._made[value, type, since] = found

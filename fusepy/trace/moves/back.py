@@ -100,13 +100,13 @@ def _placed(trace: OpenTrace, terms: Terms, step: Indexed, have: Shape, made: Sh
 
 def _place(terms: Terms, at: Coordinates, c: Term, run: range, tests: list[Term]) -> Term:
     """Returns the index in a slice of the element at `c`; adds the tests that it is in the slice."""
-    apart = c - at.number(run.start) if run.start else c
+    distance = c - at.number(run.start) if run.start else c
     if run.step < 0:
-        apart = at.number(run.start) - c
+        distance = at.number(run.start) - c
     width = abs(run.step)
-    place = apart if width == 1 else terms.op("floordiv", apart, at.number(width))
+    place = distance if width == 1 else terms.op("floordiv", distance, at.number(width))
     if width != 1:
-        tests.append(terms.op("mod", apart, at.number(width)).equals(0))
+        tests.append(terms.op("mod", distance, at.number(width)).equals(0))
     tests.append(place >= 0)
     tests.append(place < at.number(len(run)))
     return place

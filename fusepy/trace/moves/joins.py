@@ -73,12 +73,12 @@ def rolled(trace: OpenTrace, value: Value, shifts: dict[int, Any]) -> Value:
         indices: list[Strided | Term] = [Strided(d) for d in range(len(shape))]
         for d, shift in shifts.items():
             if isinstance(shift, Value):
-                apart = found.along(d) - Term(found.terms, shift, ())
+                position = found.along(d) - Term(found.terms, shift, ())
             elif shape[d] < 2 or shift % shape[d] == 0:
                 continue
             else:
-                apart = found.along(d) + found.number(shape[d] - shift % shape[d])
-            indices[d] = found.terms.op("mod", apart, found.number(max(shape[d], 1)))
+                position = found.along(d) + found.number(shape[d] - shift % shape[d])
+            indices[d] = found.terms.op("mod", position, found.number(max(shape[d], 1)))
         return Remap(shape, tuple(indices), shape)
 
     return replanned(trace, value, planned)

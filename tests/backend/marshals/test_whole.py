@@ -128,7 +128,7 @@ def blurred(a: Any) -> Any:
 
 
 def elements(device: Any) -> list[str]:
-    """Names of element types; CUDA packs some otherwise than tensors do, and refuses them."""
+    """Names of element types; CUDA packs some in another way than tensors, and refuses them."""
     return sorted(name for name in ELEMENTS if name not in ("bool", "half3") or device.target.kind != "cuda")
 
 

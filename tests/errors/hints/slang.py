@@ -216,7 +216,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a name of a file that no system takes": (
         long_name,
-        "see its words above; other modules still work",
+        "see Slang's message above; other modules still work",
         lambda m: load("hint_short", "float f(float x) { return x; }").f(X),
         X,
     ),

@@ -22,7 +22,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import convert, shaped
 from fusepy.ir.ops.folds import Fold, neutral
 from fusepy.ir.ops.literal import literal
-from fusepy.ir.ops.structure import has_select, select_apart
+from fusepy.ir.ops.structure import has_select, select_components
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
 
 Member = tuple[str, Type]
@@ -217,7 +217,7 @@ class Accumulator:
                 "}",
             ]
         if kind in ("max", "min"):
-            chosen = f"select(a {sign}= b, a, b)" if has_select(type) else select_apart(f"(a {sign}= b)", "a", "b", type)
+            chosen = f"select(a {sign}= b, a, b)" if has_select(type) else select_components(f"(a {sign}= b)", "a", "b", type)
             most = [f"{type} fz_most_{self.j}({type} a, {type} b)", "{", f"    return {chosen};", "}"]
             return [*before, *most]
         return truth_function(self.j, number) if number else []

@@ -78,7 +78,7 @@ class FoldChunks:
         return [*lines, f"if (fz_out >= {BLOCK}.outputs)", "    fz_last = fz_e;"]
 
     def placed(self, lines: Sequence[str]) -> list[str]:
-        """Returns `lines` behind those that set the result and chunk of a thread; neighbours in a group are so in memory."""
+        """Returns lines that set the result and chunk of a thread, then `lines`. Neighbouring threads read adjacent memory."""
         index, shape = self.index, self.shape
         if shape.columns > 1:
             across = shape.threads * shape.columns
@@ -104,7 +104,7 @@ class FoldChunks:
         return ["uint fz_turn = 0;", "do", *block(turn), f"while (++fz_turn < {BLOCK}.turns);"]
 
     def on_chunk(self, lines: Sequence[str]) -> list[str]:
-        """Returns `lines` behind those that set the coordinates of a result, and the bounds of a chunk."""
+        """Returns lines that set the coordinates of a result and the bounds of a chunk, then `lines`."""
         return [*self.decoded(self.kept, "fz_out"), *self.bounds("fz_chunk"), *lines]
 
     def first_result(self, across: int) -> list[str]:

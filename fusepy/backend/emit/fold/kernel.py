@@ -66,9 +66,9 @@ class FoldLoops:
     def by_group(self) -> list[str]:
         """Returns the loops of a group whose threads share one chunk, or several, and merge their accumulators in a tree."""
         shape = self.shape
-        first, lane, apart = str(shape.threads // 2), "fz_lane", "n"
+        first, lane, distance = str(shape.threads // 2), "fz_lane", "n"
         if shape.shared:
-            first, lane, apart = "fz_lanes / 2", "fz_in", "n" if shape.inner else "n * fz_beside"
+            first, lane, distance = "fz_lanes / 2", "fz_in", "n" if shape.inner else "n * fz_beside"
         lines = [*self.chunks.grouped(), *self.folded(lane)]
         lines += [
             *self.shared.publish("fz_acc"),
@@ -78,7 +78,7 @@ class FoldLoops:
             f"    if ({lane} < n)",
             "    {",
             "        FzAcc other;",
-            *(f"        {line}" for line in self.shared.read(f"fz_lane + {apart}", "other")),
+            *(f"        {line}" for line in self.shared.read(f"fz_lane + {distance}", "other")),
             f"        fz_merge(fz_acc, other, {BLOCK}.zero);",
             *(f"        {line}" for line in self.shared.publish("fz_acc")),
             "    }",

@@ -44,7 +44,7 @@ class ScanLoops:
     def passed(self, acc: str, names: dict[int, str], found: str) -> list[str]:
         """Returns lines that add one element and write the result up to it.
 
-        The element has its values in the variables `names`, or is an accumulator `found`.
+        The variables `names` hold the values of the element; or it is the accumulator `found`.
         """
         if not self.of_elements:
             stored = [f"if ({BLOCK}.totals == 0)", *block(self.elements.before.store("at", acc))]
@@ -90,9 +90,9 @@ class ScanLoops:
         return [*self.chunks.grouped(), *self.carried(), *loop, *end, *self.total()]
 
     def whole_or_cut(self, lines: list[str]) -> list[str]:
-        """Returns a loop of `lines` as `for_own`, behind one without tests for threads that have all elements.
+        """Returns the loop of `for_own`, and one without tests for threads that have all elements: no load waits for a branch.
 
-        There no load waits for a branch. A body of many operations has the loop once, as its text would be twice as long.
+        A body of many operations gets only the loop of `for_own`, since two loops would double its text.
         """
         index, count = self.chunks.index, self.variant.shape.unroll
         if self.of_elements and not is_light(self.elements.text.region):

@@ -1,4 +1,4 @@
-"""`ProductTile`: what a thread computes of a product of matrices."""
+"""`ProductTile`: the part of a product of matrices that a thread computes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ProductTile:
         return replace(self, ends=True, beside=tuple(beside))
 
     def described(self, lanes: int) -> str:
-        """Returns what `explain` says of it, for groups of `lanes` threads."""
+        """Returns its description for `explain`, for groups of `lanes` threads."""
         pairs = [what for what, d in (("left", self.left), ("right", self.right)) if d >= 0] + ["results"] * self.ends
         kept = ", columns kept" if self.depth else ""
         return f"tiles of {self.rows}x{lanes * self.columns}{kept}{', pairs of ' * bool(pairs)}{' and '.join(pairs)}"

@@ -129,7 +129,7 @@ def lanes_for(outputs: int, reduced: int, inner: bool, threads: int, partials: b
 
 
 def turns_of(threads: int) -> int:
-    """Returns how many places of `threads` a group on the CPU takes one after the other: to start a group takes 90 ns."""
+    """Returns the number of places that a group on the CPU takes one after the other, since starting a group takes 90 ns."""
     return _power(threads // (2 * LANES * GROUPS["software"]), 1, 32)
 
 

@@ -23,7 +23,7 @@ class FoldShape:
             several rows count as one.
         shared: a group has several neighbouring chunks; the parameter block has the number of threads per chunk.
         ordered: each thread of a group has `unroll` neighbouring elements, in the order of the threads: for scans.
-        tile: what a thread computes of a product of matrices.
+        tile: the part of a product of matrices that a thread computes.
         rows: chunks are whole rows along the grid's last dimension, and all threads of a group are in the same row.
         turns: a group takes several of its places one after the other; the parameter block has the number.
     """

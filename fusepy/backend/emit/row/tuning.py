@@ -76,20 +76,20 @@ def _power_above(number: int) -> int:
 
 
 def cost(kind: str, lanes: int, work: RowWork) -> tuple[float, float]:
-    """Returns what one kernel costs, and what a kernel for each stage costs: in bytes of memory traffic.
+    """Returns the cost of one kernel, and the cost of a kernel for each stage: in bytes of memory traffic.
 
-    A kernel of few rows leaves most of the device idle, where separate ones share out each row.
+    A kernel of few rows leaves most of the device idle; separate kernels divide each row among more threads.
     """
     launch = LAUNCH.get(kind, LAUNCH_OF_GPU)
     shape, threads = row_shape(kind, lanes, work)
     elements = work.rows * work.length
     written = work.moved - sum(work.loaded)
     between = min(work.again, 2.0 * work.stored) if work.stored else work.again
-    apart = (sum(work.loaded) + between + written) * elements + launch * len(work.loaded)
+    separate = (sum(work.loaded) + between + written) * elements + launch * len(work.loaded)
     if kind == "software":
         busy = min(1.0, work.rows * threads / (2 * max(lanes, 1)))
     else:
         busy = min(1.0, work.rows * threads / FULL)
     once = work.loaded[0] + written + sum(max(n - work.loaded[0], 0) for n in work.loaded[1:])
     again = 0.0 if shape.held else work.again + 0.3 * (sum(work.loaded) - work.loaded[0])  # out of a cache
-    return (once + again) * elements / max(busy, 1e-9) + launch, float(apart)
+    return (once + again) * elements / max(busy, 1e-9) + launch, float(separate)

@@ -1,4 +1,4 @@
-"""The variants of kernels that go along rows: how many threads share a row, and what they hold of it."""
+"""The variants of kernels that go along rows: the number of threads that share a row, and the elements that they hold."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class RowShape:
         held: elements of a row that each thread holds in registers; 0 if every stage reads the row again.
         ahead: elements of a thread whose loads are in flight together.
         reach: which threads may share a row: those of a ``"group"``, of a ``"wave"``, or one ``"thread"`` has it alone.
-        exact: no thread computes an element beyond the end of its row, since loops end there, or since the threads hold just as
-            many as it has; otherwise it computes the last one once more, so that all loads can be in flight together.
+        exact: no thread computes an element beyond the end of its row: loops end there, or the threads hold exactly one row.
+            Otherwise a thread computes the last element again instead, so that all loads can be in flight together.
     """
 
     threads: int

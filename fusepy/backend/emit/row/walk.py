@@ -101,8 +101,8 @@ class StageWalk:
         count of the thread: compilers would keep the answers, or the places, of all elements in registers.
         """
         index, shape = self.index, self.shape
-        apart = f"{index}(fz_in)" if number == "0" else f"{index}(({number}) * fz_lanes + fz_in)"
-        lines = [f"{index} e = {_sum(start, apart)};"]
+        offset = f"{index}(fz_in)" if number == "0" else f"{index}(({number}) * fz_lanes + fz_in)"
+        lines = [f"{index} e = {_sum(start, offset)};"]
         if not shape.exact and loading:
             lines.append(f"e = select(e < {BLOCK}.reduced, e, {BLOCK}.reduced - 1);")
         elif not shape.exact:

@@ -18,7 +18,7 @@ def make_plan(
 ) -> Plan:
     """Returns the plan of a region: a `ReducePlan` if it folds or scans, a `RowPlan` if it goes along rows.
 
-    Only other regions use the user's group extents.
+    These two choose their thread groups themselves; the user's group extents hold for a plain `Plan` only.
     """
     if context.device.target.kind == "software":
         check_matrices(region)

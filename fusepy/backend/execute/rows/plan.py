@@ -85,9 +85,9 @@ class RowPlan(Plan):
         if refused:
             return RowRecipe(*made, work, refused=refused)
         target = self.device.target
-        one, apart = cost(target.kind, target.lanes, work)
-        said = f"{_bytes(one)} of memory traffic in one kernel, {_bytes(apart)} in one for each reduction"
-        if one > apart:
+        one, separate = cost(target.kind, target.lanes, work)
+        said = f"{_bytes(one)} of memory traffic in one kernel, {_bytes(separate)} in one for each reduction"
+        if one > separate:
             return RowRecipe(*made, work, refused=f"{rows:,} rows of {length:,} elements cost {said}")
         return RowRecipe(*made, work, why=f"since {rows:,} rows of {length:,} elements cost {said}")
 

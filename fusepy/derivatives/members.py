@@ -31,7 +31,7 @@ class HandedDown(NamedTuple):
     grid: Grid
 
 
-def apart(
+def member_gradients(
     t: Terms, value: Value, operand: Term, part: Term, grid: Grid, made: tuple[Node, Sequence[ArgMap]] | None, long: bool
 ) -> list[HandedDown]:
     """Returns the gradient of a struct or array as gradients of its members; no gradients if the members are not known.
