@@ -168,7 +168,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a result that is cast": (
         lambda m: m.add(X, 1.0, _result=fp.vcast(np.empty(3, np.int32), m.int)),
-        "take the result and convert that",
+        "take the result and convert it",
         lambda m: fused(lambda x: fp.vcast(m.add(x, 1.0), m.int), 4 * X),
         (4 * X + 1).astype(np.int32),
     ),
