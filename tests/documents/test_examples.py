@@ -11,15 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import child
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
 MOST_LINES = 60
 
-# Runs programs one after the other, each as `python <path>` would but for the device, which is opened once. It prints a
-# line of JSON for each: how many lines the program said, and its traceback if it failed.
+# Runs programs one after the other, each as `python <path>` would but for the imports and the device, which they share. It prints
+# a line of JSON for each: how many lines the program said, and its traceback if it failed.
 RUN_ALL = """
-import contextlib, io, json, os, runpy, sys, traceback
-for path in sys.argv[1:]:
+import contextlib, io, json, os, runpy, sys, traceback, warnings
+warnings.simplefilter("error", RuntimeWarning)
+os.chdir(sys.argv[1])
+for path in sys.argv[2:]:
     said, failed = io.StringIO(), ""
     sys.argv, sys.path[0] = [path], os.path.dirname(path)
     with contextlib.redirect_stdout(said):
@@ -64,7 +68,7 @@ def test_the_examples_are_numbered_without_gaps():
 def test_examples_run(tmp_path: Path):
     """All in one process, in which the second program and later ones need not import and open a device again."""
     paths = [str(path) for path in EXAMPLES if not lacks(path)]
-    done = start(["-c", RUN_ALL, *paths], tmp_path)
+    done = child.run(RUN_ALL, str(tmp_path), *paths, seconds=300)
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert [path for path, _, _ in told] == paths, done.stderr
     assert {path: failed for path, _, failed in told if failed and not refused_on_cuda(failed)} == {}

@@ -24,9 +24,14 @@ _GENERIC = re.compile(rf"\b\w+\s*<(?=[^<>]*{_NUMBERS})(?:[\s,]|\b\d+\b|{_NUMBERS
 # a member or a global whose type has parameters, as ParameterBlock<Scene> scene
 _MEMBER = re.compile(r"\s*(?:(?!(?:return|else|case|do|throw)\b)\w+\s+)*[\w.:]+\s*<[\w\s,.:<>]*>\s+\w+\s*(?:\[\w*\]\s*)*")
 _TO_NUMBER = re.compile(rf"(?<![\w.])(?!bool){_SCALAR}[1-4]?\s*\([^()<>=!&|]*\)")
-_OFTEN = r"(?:min|max|abs|clamp|detach|floor|ceil|round|frac|sqrt|sin|cos|exp|pow|lerp|saturate|dot|cross|length)\b"
-_OF_NUMBERS = re.compile(rf"(?<![\w.:])({_OFTEN})\s*\(\s*1(?:\s*,\s*1)*\s*\)")  # functions of Slang, of scalars and vectors
-_NAMED_SO = re.compile(rf"[\w>](?<!\breturn)(?<!\belse)\s+({_OFTEN})")
+# functions of Slang that give scalars and vectors for scalars and vectors, and those of rays that give them always
+_OF_RAYS = (
+    "RayT(?:Min|Current)|RayFlags|HitKind|(?:Primitive|Geometry|Instance)Index|InstanceID|(?:World|Object)Ray(?:Origin|Direction)"
+)
+_OFTEN = rf"(?:min|max|abs|clamp|detach|floor|ceil|round|frac|sqrt|sin|cos|exp|pow|lerp|saturate|dot|cross|length|{_OF_RAYS})\b"
+_OF_NUMBERS = re.compile(rf"(?<![\w.:])({_OFTEN})\s*\(\s*(?:1(?:\s*,\s*1)*\s*)?\)(?:\s*\.\s*[xyzw]+\b(?!\s*\())?")
+# a declaration of one of these names, not a call: a list of parameters is not followed by ? or && or )
+_NAMED_SO = re.compile(rf"[\w>](?<!\breturn)(?<!\belse)\s+({_OFTEN})(?!\s*\([^()]*\)\s*(?:[?)]|&&|\|\|))")
 _COMPARED = re.compile(r"(?<![<>-])(?:[<>](?![<>])|[=!]=|!|&&|\|\|)|\b(?:any|all)\s*\(")
 _FUNCTION = re.compile(r"\b(\w+)\s*(?:<[^()]*>)?\s*\(")
 _TO_BOOL = re.compile(r"\b(?:bool[1-4]x[1-4]|matrix\s*<\s*bool\b[^>]*>)(?:\s*\(|\s*\)|\s+\w+\s*=(?!\s*_rows\s*$))")

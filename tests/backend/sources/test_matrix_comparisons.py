@@ -30,6 +30,9 @@ MASK = "bool3x3 below(float3x3 m, float x) {{ {} }} float3x3 twice(float3x3 m) {
         ("for (int i = 0; i <= min(3 + 1, int(t.shape[0]) - 1); i++) m[0] = g(abs(max(x, 2)) > x); return f(m);", False),
         ("if (detach(x) == 0 || (int(floor(x) + dot(x, 2)) & 1) != 0) return m; return f(m);", False),
         ("float2 a = f(x, m[0], g(x)), b = a * 2, c; if (min(b.x, c.y) < x) return m; return f(m);", False),
+        ("float near = x, t = near > RayTMin() ? near : x; if (WorldRayDirection().y < t) return m; return f(m);", False),
+        ("return f(ObjectToWorld3x4() < RayTMin());", True),
+        ("return f(o.RayTMin() < m);", True),
         ("float a = x, q = 2; { let q = m * 2; return q < x; }", True),
         ("return f(m < max(x, 2));", True),
         ("return f(detach(m) < x);", True),
@@ -78,10 +81,11 @@ def test_types_with_parameters_are_no_comparisons() -> None:
         "#define min(a, b) (a * m)",
         "#define min other",
         "float3x3 dot(float a) { return 1; }",
+        "float3x3 RayTMin() { return 1; }",
     ],
 )
 def test_a_smaller_number_may_be_a_matrix_by_the_users_own_function(own: str) -> None:
-    compared = MASK.format("return f(min(dot(x), 2) < x);")
+    compared = MASK.format("return f(min(dot(x), RayTMin()) < x);")
     assert suspicion(f"{own}\n{compared}", ["below"]) is not None
     assert suspicion(f"// a dot product\n{compared}", ["below"], "// the min of them") is None
 
