@@ -6,6 +6,7 @@ All names are checked here before they reach Slang's name lookup, which some mal
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from fusepy.errors import InvalidNameError
@@ -66,6 +67,22 @@ def split_path(name: str) -> tuple[str, str]:
         if depth == 0 and name[at - 1 : at + 1] == "::":
             return name[: at - 1], name[at + 1 :]
     return "", name
+
+
+def spell_function_call(function: str, args: Sequence[str], method: bool = False) -> str:
+    """Returns the Slang expression that calls a function, or a method of the first of `args`.
+
+    A function is looked up in the global scope, where a generated local of its name does not hide it.
+
+    Example:
+        >>> spell_function_call("v0", ["v0", "a_x"]), spell_function_call("Ray::at", ["a_ray", "a_t"], method=True)
+        ('::v0(v0, a_x)', 'a_ray.at(a_t)')
+    """
+    if method:
+        this, *args = args
+        return f"{this}.{split_path(function)[1]}({', '.join(args)})"
+    scope = "" if _OPERATOR.match(function) else "::"
+    return f"{scope}{function}({', '.join(args)})"
 
 
 class Spelling(NamedTuple):

@@ -156,3 +156,21 @@ def test_a_product_of_sums_with_themselves(lib: Any) -> None:
     with fp.lazy():
         late = squared(fp.Tensor.from_numpy(lib.device, a))
     assert float(late) == float(a.sum(1) @ a.sum(1))
+
+
+@pytest.mark.parametrize("name", ["a0", "a_x", "f0", "r", "r_0", "v0", "v1", "x0"])
+def test_functions_with_the_names_of_generated_locals(device: Any, name: str) -> None:
+    source = f"[Differentiable] float {name}(float x, float y) {{ return x * x * y; }}"
+    f = getattr(fp.Module.load_from_source(device, f"named_{name}", source), name)
+    x, y = F32([1, 2, 3]), F32([3, 2, 1])
+    same(f(x, y), x * x * y)
+    same(fp.FusedFunction(lambda x, y: f(f(x, y), y))(x, y), (x * x * y) ** 2 * y)
+    assert fp.FusedFunction(lambda x, y: fp.sum(f(x, y) * f(y, x)))(x, y) == np.sum((x * y) ** 3)
+    square = np.ones((4, 4), F32)
+    same(fp.FusedFunction(lambda a, b: f(a @ b, b))(square, square), 16 * square)
+    total = lambda x: fp.sum(f(x, y))  # noqa: E731
+    same(fp.grad(total)(x), 2 * x * y)
+    same(fp.jvp(f, (x, y), (x, y))[1], 3 * x * x * y)
+    same(fp.grad(lambda x: fp.sum(fp.grad(total)(x)))(x), 2 * y)
+    looped = fp.grad(lambda x: fp.sum(fp.fori_loop(0, 2, lambda k, c: c + f(x, y), 0.0 * x)))
+    same(looped(x), 4 * x * y)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fusepy.ir.graph import Graph, Node, Op
-from fusepy.ir.ops.call import spell_call
+from fusepy.ir.names import spell_function_call
 from fusepy.ir.ops.region import folds_of
 from fusepy.ir.oracle import IN, OUT
 from fusepy.ir.pipelines.rays import RayStage, pipelines_in, with_stages
@@ -86,7 +86,7 @@ def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collect
 def _name_stage(stage: RayStage, shims: Shims, known: dict[str, str]) -> None:
     """Adds the wrapper of a function of rays, and names of its structs, which other modules may have, too."""
     params = [f"{'inout ' if i == 0 else ''}{type} a{i}" for i, type in enumerate(stage.types)]
-    call = f"{stage.function}({', '.join(f'a{i}' for i in range(len(params)))})"
+    call = spell_function_call(stage.function, [f"a{i}" for i in range(len(params))])
     texts = {stage.function: f"public void @({', '.join(params)}) {{ {call}; }}"}
     texts |= {type: f"public typealias @ = {type};" for type in stage.types if Type.parse(type).kind is Kind.NAMED}
     for name, text in texts.items():
@@ -139,7 +139,7 @@ def _wrapper(node: Node) -> tuple[str, str]:
             type = next(outs)
         assert type is not None
         params.append(("" if direction == IN else f"{direction} ") + declare(type, f"a{i}"))
-    call = spell_call(node, [f"a{i}" for i in range(len(dirs))])
+    call = spell_function_call(node.text("function"), [f"a{i}" for i in range(len(dirs))], bool(node.attrs.get("method")))
     return f"{result} @({', '.join(params)})", f"{{ {'return ' if returns else ''}{call}; }}"
 
 

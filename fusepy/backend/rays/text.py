@@ -16,6 +16,7 @@ from fusepy.backend.rays.stage import MAX_RAYS, RayGeneration, attribute
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.graph import Graph, Node
+from fusepy.ir.names import spell_function_call
 from fusepy.ir.ops.control import block
 from fusepy.ir.pipelines.rays import KEPT, WHOLE, RayPipeline, RayStage, pipelines_in, with_stages
 from fusepy.ir.value import declare
@@ -122,7 +123,8 @@ def _entry_point(text: KernelText, name: str, stage: RayStage, exact: Sequence[s
     types = [named.get((stage.module, type), type) for type in stage.types]
     params = [f"{'inout ' if inout and i == 0 else ''}{type} a{i}" for i, type in enumerate(types)]
     before: list[str] = []
-    lines = [f"{named.get((stage.module, stage.function), stage.function)}({', '.join(f'a{i}' for i in range(len(params)))});"]
+    function = named.get((stage.module, stage.function), stage.function)
+    lines = [f"{spell_function_call(function, [f'a{i}' for i in range(len(params))])};"]
     if stage.graph is not None:
         before = ["", *text.program(f"{name}_body", stage.graph, [f"a_{i}" for i in range(len(stage.graph.inputs))])]
         lines = _fused(name, stage, stage.graph)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from fusepy.errors import CompileError, FusepyError, UnsupportedArgumentError
+from fusepy.ir.names import spell_function_call
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.whole import library, spelled
 
@@ -33,11 +34,9 @@ def called(imports: Sequence[str], function: str, types: Sequence[Type], method:
     pointers = [f"    Ptr<{t.element}> a{i} = {{}};" for i, t in enumerate(types) if t.kind is Kind.POINTER]
     resources = ", ".join(f"{t} a{i}" for i, t in enumerate(types) if t.kind is Kind.RESOURCE)
     given = [f"a{i}" for i in range(len(types))]
-    if method:
-        function = f"{given.pop(0)}.{function}"
     libraries = dict.fromkeys(library(t) for t in types if t.kind is Kind.WHOLE)
     head = [*(f"import {name};" for name in (*imports, *libraries)), f"void probe({resources})", "{"]
-    return "\n".join([*head, *declared, *pointers, f"    {function}({', '.join(given)});", "}"]) + "\n"
+    return "\n".join([*head, *declared, *pointers, f"    {spell_function_call(function, given, method)};", "}"]) + "\n"
 
 
 def advice(words: str, searched: Sequence[object]) -> str:

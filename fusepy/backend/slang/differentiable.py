@@ -17,7 +17,7 @@ from fusepy.backend.sources.libraries import FOLDER
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
-from fusepy.ir.names import split_path
+from fusepy.ir.names import spell_function_call, split_path
 from fusepy.ir.oracle import IN, CallTypes
 from fusepy.ir.resources import GRADED, graded
 from fusepy.ir.types import AS_ONE, Kind, Type
@@ -135,9 +135,7 @@ def differentiable(imports: Sequence[str], call: CallTypes) -> str:
         if call.graded and (stands := graded(type)) is not None:
             shown = f"{stands} {name}"
         taken.append(shown_parameter(shown, type, direction, wanted))
-    called = f"{call.function}({', '.join(passed)})"
-    if call.method:
-        called = f"{passed[0]}.{split_path(call.function)[1]}({', '.join(passed[1:])})"
+    called = spell_function_call(call.function, passed, call.method)
     head = f"[Differentiable] {call.result or 'void'} probe({', '.join(taken)})"
     lines = [f"{head} {{ {'return ' if call.result else ''}{called}; }}"]
     libraries = {library(type) for _, type, _ in call.params if type.kind is Kind.WHOLE}

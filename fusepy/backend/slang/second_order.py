@@ -15,7 +15,7 @@ from fusepy.backend.slang.stage import COMPUTE, THREAD_INDEX
 from fusepy.backend.slang.trial import tried
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
-from fusepy.ir.names import split_path
+from fusepy.ir.names import spell_function_call
 from fusepy.ir.oracle import IN, OUT, CallTypes
 from fusepy.ir.types import AS_ONE, Kind, Type
 from fusepy.ir.value import declare
@@ -81,9 +81,7 @@ def _called(call: CallTypes) -> list[str]:
         if way != IN:
             lines.append(declare(type, f"r{i}") + (";" if way == OUT else f" = a{i};"))
         passed.append(f"a{i}" if way == IN else f"r{i}")
-    spelled_call = f"{call.function}({', '.join(passed)})"
-    if call.method:
-        spelled_call = f"{passed[0]}.{split_path(call.function)[1]}({', '.join(passed[1:])})"
+    spelled_call = spell_function_call(call.function, passed, call.method)
     return [*lines, f"{declare(call.result, 'r')} = {spelled_call};" if call.result else f"{spelled_call};"]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fusepy.errors import VerifyError
 from fusepy.ir.graph import Node, Op, Value
-from fusepy.ir.names import split_path
+from fusepy.ir.names import spell_function_call
 from fusepy.ir.oracle import IN, INOUT, OUT, Oracle
 from fusepy.ir.resolve.resolve import Resolution, resolve_call
 from fusepy.ir.value import Array, declare
@@ -59,7 +59,7 @@ class SlangCall(Op):
             value, name = next(outs)
             lines.append(declare(value.type, name) + (f" = {next(inputs)};" if direction == INOUT else ";"))
             passed.append(name)
-        call = f"{spell_call(node, passed)};"
+        call = f"{spell_function_call(node.text('function'), passed, bool(node.attrs.get('method')))};"
         lines.append(f"{declare(node.results[0].type, results[0])} = {call}" if returns else call)
         return lines
 
@@ -76,12 +76,3 @@ class SlangCall(Op):
             return None
         count = sum(d != IN for d in dirs) + bool(node.attrs["returns"])
         return None if count == len(node.results) else f"{len(node.results)} results, {count} expected"
-
-
-def spell_call(node: Node, args: Sequence[str]) -> str:
-    """Returns the Slang expression that calls the function or method of a ``slang.call`` with these arguments."""
-    function = node.text("function")
-    if node.attrs.get("method"):
-        this, *args = args
-        function = f"{this}.{split_path(function)[1]}"
-    return f"{function}({', '.join(args)})"
