@@ -15,7 +15,7 @@ SOURCE = """
 import fusepy;
 struct Line : IDifferentiable { float a; int id; float3 b; float c[2]; };
 struct Mixed : IDifferentiable { double d; float a; half3 h; Line lines[2]; };
-struct Large : IDifferentiable { float a[40]; };
+struct Large : IDifferentiable { float a[20]; };
 [Differentiable] float of_float(Tensor<float, 1> t, int i, float y) { return t[i] * y; }
 [Differentiable] float carried(DiffTensor<float, 1> t, int i, float y) { return t[i] * y; }
 [Differentiable] double of_double(Tensor<double, 1> t, int i, double y) { return t[i] * y; }
@@ -37,7 +37,7 @@ struct Large : IDifferentiable { float a[40]; };
     Mixed x = t[i];
     return float(x.d) * y + x.a * y + float(x.h.z) * 2 + x.lines[1].b.y * y;
 }
-[Differentiable] float of_large(Tensor<Large, 1> t, int i, float y) { return t[i].a[39] * y; }
+[Differentiable] float of_large(Tensor<Large, 1> t, int i, float y) { return t[i].a[19] * y; }
 float behind(StructuredBuffer<float> b, float* q, int i, float y) { return b[i] * y + q[i] * y; }
 float4 texel(Texture2D<float4> t, int2 p) { return t[p]; }
 float sampled(Texture2D<float4> t, SamplerState s, float2 uv) { return t.SampleLevel(s, uv, 0).y; }
@@ -137,8 +137,8 @@ def test_arrays_and_structs(m: fp.Module) -> None:
     array = fp.Tensor.zeros(m.device, (ELEMENTS,), "double[2]")
     np.testing.assert_array_equal(gradient(lambda t: m.of_doubles(t, AT, doubles), array)[:, 1], exactly(AT, doubles))
     large = gradient(lambda t: m.of_large(t, AT, y), fp.Tensor.zeros(m.device, (ELEMENTS,), m.Large))["a"]
-    np.testing.assert_array_equal(large[:, 39], exactly(AT, y))
-    assert not large[:, :39].any()
+    np.testing.assert_array_equal(large[:, 19], exactly(AT, y))
+    assert not large[:, :19].any()
     mixed = gradient(lambda t: m.of_mixed(t, AT, y), fp.Tensor.zeros(m.device, (ELEMENTS,), m.Mixed))
     np.testing.assert_array_equal(mixed["a"], exactly(AT, y))
     np.testing.assert_array_equal(mixed["d"], exactly(AT, y.astype(np.float64)))

@@ -193,7 +193,7 @@ assert fp.default_device() is not before and fp.default_device().is_open
 
 # more kinds of devices than are kept idle
 import tempfile
-kinds = [fp.init_device(include_paths=[tempfile.gettempdir()] * n) for n in range(6)]
+kinds = [fp.init_device(include_paths=[tempfile.gettempdir()] * n) for n in range(5)]
 made = [fp.Module.load_from_source(d, "kinds", SOURCE).twice(fp.Tensor.from_numpy(d, ones)) for d in kinds]
 for device in kinds:
     device.close()

@@ -41,10 +41,10 @@ def test_batches_and_views(device: Any) -> None:
     a, b = normal(3, 1, 60, 50), normal(2, 50, 44)
     found = fp.matmul(fp.Tensor.from_numpy(device, a), fp.Tensor.from_numpy(device, b))
     _near(found.to_numpy(), a.astype("f8") @ b, 50)
-    x, y = fp.Tensor.from_numpy(device, normal(600, 140)), normal(80, 70)
+    x, y = fp.Tensor.from_numpy(device, normal(600, 44)), normal(80, 22)
     target = fp.Tensor.from_numpy(device, np.zeros((160, 600), np.float32))
     fp.fuse(lambda x, y: y @ fp.vmap(x, (1, 0)))(x[::2, ::-2], y, _result=target[::2, ::2])
-    _near(target.to_numpy()[::2, ::2], y.astype("f8") @ x.to_numpy()[::2, ::-2].T, 70)
+    _near(target.to_numpy()[::2, ::2], y.astype("f8") @ x.to_numpy()[::2, ::-2].T, 22)
     assert not target.to_numpy()[1::2].any()
 
 
