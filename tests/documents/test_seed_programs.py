@@ -689,7 +689,7 @@ def test_003_nested_parameters(device: Any) -> None:
     same(results_buffer.to_numpy(), position + 10 * ramp(4, 3, start=9))
     source = user_func.source(ray=ray, max_dist=10, result=results_buffer)
     code = [line.strip() for line in source.splitlines()]
-    assert sum(line.startswith("user_func(") for line in code) == 1  # one call, in one trampoline
+    assert sum(line.startswith("::user_func(") for line in code) == 1  # one call, in one trampoline
     assert "float a_ray_position_x;" in code  # a uniform: no buffer for a constant
 
 

@@ -14,11 +14,11 @@ from fusepy.backend.device.sink import Sink
 
 
 class Mixed(Sink):
-    """Records what it is asked for; its launcher may be in a hurry."""
+    """Records what it is asked for; its launcher may be one whose launches must go out at once."""
 
     def __init__(self) -> None:
         self.log: list[str] = []
-        self.hurries = False
+        self.immediate = False
         self.keeps = False
 
     @property
@@ -42,8 +42,8 @@ def test_a_kernel_is_recorded_while_its_parameters_stay_and_nobody_else_waits(de
     kernel.direct, kernel._function = True, cast("Any", SimpleNamespace(block=block))
     sink = Mixed()
 
-    def launched(x: int, hurries: bool = False) -> str:
-        sink.hurries = hurries
+    def launched(x: int, immediate: bool = False) -> str:
+        sink.immediate = immediate
         kernel.launch(sink, None, [x, out.address, 8], 8)
         return sink.log.pop()
 
@@ -52,7 +52,7 @@ def test_a_kernel_is_recorded_while_its_parameters_stay_and_nobody_else_waits(de
         "launched", "recorded", "recorded", "launched", "launched", "recorded"
     ]  # fmt: skip
     assert block.raw == kernel.packer.pack(a, out.address, 8)
-    assert launched(a, hurries=True) == "launched"
+    assert launched(a, immediate=True) == "launched"
     assert not sink.log
     assert not kernel.eager
     assert float(fp.fuse(lambda x: fp.sum(m.once_more(x)))(x)) == 16.0

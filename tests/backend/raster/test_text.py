@@ -19,8 +19,8 @@ def test_the_text_of_a_draw(device: Any) -> None:
     assert text.count('[shader("vertex")]') == text.count('[shader("fragment")]') == 1
     assert "Corner vertex_vertex(uint fz_vertex : SV_VertexID" in text
     assert "int d0 = min(fz_vertex, uint(fz_args.extent0 - 1));" in text
-    assert "= vs(" in text
-    assert "= fs(v_0);" in text
+    assert "= ::vs(" in text
+    assert "= ::fs(v_0);" in text
 
     def vs(at: Any, k: Any) -> Any:
         return {"position": at, "shade": at.x, "number": k}
