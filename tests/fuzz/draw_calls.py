@@ -16,7 +16,11 @@ ACCUMULATORS = ("sum", "mean", "max", "min", "first", "push")
 
 
 def draw_call(d: Draw, a: int) -> Step | None:
-    images = [i for i, x in enumerate(d.values[0]) if (x.scalar, x.comp, x.weak, x.grid[-1:]) == ("float", (), False, (3,))]
+    cast = {place for step, places in zip(d.program.steps, d.program.places()) if step.op == "cast" for place in places}
+    images = [
+        i for i, x in enumerate(d.values[0])
+        if (x.scalar, x.comp, x.weak, x.grid[-1:]) == ("float", (), False, (3,)) and i not in cast  # a cast says: numbers
+    ]  # fmt: skip
     if images and d.chance(0.5):
         name = d.one(["luma", "tone"])
         operands = [d.one(images)] if name == "luma" else [d.one(images), d.of(("float", ()))]
