@@ -46,9 +46,10 @@ LENGTH = 256  # operations between an argument and a result; beyond this number,
 def lazy() -> Generator[None, None, None]:
     """Records calls of Slang functions, fused functions, math functions and reductions inside the block, instead of running them.
 
-    They return tensors that are computed when they are needed: read, printed, or passed to a call outside of the block. Then
-    all connected calls with a result that the program still holds run as one fused program. Calls with effects, and calls of
-    functions with globals or hooks, run at once. Leaving the block runs nothing.
+    They return tensors, also for NumPy arrays, that are computed when they are needed: read, printed, or passed to a call
+    outside of the block. Then all connected calls with a result that the program still holds run as one fused program. Calls
+    of numbers and lists alone, calls with effects, and calls of functions with globals or hooks, run at once. Leaving the block
+    runs nothing.
 
     Names, types, extents and ranges are checked when a call is recorded, so errors name its line.
 
@@ -56,7 +57,7 @@ def lazy() -> Generator[None, None, None]:
         >>> import fusepy as fp
         >>> m = fp.Module.load_from_source(fp.default_device(), "doc_lazy", "float twice(float x) { return 2 * x; }")
         >>> with fp.lazy():
-        ...     y = fp.sqrt(m.twice([2.0, 8.0]))
+        ...     y = fp.sqrt(m.twice(fp.Tensor([2.0, 8.0])))
         >>> y.shape, y.to_numpy().tolist()
         ((2,), [2.0, 4.0])
     """

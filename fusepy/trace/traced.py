@@ -288,7 +288,8 @@ BINARY = {
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 UNARY = {"neg": "neg", "invert": "invert", "abs": "abs"}
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
-_SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+_RUNNING = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+_SCANS = {name: f"{word}(x, axis=0)" for name, word in _RUNNING.items()}
 _OF_AXES = (slice, tuple, list, np.ndarray, type(...))
 for _name, _op in BINARY.items():
     setattr(Traced, f"__{_name}__", _forward(_op))

@@ -16,6 +16,8 @@ from fusepy.language.axes import Axis, numpys_words
 from fusepy.language.differentiable import stop_gradient
 from fusepy.language.elementwise import composed
 from fusepy.language.fold_nodes import reduced, reduction
+from fusepy.language.movement.extents import ndim
+from fusepy.language.movement.views import ravel
 from fusepy.location import user_line
 from fusepy.trace.trace import current_trace
 from fusepy.vocabulary.arithmetic import isclose, traced
@@ -91,8 +93,10 @@ def _root(x: Any) -> Any:
     return _math.where(x == 0, 0.0, _math.sqrt(_math.where(x == 0, 1.0, x)))
 
 
-def _running(name: str, kind: str, doc: str) -> Callable[..., Any]:
-    def function(x: Any, axis: int = 0) -> Any:
+def _running(name: str, kind: str, doc: str, first: int | None = 0) -> Callable[..., Any]:
+    def function(x: Any, axis: int | None = first) -> Any:
+        if axis is None:
+            x, axis = x if ndim(x) == 1 else ravel(x), 0
         return reduced(x, reduction(kind, axis, scans=True))
 
     function.__name__ = function.__qualname__ = name
@@ -100,8 +104,8 @@ def _running(name: str, kind: str, doc: str) -> Callable[..., Any]:
     return numpys_words(function)
 
 
-cumsum = _running("cumsum", "sum", "Returns the running sums of `x` along an axis, the first one by default; see `scan`.")
-cumprod = _running("cumprod", "prod", "Returns the running products of `x` along an axis, the first one by default.")
+cumsum = _running("cumsum", "sum", "Returns the running sums of `x` along an axis, by default of all elements; see `scan`.", None)
+cumprod = _running("cumprod", "prod", "Returns the running products of `x` along an axis, by default of all elements.", None)
 cummax = _running("cummax", "max", "Returns the running maximum of `x` along an axis, the first one by default; it keeps NaN.")
 cummin = _running("cummin", "min", "Returns the running minimum of `x` along an axis, the first one by default; it keeps NaN.")
 
@@ -205,16 +209,12 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 @composed("equal_nan")
 def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
-    same = traced(a) == b
-    return reductions.all(same | (isnan(a) & isnan(b)) if equal_nan else same)
+    return reductions.all((traced(a) == b) | (isnan(a) & isnan(b)) if equal_nan else traced(a) == b)
 
 
 def array_equal(a: Any, b: Any, equal_nan: bool = False) -> Any:
     """True if two arrays have the same shape and elements. In a fused function, other extents are a `ShapeError` of the call.
-
-    Args:
-        equal_nan: true if NaN equals NaN.
-    """
+    With `equal_nan`, NaN equals NaN."""
     if current_trace() is None and np.shape(a) != np.shape(b):
         return False
     return _equal(a, b, equal_nan)

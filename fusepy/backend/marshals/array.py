@@ -167,7 +167,7 @@ class TupleMarshal:
 class ListMarshal(TupleMarshal):
     """Nested lists of Python numbers."""
 
-    precedence, number, put_off = 50, True, True
+    precedence, number = 50, True
 
     def hand_out(self, tensor: Tensor) -> Any:
         return as_list(tensor)

@@ -106,7 +106,7 @@ class ResultKind:
             framework; `hand_out` gets these tensors. ``None`` if results are in fusepy's own memory.
         named: users can name it by its word, or by a class of the kind.
         number: a single number is returned as a Python number.
-        put_off: `lazy` may return tensors instead.
+        put_off: `lazy` may return tensors instead; calls that return another kind run at once.
     """
 
     word: str

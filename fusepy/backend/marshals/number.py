@@ -23,7 +23,7 @@ UINT64 = Type.parse("uint64_t")
 class NumberMarshal:
     """``bool``, ``int`` and ``float``. They are weak: overload resolution decides their type."""
 
-    returns, precedence, number, put_off = "scalar", 70, True, True
+    returns, precedence, number = "scalar", 70, True
 
     def __init__(self, type: Type):
         self.type = type

@@ -22,7 +22,7 @@ Read = Callable[[Any], tuple[Any, ...]]
 class VectorMarshal:
     """One of slangpy's math types. It is not weak: a ``float3`` does not match a ``half3``."""
 
-    returns, precedence, named, put_off = "vector", 60, False, True
+    returns, precedence, named = "vector", 60, False
 
     def __init__(self, type: Type, read: Read):
         self._description = Description(type, (), "Uniform")

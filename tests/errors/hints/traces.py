@@ -156,8 +156,8 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "numpy.add.accumulate of a traced value": (
         lambda m: fused(lambda x: np.add.accumulate(x), X),
-        "use fusepy.cumsum",
-        lambda m: fused(lambda x: fp.cumsum(x), X),
+        "use fusepy.cumsum(x, axis=0)",
+        lambda m: fused(lambda x: fp.cumsum(x, axis=0), X),
         X.cumsum(),
     ),
     "a write to a traced value": (

@@ -1,0 +1,97 @@
+"""A table of operations and kinds of arguments: each mode gives the values, shapes, types and containers of the eager call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.functions.test_modes_random import REASONS, differs, plain
+
+SOURCE = """
+float twice(float x) { return 2 * x; }
+float3 unit(float k) { return float3(k, 1, 2); }
+void split(float x, out float whole, out float rest) { whole = floor(x); rest = x - whole; }
+"""
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    **{name: lambda m, x, name=name: getattr(m, name)(x) for name in ("twice", "unit", "split")},
+    **{name: lambda m, x, name=name: getattr(fp, name)(x) for name in ("sqrt", "square", "cumsum", "cumprod", "diff", "median")},
+    **{
+        name: lambda m, x, name=name: getattr(fp, name)(x) for name in ("sum", "max", "argmax", "any", "softmax", "sort", "ravel")
+    },
+    "add": lambda m, x: fp.add(x, 1),
+    "where": lambda m, x: fp.where(fp.greater(x, 1.5), x, 0.0),
+    "equal": lambda m, x: fp.equal(x, x),
+    "stack": lambda m, x: fp.stack([x, x]),
+    "nested": lambda m, x: fp.sum(m.twice(m.twice(x))),
+}
+KINDS: dict[str, Callable[[], Any]] = {
+    "number": lambda: 3.5,
+    "list": lambda: [1.5, 2.5, 0.25],
+    "lists": lambda: [[1.5, 2.0], [2.5, 0.25]],
+    "numpy": lambda: np.float32([[1.5, 2.0], [2.5, 0.25]]),
+    "tensor": lambda: fp.Tensor([[1.5, 2.0], [2.5, 0.25]]),
+    "tensor of one": lambda: fp.asarray(3.5),
+}
+
+
+@pytest.fixture(scope="module")
+def m(device: Any) -> Any:
+    return fp.Module.load_from_source(device, "table_of_modes", SOURCE)
+
+
+def outcome(run: Callable[[], Any]) -> Any:
+    """What a call gives, or the kind of its error."""
+    try:
+        made = run()
+    except REASONS as error:
+        return type(error)
+    return made if isinstance(made, tuple) else (made,)
+
+
+def findings(name: str, operation: Callable[[Any], Any], given: Any) -> list[str]:
+    """What each mode does otherwise than the eager call of an operation."""
+
+    def late() -> Any:
+        with fp.lazy():
+            return operation(given)
+
+    def graph() -> Any:
+        made = fp.Graph(inputs=["x"])
+        found = fp.fuse(operation).node()(*made.get_inputs())
+        made.set_outputs(*(found if isinstance(found, tuple) else (found,)))
+        return made(given)
+
+    found: list[str] = []
+    eager = outcome(lambda: operation(given))
+    for mode, run in {"fused": lambda: fp.fuse(operation)(given), "lazy": late, "graph": graph}.items():
+        made = outcome(run)
+        if isinstance(eager, type) or isinstance(made, type):
+            found += [] if made is eager else [f"{name}, {mode}: {made}, not {eager}"]
+            continue
+        waits = mode == "lazy" and isinstance(eager[0], (np.ndarray, fp.Tensor))  # what waits is a tensor
+        words = [differs(a, b, waits) for a, b in zip(made, eager, strict=True)]
+        found += [f"{name}, {mode}: {w}" for w in words if w]
+    return found
+
+
+@pytest.mark.req("V1")
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_mode_gives_what_the_eager_call_gives(m: Any, kind: str) -> None:
+    found = [w for name, of in OPERATIONS.items() for w in findings(name, functools.partial(of, m), KINDS[kind]())]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_running_folds_without_an_axis_are_of_all_elements(device: Any, name: str) -> None:
+    function, like = getattr(fp, name), getattr(np, name)
+    for shape in ((), (3,), (2, 3), (2, 1, 2), (0, 2)):
+        x = np.arange(1, 1 + np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+        for made in (function(x), fp.fuse(lambda x: function(x))(x), function(fp.Tensor.from_numpy(device, x)), like(x)):
+            np.testing.assert_allclose(plain(made), like(x))
+        for axis in range(x.ndim):
+            np.testing.assert_allclose(function(x, axis), like(x, axis))
