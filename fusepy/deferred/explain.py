@@ -31,7 +31,7 @@ def explain(tensor: Any) -> Explanation:
         >>> import fusepy as fp
         >>> m = fp.Module.load_from_source(fp.default_device(), "doc_outlook", "float twice(float x) { return 2 * x; }")
         >>> with fp.lazy():
-        ...     y = fp.sqrt(m.twice(m.twice([2.0, 8.0])))
+        ...     y = fp.sqrt(m.twice(m.twice(fp.Tensor([2.0, 8.0]))))
         >>> fp.explain(y).kernels
         1
     """

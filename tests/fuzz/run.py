@@ -95,7 +95,7 @@ class Runner:
             result = self.step(program, i, False)(*given)
             made = list(result) if len(places) > 1 else [result]
             for place, one in zip(places, made, strict=True):
-                values.append(one if lazy else self.typed(one, wanted[place]))
+                values.append(one if lazy and isinstance(one, self.fp.Tensor) else self.typed(one, wanted[place]))
         return [values[p] for p in program.results]
 
     def in_place(self, step: Step, given: Sequence[Any], grid: tuple[int, ...]) -> list[Any]:

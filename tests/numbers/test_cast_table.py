@@ -123,7 +123,7 @@ def test_a_number_is_cast_as_an_array_is(device: Any) -> None:
     assert [m.wide(fp.vcast(x, "int64_t")) for x in (2.5, -7.5)] == [2, -7]
     assert fp.fuse(lambda x: x + fp.vcast(2.5, "int"))([1]) == [3]
     with fp.lazy():
-        later = m.wide(fp.vcast(2.5, "int64_t"))
+        later = m.wide(fp.vcast(fp.asarray(2.5), "int64_t"))
     assert later.item() == 2
     graph = fp.Graph(inputs=["x"])
     graph.set_outputs(fp.fuse(lambda x: fp.vcast(x, "int")).node()(*graph.get_inputs()))
