@@ -55,7 +55,6 @@ ELSEWHERE: dict[str, str] = {
     "backend/emit/fold/accumulators.py": "backend/emit/fold/test_kernel.py",
     "backend/emit/fold/chunks.py": "backend/emit/fold/test_kernel.py",
     "backend/emit/fold/elements.py": "backend/emit/fold/test_kernel.py",
-    "backend/emit/fold/scans.py": "backend/emit/fold/test_kernel.py",
     "backend/emit/fold/tuning.py": "backend/emit/test_tuning.py",
     "backend/emit/options.py": "program/test_slangpy_calls.py",
     "backend/emit/operand.py": "backend/emit/test_region.py",

@@ -128,6 +128,11 @@ class Queue(Streams):
             self._move(NULL_STREAM)
             return self._last if self.alone else None
 
+    def start(self) -> None:
+        """Submits the recorded work if the device is idle. While it is busy, the next calls join that work."""
+        if self._encoder is not None and self.finished(self._submitted):
+            self._submit()
+
     def copy_out(self, to: spy.Buffer, source: spy.Buffer, offset: int, nbytes: int) -> int:
         """Records a copy of bytes to the start of `to`, submits it with all recorded work, and returns the identifier."""
         with self._lock:

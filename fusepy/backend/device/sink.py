@@ -102,6 +102,9 @@ class Sink(Protocol):
         """Submits the recorded work, unless the user does that."""
         ...
 
+    def start(self) -> None:
+        """Submits the recorded work if the device is idle; a sink whose work runs later does nothing."""
+
 
 class StageSink(Sink):
     """A sink in which a dispatch is a pass of another stage: rays, a draw.

@@ -28,6 +28,7 @@ from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 
+LONG = 1 << 23  # elements, for which a GPU takes longer than a submission takes the host: it should not wait for further calls
 LARGE = 8192  # threads; on an H100 a stencil of 8192 x 8192 takes 262 µs launched at once, and 340 recorded
 
 _FORMATS = {
@@ -178,9 +179,7 @@ class Kernel:
         """
         device, bound = self._device, self.globals
         if count != self._count:
-            groups = -(-count // self.per_group)
-            self._groups = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
-            self._count = count
+            self._cover(count)
         packed = self.packer.pack(*values)
         if bound is not None and bindings is not bound.current:
             if bindings is not None and bindings.names == bound.checked:
@@ -204,8 +203,16 @@ class Kernel:
         else:
             bound.surround(sink, partial(sink.dispatch, self.pipeline, self.root, by_axis or self._groups, beside, more))
         device.counters.dispatches += 1
+        if count >= LONG:
+            sink.start()
         if sink.captures:  # the root that it has taken stays as it is
             self._renew(device)
+
+    def _cover(self, count: int) -> None:
+        """Sets the number of groups for `count` elements."""
+        groups = -(-count // self.per_group)
+        self._groups = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
+        self._count = count
 
     def _is_large(self, by_axis: Sequence[int] | None) -> bool:
         """True if the device works longer than the host: then it should start at once, and read its numbers as constants."""

@@ -129,6 +129,17 @@ def test_a_new_encoder_after_each_submission(monkeypatch: pytest.MonkeyPatch) ->
     assert device.encoders == 2
 
 
+def test_long_work_starts_at_once_on_an_idle_device_and_is_gathered_on_a_busy_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    device, queue = make(monkeypatch=monkeypatch)
+    queue.start()
+    assert device.submitted == []
+    for i, busy in enumerate([False, True, True, False]):
+        monkeypatch.setattr(device, "is_submit_finished", lambda last, busy=busy: not busy, raising=False)
+        queue.dispatch(i, None, [1, 1, 1])  # type: ignore[arg-type]
+        queue.start()
+    assert [dispatched(log) for log in device.submitted] == [[0], [1, 2, 3]]
+
+
 def test_flush_without_work_submits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     device, queue = make(monkeypatch=monkeypatch)
     assert queue.flush() is None

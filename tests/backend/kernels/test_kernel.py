@@ -11,6 +11,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.device.sink import Sink
+from fusepy.backend.kernels.kernel import LONG
 
 
 class Mixed(Sink):
@@ -30,6 +31,9 @@ class Mixed(Sink):
 
     def dispatch(self, *given: Any) -> None:
         self.log.append("recorded")
+
+    def start(self) -> None:
+        self.log.append("started")
 
 
 @pytest.mark.req("P3")
@@ -57,3 +61,14 @@ def test_a_kernel_is_recorded_while_its_parameters_stay_and_nobody_else_waits(de
     assert not kernel.eager
     assert float(fp.fuse(lambda x: fp.sum(m.once_more(x)))(x)) == 16.0
     assert any(k.eager for k in device.kernels.values())  # the host reads what they write
+
+
+def test_kernels_of_many_elements_start_at_once(device: Any) -> None:
+    m = fp.Module.load_from_source(device, "started", "float next_of(float x) { return x + 1; }")
+    x = fp.Tensor.from_numpy(device, np.ones(8, np.float32))
+    m.next_of(x)
+    kernel = next(k for k in device.kernels.values() if "next_of" in k.names[0]).twin(device)
+    kernel.direct, sink = False, Mixed()
+    for count in (LONG - 1, LONG):
+        kernel.launch(sink, None, [x.address, x.address, 8], count)
+    assert sink.log == ["recorded", "recorded", "started"]

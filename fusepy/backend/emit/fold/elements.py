@@ -11,6 +11,7 @@ from types import MappingProxyType
 from fusepy.backend.emit.fold.accumulators import NOWHERE, Accumulator
 from fusepy.backend.emit.fold.chunks import FoldChunks
 from fusepy.backend.emit.fold.partials import Partials, SharedMemory
+from fusepy.backend.emit.fold.staging import Staging
 from fusepy.backend.emit.fold.structs import accumulator_text
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden
@@ -28,6 +29,7 @@ class FoldElements:
     Attributes:
         chunks: the index space.
         before: partials that the kernel reads; `after` are those of its chunks.
+        staging: the shared memory for the elements of scans; None if there is none.
         run: the type that gathers a few elements, with the functions `start` and `gather`. Accumulators are merged one by one.
         unroll: the loop attribute. Lavapipe unrolls itself, since Slang takes ten times as long; other drivers might not unroll.
     """
@@ -39,6 +41,7 @@ class FoldElements:
         self.before = Partials("q", "from", members, text.cuda)
         self.after = Partials("p", "into", members, text.cuda)
         self.shared = SharedMemory(members)
+        self.staging = Staging.of(accumulators, variant.shape) if variant.scans and variant.of_elements else None
         self.unroll = "[unroll]" if text.software else "[ForceUnroll]"
         self.run, self.start, gather = ("FzRun", "fz_start", "gather") if variant.of_elements else ("FzAcc", "fz_none", "merge")
         self.gather = f"fz_{gather}({{}}, {{}}, {BLOCK}.zero);"
@@ -156,6 +159,7 @@ def functions_of(stages: Sequence[FoldElements]) -> list[str]:
     lines += unhidden(accumulator_text(accumulators), text.given.taken, text.shims)
     if any(stage.variant.shape.group for stage in stages):
         lines += [*first.shared.declared(first.variant.shape.threads), ""]
+    lines += next((stage.staging.declared() for stage in stages if stage.staging is not None), list[str]())
     if any(stage.variant.of_elements for stage in stages):
         lines += text.trampoline()
     if any(stage.variant.finishes for stage in stages) and len(text.region.bodies) > 1:

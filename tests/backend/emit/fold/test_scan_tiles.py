@@ -1,0 +1,52 @@
+"""Scans as GPUs run them: groups go along rows tile by tile, and elements reach their threads through shared memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.backend.emit.fold.accumulators import Accumulator
+from fusepy.backend.emit.fold.staging import Staging
+from fusepy.backend.emit.fold.tuning import scan_shape
+from fusepy.backend.emit.fold.variant import FoldShape
+from fusepy.ir.ops.folds import Fold
+from fusepy.ir.types import Type
+
+TILES = scan_shape("gpu", 4, 5000, True)[0]
+
+
+@pytest.fixture
+def tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "fusepy.backend.execute.fold_stages.scan_shape",
+        lambda kind, outputs, reduced, inner, nbytes=8: scan_shape("gpu", outputs, reduced, inner, nbytes),
+    )
+
+
+@pytest.mark.usefixtures("tiles")
+def test_scans_by_tiles_have_numpys_values(device: Any) -> None:
+    """Rows shorter and longer than a tile of 2,048, one element beyond it, and one row in several chunks."""
+    rng = np.random.default_rng(5)
+    chain = fp.fuse(lambda x: fp.cumsum(x * 2, 1) * 0.5 + x)
+    three = fp.fuse(lambda x: (fp.cumsum(x, 1), fp.cummax(x, 1), x + 1))
+    for shape in [(3, 5), (300, 33), (2, 2049), (1, 70000)]:
+        x = rng.standard_normal(shape).astype(np.float32)
+        exact = np.cumsum(x.astype(np.float64), 1)
+        np.testing.assert_allclose(chain(x), exact + x, atol=2e-4)
+        sums, most, plain = three(x)
+        np.testing.assert_allclose(sums, exact, atol=2e-4)
+        assert most.tolist() == np.maximum.accumulate(x, 1).tolist()
+        assert plain.tolist() == (x + 1).tolist()
+    assert "fz_cell" in chain.source(fp.Tensor.from_numpy(device, x))
+
+
+@pytest.mark.parametrize(
+    ("type", "staged"), [("float", True), ("bool", True), ("double", True), ("float4", False), ("float2x2", False)]
+)
+def test_elements_that_are_too_large_for_shared_memory_are_not_staged(type: str, staged: bool) -> None:
+    made = Staging.of([Accumulator(0, Fold("sum", scans=True), Type.parse(type))], TILES)
+    assert (made is not None) is staged
+    assert Staging.of([], FoldShape(True, True, 256)) is None
