@@ -18,7 +18,8 @@ from fusepy.functions.parts import AnyFunction
 from fusepy.trace.setup import NO_SETUP, CallContext, Setup, given, hook_of, merged, no_global
 
 F = TypeVar("F", bound=AnyFunction)
-_OPTIONS = ("deterministic", "numthreads")
+_SWITCHES = ("deterministic", "fast_math")
+_OPTIONS = (*_SWITCHES, "numthreads")
 
 # ---- arguments and results ------------------------------------------------------------------------------------------
 
@@ -218,6 +219,8 @@ def options(function: F, options: Mapping[str, Any] | None = None, /, **named: A
         deterministic: True for gradients with the same bits on every run, also where threads add to one element: of tensors,
             textures, buffers and pointers that Slang reads at any index. Each is the exact sum, rounded once. While the program
             runs, a sum takes 44 bytes for each float or half of the gradient, and 272 for a double.
+        fast_math: True for arithmetic of floats that is faster and less exact on CUDA: ``/``, `sqrt`, `exp`, `log`, `pow`, `sin`
+            and the like. Elsewhere they are the device's own anyway. The guide has the errors.
 
     Raises:
         ArgumentError: for an unknown option, a group that the device cannot run, or a value of another type.
@@ -229,15 +232,12 @@ def options(function: F, options: Mapping[str, Any] | None = None, /, **named: A
         [[0, 1, 2], [10, 11, 12]]
     """
     asked = by_name(options, named, f"{function.__name__}.options()", 'options({"numthreads": [16, 16]})')
-    for name in asked:
-        if name not in _OPTIONS:
-            raise ArgumentError(f"{function.__name__}: there is no option {name!r}", hint=did_you_mean(str(name), _OPTIONS))
-    made: dict[str, Any] = {}
+    for name in [n for n in asked if n not in _OPTIONS]:
+        raise ArgumentError(f"{function.__name__}: there is no option {name!r}", hint=did_you_mean(str(name), _OPTIONS))
+    made: dict[str, Any] = {name: truth(asked[name], function.__name__, name) for name in _SWITCHES if name in asked}
     if "numthreads" in asked:
         made["numthreads"] = thread_group(asked["numthreads"], function.__name__, function.tracer.device)
         made |= {"group_rank": 0, "group": ()}
-    if "deterministic" in asked:
-        made["deterministic"] = truth(asked["deterministic"], f"{function.__name__}: deterministic")
     return _with_options(function, **made) if made else function
 
 

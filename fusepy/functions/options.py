@@ -48,14 +48,14 @@ def thread_group(group: Any, what: str, device: Any) -> tuple[int, ...]:
     return found
 
 
-def truth(given: Any, what: str) -> bool:
+def truth(given: Any, what: str, name: str) -> bool:
     """Returns a bool.
 
     Raises:
         ArgumentError: for anything else.
     """
     if not isinstance(given, bool):
-        raise ArgumentError(f"{what} is True or False", saw=shown(given), hint="write deterministic=True")
+        raise ArgumentError(f"{what}: {name} is True or False", saw=shown(given), hint=f"write {name}=True")
     return given
 
 

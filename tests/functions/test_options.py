@@ -53,6 +53,34 @@ def test_any_group_gives_what_numpy_gives(shape: list[int], group: Any, broadcas
     np.testing.assert_allclose(m.mad.options(numthreads=group)(a, b), a * b + 1, rtol=1e-6)
 
 
+def test_fast_math_is_an_option_of_functions_and_modules(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its kernels are compiled in a session of their own, also where a fused function has no module."""
+    seen: list[Any] = []
+    create = type(device.raw).create_slang_session
+
+    def noted(self: Any, compiler_options: Any, **more: Any) -> Any:
+        seen.append(compiler_options.get("floating_point_mode"))
+        return create(self, compiler_options=compiler_options, **more)
+
+    monkeypatch.setattr(type(device.raw), "create_slang_session", noted)
+    x = np.linspace(0.1, 4, 50, dtype=np.float32)
+    plain = fp.fuse(lambda x: fp.exp(-x) * x**0.4545 + 0.25)
+    want = np.exp(-x) * x**0.4545 + 0.25
+    np.testing.assert_allclose(plain(x), want, rtol=1e-5)
+    seen.clear()
+    compiled = fp.stats(device).kernels_compiled + fp.stats(device).disk_hits
+    np.testing.assert_allclose(plain.options(fast_math=True)(x), want, rtol=1e-5)
+    assert fp.stats(device).kernels_compiled + fp.stats(device).disk_hits == compiled + 1
+    assert seen == [spy.SlangFloatingPointMode.fast]
+    quick = fp.Module.load_from_source(
+        device, "quick_decay", "float decay(float x) { return exp(-x); }", options={"fast_math": True}
+    )
+    np.testing.assert_allclose(fp.fuse(lambda x: quick.decay(x) + plain(x))(x), np.exp(-x) + want, rtol=1e-5)
+    assert set(seen[1:]) == {spy.SlangFloatingPointMode.fast}
+    with pytest.raises(fp.ArgumentError, match="fast_math is True or False"):
+        plain.options(fast_math=1)
+
+
 @pytest.mark.req("F3")
 def test_groups_are_tiles_of_the_screen(m: Any) -> None:
     f = m.at.options(numthreads=[16, 8])

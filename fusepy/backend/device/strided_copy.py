@@ -17,7 +17,8 @@ import slangpy as spy
 from fusepy.backend.device.counters import Counters
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.device.target import Target
-from fusepy.backend.slang.compiler import Compiler, digest_name
+from fusepy.backend.slang.compiler import Compiler
+from fusepy.backend.slang.session import digest_name
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.ir.strides import CopyAxis, in_words, merged
 

@@ -29,6 +29,7 @@ class Options:
         prelude: Slang texts that kernels have behind their imports.
         per_thread: elements of a thread, for a group of so many threads; `tuned` is what `explain` says of both.
         deterministic: gradients to which threads add are exact sums, which the order of additions does not change.
+        fast_math: floats may be rounded otherwise than IEEE 754 says, where that is faster.
     """
 
     numthreads: tuple[int, ...] = ()
@@ -38,6 +39,7 @@ class Options:
     group: tuple[int, ...] = ()
     prelude: tuple[str, ...] = ()
     deterministic: bool = False
+    fast_math: bool = False
     per_thread: int = 0
     tuned: str = field(default="", compare=False)
 
@@ -85,6 +87,7 @@ class Options:
             constants=constants,
             conformances=linked,
             deterministic=self.deterministic or other.deterministic,
+            fast_math=self.fast_math or other.fast_math,
             numthreads=self.numthreads or other.numthreads,
             per_thread=self.per_thread if self.numthreads else other.per_thread,
             group_rank=max(self.group_rank, other.group_rank),

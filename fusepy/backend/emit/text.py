@@ -32,6 +32,7 @@ class KernelSource:
 
     `conformances` are linked in. `name` is the user's name of the function, `resources` are the bindings by name, `labels` the
     names of the operands, `calls` the user's functions and structs that it uses. `objects` are read by the pass, not by the code.
+    With `fast_math`, floats may be rounded otherwise than IEEE 754 says.
     """
 
     text: str
@@ -46,6 +47,7 @@ class KernelSource:
     calls: tuple[str, ...] = ()
     stage: PipelineStage = COMPUTE
     objects: tuple[Field, ...] = ()
+    fast_math: bool = False
 
 
 class KernelText:
@@ -197,7 +199,7 @@ class KernelText:
         spelled = self.arrays.spell("\n".join([*text, "", *program]) + "\n")
         labels = tuple(o.label for o in (*self.operands, *self.then))
         shims, linked, calls = tuple(sources.items()), self.given.options.conformances, called_names(self.region)
-        own = (self.body.name, bound, labels, calls, stage, tuple(objects))
+        own = (self.body.name, bound, labels, calls, stage, tuple(objects), self.given.options.fast_math)
         return KernelSource(spelled, entry, inside, shape, shims, linked, *own)
 
     def _bound(self, fields: Sequence[Field]) -> tuple[Field, ...]:

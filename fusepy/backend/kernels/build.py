@@ -16,8 +16,9 @@ from fusepy.backend.emit.region import EMITTER_VERSION
 from fusepy.backend.emit.text import KernelSource
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.slang.comparisons import check_comparisons
-from fusepy.backend.slang.compiler import Program, digest_name
+from fusepy.backend.slang.compiler import Program
 from fusepy.backend.slang.serialised import entry_of, imports_from
+from fusepy.backend.slang.session import Codegen, digest_name
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 
@@ -62,9 +63,10 @@ def _from_disk(
     header = None if entry is None else unsealed(entry.header)
     imports = None if header is None else imports_from(device.cache, device.compiler.in_place, header)
     if entry is not None and header is not None and imports is not None:
+        codegen = Codegen(header["optimised"], source.fast_math)
         try:
             program = device.compiler.load_binary(
-                header["name"], entry.payload, sources, source.entry_point, source.conformances, imports, header["optimised"]
+                header["name"], entry.payload, sources, source.entry_point, source.conformances, imports, codegen
             )
             kernel = make(device, program, source, header["offsets"], header["size"], sources)
         except CompileError:  # an entry that Slang rejects is a cache miss, and is written again
@@ -102,8 +104,9 @@ def _compiled(
 ) -> tuple[Kernel, dict[str, Any], Program]:
     """Returns a kernel, the header of its entry in the disk cache, and its program."""
     # the name is a hash of text and conformances: a session cannot hold two sources of one name
-    name = digest_name("k", source.text + repr(source.conformances) * bool(source.conformances))
-    arguments = (name, source.text, source.shims, tuple(sources), source.entry_point, source.conformances)
+    name = digest_name("k", source.text + repr(source.conformances) * bool(source.conformances) + "fast" * source.fast_math)
+    codegen = Codegen(fast_math=source.fast_math)
+    arguments = (name, source.text, source.shims, tuple(sources), source.entry_point, source.conformances, codegen)
     program = device.compiler.compile(*arguments)
     try:
         texts = "\n".join((source.text, *(text for _, text in source.shims)))
@@ -124,7 +127,8 @@ def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSour
     linked = [list(c) for c in source.conformances]
     modules: Mapping[str, str] = {s.name: s.closure for s in sources}
     return json.dumps(
-        ["kernel 5", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields, linked],
+        ["kernel 5", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields, linked]
+        + ["fast math"] * source.fast_math,
         sort_keys=True,
     )
 

@@ -88,7 +88,7 @@ class Kernel:
         self._packed = self._launched = b""  # the block in the root, and that of the last launch through the driver
         self._buffer = bytearray(size)
         self._data = np.frombuffer(self._buffer, np.uint8)
-        self._program, self.optimised = program.program, program.optimised
+        self._program, self.optimised = program.program, program.codegen.optimised
         self._source, self._sources = source, sources
         self._reads: list[str] | None = None
         self.resources, self.objects = source.resources, source.objects

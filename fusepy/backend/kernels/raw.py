@@ -15,9 +15,10 @@ from fusepy.backend.emit.options import Options
 from fusepy.backend.kernels.globals import Bindings, Bound, bound_globals, check_set, reads
 from fusepy.backend.kernels.slots import Staged
 from fusepy.backend.slang.comparisons import check_comparisons
-from fusepy.backend.slang.compiler import Program, digest_name
+from fusepy.backend.slang.compiler import Program
 from fusepy.backend.slang.entry_points import RENAMED, renamed, with_entry_points, without_entry_points
 from fusepy.backend.slang.reflection import reflected
+from fusepy.backend.slang.session import Codegen, digest_name
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.backend.sources.libraries import array_name, is_array
 from fusepy.backend.sources.source import ModuleSource
@@ -55,7 +56,7 @@ class RawKernel:
         else:
             self._text = name
             source = with_entry_points(source) if device.target.kind == "cuda" else source
-            arguments = (source, name, "\n".join(options.exports()), options.conformances)
+            arguments = (source, name, "\n".join(options.exports()), options.conformances, Codegen(fast_math=options.fast_math))
             program = device.compiler.link_existing(*arguments)
             check_comparisons(device.raw.info.type, [source], arguments, name, device.facts(source))
         try:
@@ -163,7 +164,8 @@ class RawKernel:
 
 
 def _compile(device: Device, source: ModuleSource, text: str, entry_point: str, options: Options) -> Program:
-    arguments = (digest_name("r", text), text, (), (source,), entry_point, options.conformances)
+    codegen = Codegen(fast_math=options.fast_math)
+    arguments = (digest_name("r", text), text, (), (source,), entry_point, options.conformances, codegen)
     program = device.compiler.compile(*arguments)
     check_comparisons(device.raw.info.type, [source], arguments, text, device.facts(source))
     return program

@@ -17,7 +17,7 @@ from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import texel_type
 from fusepy.backend.raster.state import RasterState
-from fusepy.backend.slang.compiler import digest_name
+from fusepy.backend.slang.session import digest_name
 from fusepy.backend.slang.stage import COMPUTE
 
 _U, _T, _F = spy.TextureUsage, spy.TextureType, spy.FormatType

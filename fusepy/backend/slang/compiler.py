@@ -6,11 +6,10 @@ each attempt, and failures are stored: the same source fails again with the same
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +17,7 @@ import slangpy as spy
 
 from fusepy.backend.slang.diagnostics import advice, clean
 from fusepy.backend.slang.serialised import Binaries, Import, collect, folder_of, unpack
-from fusepy.backend.slang.session import Session, Sessions
+from fusepy.backend.slang.session import PRECISE, Codegen, Session, Sessions, digest_name
 from fusepy.backend.slang.stage import COMPUTE, AnyPipeline, EntryPoints, PipelineStage, names_of
 from fusepy.backend.sources.closure import imports, without_stages
 from fusepy.backend.sources.lacking import CODE, check, check_buffers
@@ -35,14 +34,14 @@ class Program:
 
     Attributes:
         binaries: waits for its serialised modules and returns them.
-        optimised: true if Slang's SPIR-V optimiser ran.
+        codegen: how its code is made.
         plain: compiles it again without that optimiser.
     """
 
     program: spy.ShaderProgram
     name: str
     binaries: Callable[[], Binaries | None]
-    optimised: bool = True
+    codegen: Codegen = PRECISE
     plain: Callable[[], Program] | None = None
 
 
@@ -79,7 +78,7 @@ class Compiler:
         sources: Sequence[ModuleSource],
         entry_point: EntryPoints,
         conformances: Conformances = (),
-        optimised: bool = True,
+        codegen: Codegen = PRECISE,
     ) -> Program:
         """Compiles and links one generated kernel. It imports `sources`, and the generated `shims`, by their names.
 
@@ -89,14 +88,16 @@ class Compiler:
         with self._lock:
             if name in self._failed:
                 raise self._failed[name]
-            session = self._ready(sources, text, optimised)
+            session = self._ready(sources, text, codegen)
             for shim, content in shims:
                 self._attempt(session, shim, content, f"shim {shim}")
             module = self._attempt(session, name, text, f"kernel {name}")
             program = _link(session.sgl, module, entry_point, conformances)
         names = [module.name, *(n for n, _ in shims), *(s.name for s in sources)]
-        plain = partial(self.compile, name, text, shims, sources, entry_point, conformances, False) if optimised else None
-        return Program(program, module.name, lambda: collect(session, names, sources), optimised, plain)
+        plain = partial(self.compile, name, text, shims, sources, entry_point, conformances, replace(codegen, optimised=False))
+        return Program(
+            program, module.name, lambda: collect(session, names, sources), codegen, plain if codegen.optimised else None
+        )
 
     def close(self, cause: str) -> None:
         """Releases all loaded modules. Every later use raises `DeviceLostError`."""
@@ -159,7 +160,7 @@ class Compiler:
         entry_point: EntryPoints,
         conformances: Conformances = (),
         imports: Sequence[tuple[Import, bytes | None]] = (),
-        optimised: bool = True,
+        codegen: Codegen = PRECISE,
     ) -> Program:
         """Links a kernel from serialised modules, without Slang's front end.
 
@@ -170,7 +171,7 @@ class Compiler:
             CompileError: if Slang refuses them; the caller then compiles from source.
         """
         with self._lock:
-            session = self._sessions.loading(sources, unpack(self._sessions.loaded, imports), optimised)
+            session = self._sessions.loading(sources, unpack(self._sessions.loaded, imports), codegen)
             for file, content in binaries.items():
                 (self._sessions.loaded / Path(file).name).write_bytes(content)
             session.kernels += 1
@@ -178,14 +179,14 @@ class Compiler:
                 module = session.sgl.load_module(name)
             except (RuntimeError, spy.SlangCompileError) as error:
                 raise CompileError(f"a cached kernel does not load: {error}", hint="it is compiled again") from error
-            return Program(_link(session.sgl, module, entry_point, conformances), name, lambda: None, optimised)
+            return Program(_link(session.sgl, module, entry_point, conformances), name, lambda: None, codegen)
 
     def in_place(self, imports: Sequence[Import]) -> bool:
         """True if the imports of a kernel were loaded before."""
         return folder_of(self._sessions.loaded, imports).is_dir()
 
     def link_existing(
-        self, source: ModuleSource, entry_point: str, text: str = "", conformances: Conformances = (), optimised: bool = True
+        self, source: ModuleSource, entry_point: str, text: str = "", conformances: Conformances = (), codegen: Codegen = PRECISE
     ) -> Program:
         """Links an entry point of a user's module, with a generated module `text` of constants.
 
@@ -193,12 +194,12 @@ class Compiler:
             CompileError: with Slang's diagnostics.
         """
         with self._lock:
-            session = self._ready([source], text, optimised)
+            session = self._ready([source], text, codegen)
             module = self._load(session, source)
             others = [self._attempt(session, digest_name("c", text), text, "the constants")] if text else []
             program = _link(session.sgl, module, entry_point, conformances, others)
-        plain = partial(self.link_existing, source, entry_point, text, conformances, False) if optimised else None
-        return Program(program, entry_point, lambda: None, optimised, plain)
+        plain = partial(self.link_existing, source, entry_point, text, conformances, replace(codegen, optimised=False))
+        return Program(program, entry_point, lambda: None, codegen, plain if codegen.optimised else None)
 
     def linked(self, source: ModuleSource) -> spy.ShaderProgram:
         """Links a module with all its imports, without an entry point. Its layout lists every global."""
@@ -228,9 +229,9 @@ class Compiler:
             self._attempts += 1
             return self._attempt(session, f"beside_{self._attempts}", text, "a generated module")
 
-    def _ready(self, sources: Sequence[ModuleSource], text: str = "", optimised: bool = True) -> Session:
+    def _ready(self, sources: Sequence[ModuleSource], text: str = "", codegen: Codegen = PRECISE) -> Session:
         """Returns the session that compiles one more kernel, of this `text`, with these modules loaded."""
-        session = self._sessions.compiling(sources, text, optimised)
+        session = self._sessions.compiling(sources, text, codegen)
         session.kernels += 1
         for source in sources:
             self._load(session, source)
@@ -293,8 +294,3 @@ def _link(
             saw="; ".join(f"{t} : {i}" for i, t, _ in conformances) or None,
             hint="give type_conformances({interface: [types]}) by the names that Slang uses",
         ) from error
-
-
-def digest_name(prefix: str, text: str) -> str:
-    """Returns a module name made from its text: one session cannot hold two sources under one name."""
-    return f"{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:20]}"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import slangpy as spy
 
-from fusepy.backend.slang.compiler import digest_name
+from fusepy.backend.slang.session import digest_name
 from fusepy.backend.slang.stage import COMPUTE, THREAD_INDEX
 from fusepy.backend.slang.trial import tried
 from fusepy.backend.sources.source import ModuleSource

@@ -9,11 +9,13 @@ later. Modules that extend types therefore get sessions of their own.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,10 +27,27 @@ from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, CompileError
 
 KERNELS_PER_SESSION = 64
+FAST_MATH = "fast_math"  # an option of modules that slangpy does not have
 SESSIONS = 16  # open at a time; the least recently used one is closed
 
 # include folders, defines, compiler options, and digests of texts that extend types
 SessionKey = tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[tuple[str, object], ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Codegen:
+    """How Slang and the compiler behind it make code of a kernel.
+
+    Attributes:
+        optimised: Slang's optimiser of SPIR-V runs.
+        fast_math: floats may be rounded otherwise than IEEE 754 says.
+    """
+
+    optimised: bool = True
+    fast_math: bool = False
+
+
+PRECISE = Codegen()
 
 
 class Session:
@@ -47,7 +66,7 @@ class Session:
             raise ArgumentError(
                 "unknown compiler options",
                 saw=", ".join(f"{k}={v!r}" for k, v in options),
-                hint="options are those of slangpy.SlangCompilerOptions",
+                hint="options are those of slangpy.SlangCompilerOptions, and fast_math",
             ) from None
         # a user's define, such as N, means nothing in what fusepy generates
         self._undefined = "".join(f"#undef {name.partition('(')[0]}\n" for name, _ in defines)
@@ -98,25 +117,25 @@ class Sessions:
         """True if the code of programs with these modules and this generated `text` is written into `code`."""
         return suspect(self._kind, sources, text)
 
-    def compiling(self, sources: Sequence[ModuleSource], text: str = "", optimised: bool = True) -> Session:
+    def compiling(self, sources: Sequence[ModuleSource], text: str = "", codegen: Codegen = PRECISE) -> Session:
         """Returns the session that compiles these modules from source, and a generated one of this `text`.
 
         Raises:
             CompileError: if two of them want different things of one session.
         """
-        dirs, defines, options, extends = _session_key(sources, optimised)
+        dirs, defines, options, extends = _session_key(sources, codegen)
         if self.examines(sources, text):
             options = (*(pair for pair in options if pair[0] not in dict(self._shown)), *self._shown)
         # Slang cannot read a stored module whose imports import it
         return self._rotated((dirs, defines, options, extends), sources, all(source.home is None for source in sources))
 
-    def loading(self, sources: Sequence[ModuleSource], imports: Sequence[Path] = (), optimised: bool = True) -> Session:
+    def loading(self, sources: Sequence[ModuleSource], imports: Sequence[Path] = (), codegen: Codegen = PRECISE) -> Session:
         """Returns the session that loads these modules from `loaded`, and their imports from `imports`. It writes no modules.
 
         Raises:
             CompileError: if two of them want different things of one session.
         """
-        dirs, defines, options, extends = _session_key(sources, optimised)
+        dirs, defines, options, extends = _session_key(sources, codegen)
         return self._rotated(((str(self.loaded), *map(str, imports), *dirs), defines, options, extends), sources, False)
 
     def close(self, cause: str) -> None:
@@ -156,7 +175,7 @@ def _remove(folder: Path, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _session_key(sources: Sequence[ModuleSource], optimised: bool) -> SessionKey:
+def _session_key(sources: Sequence[ModuleSource], codegen: Codegen) -> SessionKey:
     dirs: dict[str, None] = {}
     defines: dict[str, str] = {}
     options: dict[str, object] = {}
@@ -170,7 +189,14 @@ def _session_key(sources: Sequence[ModuleSource], optimised: bool) -> SessionKey
                         saw=f"{table[name]} and {value}",
                         hint="load both modules with the same defines and options",
                     )
-    if not optimised:  # turns off spirv-opt; Slang's own optimisations still run
+    if codegen.fast_math or options.pop(FAST_MATH, False):
+        options["floating_point_mode"] = spy.SlangFloatingPointMode.fast
+    if not codegen.optimised:  # turns off spirv-opt; Slang's own optimisations still run
         options["optimization"] = spy.SlangOptimizationLevel.none
     extends = sorted({digest for source in sources for digest in source.extends} | {s.closure for s in sources if s.home})
     return tuple(dirs), tuple(sorted(defines.items())), tuple(sorted(options.items())), tuple(extends)
+
+
+def digest_name(prefix: str, text: str) -> str:
+    """Returns a module name made from its text: one session cannot hold two sources under one name."""
+    return f"{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
