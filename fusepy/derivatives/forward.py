@@ -23,6 +23,7 @@ from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.settle import settle
+from fusepy.ir.resources import channels
 from fusepy.ir.types import AS_ONE, FLOAT, Type
 from fusepy.ir.whole import is_taken
 
@@ -185,6 +186,9 @@ class Forward:
         type = differential(x.type, self.oracle) if x.wants is not None else None
         if x.wants is not None and type is None:
             return None
+        if value.arrival.texels and type is not None and type.shape != tangent.type.shape and not tangent.arrival.texels:
+            leading = Term(self.terms, tangent, x.dims).member("xyzw"[: channels(type)])
+            return self.terms.cast(leading, type)
         return Term(self.terms, tangent, x.dims, type)
 
     # ---- bodies -------------------------------------------------------------------------------------------------

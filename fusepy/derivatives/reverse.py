@@ -17,6 +17,7 @@ from fusepy.derivatives.extents import Axis, Extents, Shapes, ViewOp, max_rank
 from fusepy.derivatives.folds import contracted, reduced
 from fusepy.derivatives.forward import Forward
 from fusepy.derivatives.members import Grid, member_gradients, on_grid, result_dims
+from fusepy.derivatives.parts import texel
 from fusepy.derivatives.refused import no_gradient, read_in_body, struct_without
 from fusepy.derivatives.rules import gradients_of
 from fusepy.derivatives.sums import Gradients, Seed, is_number
@@ -217,4 +218,5 @@ class Reverse:
         if absent:  # it is the same at all points along these dimensions
             part = t.cast(t.wide(part) * self.count(grid, absent), part.type)
         part = t.fit(part, want) if want.is_numeric else part
+        part = texel(t, part, value.type) if value.arrival.texels else part
         self.gradients.add(value, Term(t, part.value, tuple(own[d] for d in part.dims), part.wants))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import lt as less
 
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.pipelines.draw import names_in
 from fusepy.ir.pipelines.rays import generates_rays
+from fusepy.ir.whole import TAKE
 from fusepy.passes.effects import is_pure, writes_array
+from fusepy.passes.partition.cost import compute_bytes, element_bytes
 from fusepy.passes.partition.levels import reads_whole
 from fusepy.passes.partition.partition import partition
 from fusepy.passes.partition.parts import PRICE, Part, Partition, base
@@ -25,6 +28,11 @@ WAYS: dict[str, tuple[str, str]] = {
     "whole": (
         "{b} reads the array as a whole, so all of it must be there",
         "let {b} compute {a} in Slang for each element that it reads",
+    ),
+    "moved": (
+        "views take elements of {a} at other places, and passing it through memory moves {load} bytes an element, where "
+        "computing it again for another view takes {compute}",
+        "",
     ),
     "reduced": ("{b} needs the result of {a}, which is known when all elements have been combined", ""),
     "behind a reduction": (
@@ -99,7 +107,7 @@ def neighbours(resolved: Graph, oracle: Oracle, separate: bool = False, kernels:
     found = partition(resolved, oracle, separate)
     answers: list[Neighbours] = []
     numbers = kernels if len(kernels) == len(found.parts) else range(len(found.parts))
-    reasons = _Reasons(found, numbers)
+    reasons = _Reasons(found, numbers, oracle)
     for k, part in enumerate(found.parts):
         for node in reasons.nodes(part):
             answers += reasons.pairs(node, k, part)
@@ -107,8 +115,8 @@ def neighbours(resolved: Graph, oracle: Oracle, separate: bool = False, kernels:
 
 
 class _Reasons:
-    def __init__(self, found: Partition, numbers: Sequence[int]):
-        self.found, self.numbers = found, numbers
+    def __init__(self, found: Partition, numbers: Sequence[int], oracle: Oracle):
+        self.found, self.numbers, self.oracle = found, numbers, oracle
         self.levels = found.levels
         self.computed = [set(self.nodes(part)) for part in found.parts]
         self.decided = {(d.value, d.part): d for d in found.decisions}
@@ -141,10 +149,15 @@ class _Reasons:
             a, b = (label(n).partition(" (")[0] for n in (first, node))
             said = {"a": a, "b": b, "k": number, "draw": a if first.op.standalone else b}
             decision = self.decided.get((below, part))
-            if decision is not None:
-                said |= {"load": f"{decision.load:g}", "compute": f"{decision.compute:g}"}
+            if decision is not None or ways == ["moved"]:
+                load, compute = (decision.load, decision.compute) if decision is not None else self.prices(first, below)
+                said |= {"load": f"{load:g}", "compute": f"{compute:g}"}
             why = "".join(WAYS[way][0].format(**said) for way in ways)
             yield Neighbours(label(first), label(node), number, fused, why, WAYS[ways[0]][1].format(**said))
+
+    def prices(self, first: Node, value: Value) -> tuple[float, float]:
+        """Returns the bytes of storing and reading an element of a value, and those of computing it again."""
+        return 2 * element_bytes(value.type, self.oracle), compute_bytes(first, self.oracle)
 
     def together(self, first: Node, second: Node, value: Value, k: int) -> list[str]:
         """Returns the reasons why kernel `k` runs both, as keys of `WAYS`."""
@@ -159,7 +172,8 @@ class _Reasons:
         if first.op.standalone or second.op.standalone:
             return "drawn"
         if whole:
-            return "whole"
+            taken = second.op.name == "slang.call" and second.text("module").startswith(TAKE) and first.op.spreads
+            return "moved" if taken and less(*self.prices(first, value)) else "whole"
         if not first.op.spreads:
             return "reduced"
         if writes_array(first):

@@ -38,6 +38,7 @@ from fusepy.trace.maps import array_product, check_axes, common_map
 from fusepy.trace.methods import SLANG_OPERATORS, has_member, method_of, user_operator
 from fusepy.trace.moves.members import array_member, indexed
 from fusepy.trace.moves.state import Moves
+from fusepy.trace.moves.stored import finished
 from fusepy.trace.open_trace import StepLoop
 from fusepy.trace.setup import Setup
 from fusepy.trace.structs import as_struct_input
@@ -57,8 +58,7 @@ class Trace:
         chain: the trace itself, and the traces around it.
     """
 
-    body = ""
-    strict = False
+    body, strict = "", False
 
     def __init__(self, name: str, device: Device | None):
         self._device = device
@@ -297,4 +297,4 @@ class Trace:
 
     def finish(self, outputs: Sequence[Traced]) -> Graph:
         assert not self._origins or self.oracle is self.builder.oracle  # the property imports modules of structs without calls
-        return self.builder.finish([o._value for o in outputs])  # pyright: ignore[reportPrivateUsage]
+        return self.builder.finish(finished(self, [o._value for o in outputs]))  # pyright: ignore[reportPrivateUsage]

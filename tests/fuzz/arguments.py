@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tests.fuzz.program import Arg
+from tests.fuzz.uploads import draw_default, draw_texture
 from tests.fuzz.values import INTS, SCALARS, is_float
 
 if TYPE_CHECKING:
@@ -15,6 +16,11 @@ LETTERS = "abcd"
 
 def argument(d: Draw, rank: int, theme: str) -> Arg:
     """A random argument of a program whose grid has `rank` dimensions."""
+    empty = any(0 in t.values() for t in d.program.sizes)
+    if theme == "default" and d.chance(0.7):
+        return draw_default(d, rank, LETTERS)
+    if theme == "texture" and 1 <= rank <= 3 and not empty and d.chance(0.7):
+        return draw_texture(d, rank, LETTERS)
     scalar = {
         "struct": lambda: "",
         "float": lambda: d.one(["float", "float", "float", "int", "bool"]),
@@ -23,6 +29,8 @@ def argument(d: Draw, rank: int, theme: str) -> Arg:
         "vector": lambda: d.one(["float", "float", "float", "int", "double", "half", "uint", "bool"]),
         "double": lambda: d.one(["double", "double", "float", "int64_t", "int"]),
         "half": lambda: d.one(["half", "half", "float", "int16_t", "uint8_t"]),
+        "texture": lambda: d.one(["float", "float", "float", "int"]),
+        "default": lambda: d.one(["float", "float", "float", "int"]),
     }[theme]()
     comp: tuple[int, ...] = ()
     if theme == "struct":
@@ -38,7 +46,6 @@ def argument(d: Draw, rank: int, theme: str) -> Arg:
     passed = d.one(["tensor", "tensor", "tensor", "numpy", "numpy", *(["torch"] if d.torch else [])])
     layout = d.one(["C", "C", "C", "F", "strided", "reversed", "repeated", "shifted"])
     if not comp and scalar in ("bool", "int", "float"):
-        empty = any(0 in t.values() for t in d.program.sizes)
         if not dims and d.chance(0.7):
             passed, layout = "number", "C"
         elif dims and not empty and d.chance(0.1):

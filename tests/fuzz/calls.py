@@ -11,6 +11,7 @@ import numpy as np
 from tests.fuzz.components import construct, dot, matmul, part
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, add, multiply, subtract, where
 from tests.fuzz.reductions import chain, reduce, summed
+from tests.fuzz.uploads import TEXTURE, padded, uploaded
 from tests.fuzz.values import UNIT, WIDE, Refused, Val, is_float, make, number, special, strong
 
 
@@ -31,6 +32,9 @@ def _total(x: Val, t: Val, weights: bool) -> Val:
 
 
 def next_row(t: Val) -> Val:
+    t = _seen("whole float 2", t, False)
+    if (t.scalar, t.comp, t.rank) != ("float", (), 2) or t.weak or t.arrives == TEXTURE:
+        raise Refused("whole")
     rows = np.minimum(np.arange(t.grid[0]) + 1, t.grid[0] - 1)
     return Val(t.scalar, (), t.v[rows], np.broadcast_to(t.e, t.v.shape)[rows])
 
@@ -61,6 +65,7 @@ def _luma(c: Val) -> Val:
     return dot(c, _constant(1, 2, 4))
 
 
+WRITES = {"bump": (True, False), "exchange": (True, True)}  # functions that write arguments: which
 RAY = ("Ray", (4,))  # three numbers of `at`, then `t`
 
 
@@ -122,6 +127,14 @@ def _picked(i: Val, t: Val) -> Val:
     places = tuple(at % extent for extent in t.grid)
     e = np.broadcast_to(t.e, t.v.shape)[places]
     return Val(t.scalar, (), t.v[places], np.where(i.e > 0, np.inf, e))
+
+
+def _texel(i: Val, t: Val) -> Val:
+    """The channels of a texel, weighted."""
+    first, *others = (_picked(i, one) for one in padded(t))
+    for weight, one in zip((2, 4, 8), others):
+        first = add(first, multiply(number(weight), one))
+    return first
 
 
 def _first(t: Val) -> Val:
@@ -192,15 +205,25 @@ FUNCTIONS: dict[str, tuple[list[Any], Callable[..., Any]]] = {
     "total1": ([FL, "whole float 1"], lambda x, t: _total(x, t, False)),
     "total2": ([FL, "whole float 2"], lambda x, t: _total(x, t, True)),
     "count1": ([("int", ()), "whole int 1"], _count),
+    "texel1": ([("int", ()), "texels float 1"], _texel),
+    "texel2": ([("int", ()), "texels float 2"], _texel),
+    "texel3": ([("int", ()), "texels float 3"], _texel),
+    "texel_int": ([("int", ()), "texels int 2"], _texel),
+    "texel_one": ([FL, ("int", ()), "texels float 2"], lambda x, i, t: multiply(x, _picked(i, padded(t)[0]))),
 }
 
 
 def call(attrs: dict[str, Any], *operands: Val) -> list[Val]:
     parameters, f = FUNCTIONS[attrs["name"]]
+    operands = tuple(
+        _seen(p, x, written)
+        for p, x, written in zip(parameters, operands, WRITES.get(attrs["name"], (False,) * len(operands)), strict=True)
+    )
     for p, x in zip(parameters, operands, strict=True):
         if isinstance(p, str):
-            _, scalar, rank = p.split()
-            if (x.scalar, x.comp, x.rank) != (scalar, (), int(rank)) or x.weak:
+            kind, scalar, rank = p.split()
+            texels = x.arrives == TEXTURE
+            if (x.scalar, x.rank) != (scalar, int(rank)) or x.weak or texels != (kind == "texels") or (x.comp and not texels):
                 raise Refused("whole")
         elif p is not None and ((x.scalar, x.comp) != p or (x.weak and x.rank)):
             raise Refused("type")
@@ -214,9 +237,18 @@ def call(attrs: dict[str, Any], *operands: Val) -> list[Val]:
     return [strong(Val(x.scalar, x.comp, *_spread(x, grid))) for x in made]
 
 
+def _seen(p: Any, x: Val, written: bool) -> Val:
+    """What a parameter sees of an operand: what is written to is never converted."""
+    if not x.arrives or written or p is None:
+        return x
+    scalar, comp = p if isinstance(p, tuple) else (p.split()[1], ())
+    return uploaded(x, scalar) if x.scalar != scalar and not comp else x
+
+
 def image(attrs: dict[str, Any], x: Val, *others: Val) -> list[Val]:
     """A call with an array of numbers whose last axis becomes the components of a vector."""
-    if x.scalar != "float" or x.comp or x.weak or x.rank < 2 or x.grid[-1] != 3:
+    x = _seen(FL, x, False)
+    if x.scalar != "float" or x.comp or x.weak or x.rank < 2 or x.grid[-1] != 3 or x.arrives == TEXTURE:
         raise Refused("no image")
     return call(attrs, Val("float", (3,), x.v, np.broadcast_to(x.e, x.v.shape)), *others)
 
@@ -250,4 +282,5 @@ def outer(attrs: dict[str, Any], a: Val, b: Val) -> list[Val]:
 def _turn_axes(x: Val, dims: Sequence[int], rank: int) -> Val:
     order = [dims.index(d) for d in sorted(dims)]
     shape = [x.grid[dims.index(d)] if d in dims else 1 for d in range(rank)]
-    return Val(x.scalar, x.comp, np.transpose(x.v, order).reshape(shape), np.transpose(x.e, order).reshape(shape), x.weak)
+    v, e = (np.transpose(a, order).reshape(shape) for a in (x.v, x.e))
+    return Val(x.scalar, x.comp, v, e, x.weak, x.arrives)

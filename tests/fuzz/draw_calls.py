@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tests.fuzz import uploads
 from tests.fuzz.calls import FUNCTIONS
 from tests.fuzz.program import Step
+from tests.fuzz.values import Val
 
 if TYPE_CHECKING:
     from tests.fuzz.generate import Draw
@@ -15,15 +17,21 @@ ACCUMULATED = ("twice", "less", "tone", "luma", "cubed", "mixed")
 ACCUMULATORS = ("sum", "mean", "max", "min", "first", "push")
 
 
+def _numbers(x: Val) -> bool:
+    """Whether a call may take the value as an array of floats, as it is or converted."""
+    own = (x.scalar, x.comp) == ("float", ()) and x.arrives != uploads.TEXTURE
+    return not x.weak and (own or uploads.fits(x, ("float", ())))
+
+
 def draw_call(d: Draw, a: int) -> Step | None:
     cast = {place for step, places in zip(d.program.steps, d.program.places()) if step.op == "cast" for place in places}
     images = [
         i for i, x in enumerate(d.values[0])
-        if (x.scalar, x.comp, x.weak, x.grid[-1:]) == ("float", (), False, (3,)) and i not in cast  # a cast says: numbers
+        if _numbers(x) and x.rank > 1 and x.grid[-1] == 3 and i not in cast  # a cast says: numbers
     ]  # fmt: skip
     if images and d.chance(0.5):
         name = d.one(["luma", "tone"])
-        operands = [d.one(images)] if name == "luma" else [d.one(images), d.of(("float", ()))]
+        operands = [d.one(images)] if name == "luma" else [d.one(images), d.of(("float", ()), passed=True)]
         return Step("image", operands, {"name": name}) if None not in operands else None
     if d.chance(0.15):
         fits = [i for i, x in enumerate(d.values[0]) if (x.scalar, x.comp, x.weak) == ("float", (), False) and 1 <= x.rank <= 3]
@@ -34,24 +42,31 @@ def draw_call(d: Draw, a: int) -> Step | None:
         function = "nth" if "thread" in generator else f"at{d.values[0][place].rank}"
         return Step("placed", [place], {"generator": generator, "function": function})
     if d.chance(0.1):
-        fits = [i for i, x in enumerate(d.values[0]) if (x.scalar, x.comp, x.rank, x.weak) == ("float", (), 2, False)]
+        fits = [i for i, x in enumerate(d.values[0]) if _numbers(x) and x.rank == 2]
         return Step("next", [d.one(fits)]) if fits else None
     if d.chance(0.12):
         return draw_pick(d)
     kind = d.one(ACCUMULATORS) if d.chance(0.12) else None
     name = d.one(FUNCTIONS if kind is None else ACCUMULATED)
+    textures = [x for x in d.values[0] if x.arrives == uploads.TEXTURE]
+    if textures and kind is None and d.chance(0.5):
+        rank = d.one(textures).rank
+        name = d.one(["texel2", "texel_int", "texel_one"]) if rank == 2 else f"texel{rank}"
     operands: list[Any] = []
     for p in FUNCTIONS[name][0]:
         if isinstance(p, str):
-            _, scalar, rank = p.split()
+            how, scalar, rank = p.split()
             fits = [
                 i for i, x in enumerate(d.values[0])
-                if (x.scalar, x.comp, x.rank, x.weak) == (scalar, (), int(rank), False)
+                if (x.rank, x.weak, how == "texels") == (int(rank), False, x.arrives == uploads.TEXTURE)
+                and ((x.scalar == scalar and (not x.comp or x.arrives)) or uploads.fits(x, (scalar, ())))
             ]  # fmt: skip
             found = d.one(fits) if fits else None
         else:
             like = d.values[0][a]
-            found = a if p is None and not operands else d.of(p or (like.scalar, like.comp))
+            found = a if p is None and not operands else d.of(p or (like.scalar, like.comp), passed=p is not None)
+        if found is None and p == ("int", ()) and name.startswith("texel"):
+            found = [d.one([0, 1, 5])]
         if found is None:
             return None
         operands.append(found)
@@ -68,12 +83,13 @@ def draw_call(d: Draw, a: int) -> Step | None:
 def draw_pick(d: Draw) -> Step | None:
     """Reads of an array at indices of which some are equal: an integer that is there, or one number for all calls."""
     rank = d.one([1, 1, 2])
-    fits = [i for i, x in enumerate(d.values[0]) if (x.scalar, x.comp, x.rank, x.weak) == ("float", (), rank, False)]
-    at = d.of(("int", ()))
+    fits = [i for i, x in enumerate(d.values[0]) if _numbers(x) and x.rank == rank]
+    at = d.of(("int", ()), passed=True)
     if not fits:
         return None
     at = [d.one([0, 1, 5])] if at is None else at
-    return Step("call", [d.of(("float", ())), at, d.one(fits)] if rank == 1 else [at, d.one(fits)], {"name": f"pick{rank}"})
+    first = [d.of(("float", ()), passed=True)] if rank == 1 else []
+    return Step("call", [*first, at, d.one(fits)], {"name": f"pick{rank}"})
 
 
 def draw_struct(d: Draw) -> Step | None:
@@ -92,7 +108,7 @@ def draw_struct(d: Draw) -> Step | None:
 
 
 def draw_outer(d: Draw) -> Step | None:
-    a, b = d.of(("float", ())), d.of(("float", ()))
+    a, b = d.of(("float", ()), passed=True), d.of(("float", ()), passed=True)
     if not isinstance(a, int) or not isinstance(b, int):
         return None
     ranks = d.values[0][a].rank, d.values[0][b].rank

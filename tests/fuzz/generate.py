@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any
 
 import numpy as np
 
+from tests.fuzz import uploads
 from tests.fuzz.arguments import LETTERS, argument
 from tests.fuzz.chance import draw_chance
 from tests.fuzz.draw_calls import draw_call, draw_outer, draw_struct
@@ -22,6 +24,8 @@ from tests.fuzz.words import draw_word
 EXTENTS = [1, 2, 3, 4, 5, 7, 8, 17]
 KINDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")
 MOST = 1 << 14
+THEMES = ["float", "float", "int", "any", "any", "vector", "vector", "double", "half", "struct", "texture", "default"]
+THEMES = os.environ.get("FUSEPY_FUZZ_THEMES", ",".join(THEMES)).split(",")  # other ones make other programs of the same seeds
 
 
 class Draw:
@@ -49,7 +53,7 @@ class Draw:
             p.sizes[self.one(range(CALLS))][self.one(LETTERS)] = 0
         if self.chance(0.05):
             p.sizes[0][LETTERS[0]] = self.one([300, 1025, 4097]) if rank == 1 else 33
-        theme = self.one(["float", "float", "int", "any", "any", "vector", "vector", "double", "half", "struct"])
+        theme = self.one(THEMES)
         for _ in range(self.one([1, 1, 2, 2, 2, 3])):
             p.args.append(argument(self, rank, theme))
         self.values = [meant(p, c) for c in range(CALLS)]
@@ -112,9 +116,10 @@ class Draw:
                 return other
         return place
 
-    def of(self, want: Any) -> Any:
-        """A value of a type, if there is one."""
+    def of(self, want: Any, passed: bool = False) -> Any:
+        """A value of a type, if there is one; with `passed` also one that the upload for a call converts."""
         fits = [i for i, x in enumerate(self.values[0]) if (x.scalar, x.comp) == want and not (x.weak and x.rank)]
+        fits += [i for i, x in enumerate(self.values[0]) if passed and uploads.fits(x, want)]
         if fits and self.chance(0.9):
             return self.one(fits[-4:] if self.chance(0.7) else fits)
         if want == ("float", ()):
@@ -127,6 +132,8 @@ class Draw:
         x = self.values[0][a]
         if any(v.scalar == "Ray" for v in self.values[0]) and self.chance(0.5):
             return draw_struct(self)
+        if any(v.arrives for v in self.values[0]) and self.chance(0.3):
+            return draw_call(self, a) if self.chance(0.8) else uploads.draw_channels(self)
         if r < 0.24:
             op = self.one(OPERATORS)
             if op in ("neg", "invert"):
@@ -245,6 +252,8 @@ class Draw:
         try:
             for values in self.values:
                 results = run_step(step, values)
+                if any(r.comp for r in results) and any(v.arrives == uploads.NARROWS for v in values):
+                    return False  # vectors on NumPy arrays are numbers, so their programs run on tensors, which nothing converts
                 if any(
                     r.v.size > MOST or (is_float(r.scalar) and np.abs(r.v[np.isfinite(r.v)]).max(initial=0) > 1e6)
                     for r in results

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.program import Arg, Program
+from tests.fuzz.uploads import TEXTURE, as_texture, way
 from tests.fuzz.values import SCALARS, Val, is_float, make
 
 CALLS = 2  # the first call, and one with other numbers and extents
@@ -62,7 +63,7 @@ def meant(program: Program, call: int) -> list[Val]:
         weak = arg.passed in ("number", "list")
         scalar = "float" if arg.scalar == "Ray" else arg.scalar
         made = make(scalar, arg.comp, numbers(arg, i, program, call), weak=weak)
-        made.scalar = arg.scalar
+        made.scalar, made.arrives = arg.scalar, way(arg)
         found.append(made)
     return found
 
@@ -87,7 +88,9 @@ def passed(arg: Arg, array: Any, module: Any) -> Any:
     if arg.passed == "list":
         return array.tolist()
     axes = len(arg.dims)
-    if arg.passed == "tensor":
+    if arg.passed == TEXTURE and axes:
+        return as_texture(arg, array, device)
+    if arg.passed in ("tensor", TEXTURE):
         return laid(array, arg.layout, axes, lambda a: fp.Tensor.from_numpy(device, a, dtype=arg.type))
     if arg.passed == "torch":
         import torch
@@ -150,5 +153,5 @@ def of_tensors(program: Program, values: Sequence[Val]) -> Program:
 
 def container(program: Program) -> str:
     """What the results of the program are handed out as."""
-    kinds = {a.passed for a in program.args}
+    kinds = {"tensor" if a.passed == TEXTURE else a.passed for a in program.args}
     return next((k for k in ("tensor", "torch", "numpy", "list") if k in kinds), "number")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tests.fuzz.calls import FUNCTIONS, accumulate, call, choose, field, image, next_row, outer, placed
 from tests.fuzz.chance import chance
@@ -12,6 +13,7 @@ from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
 from tests.fuzz.movement import move
 from tests.fuzz.program import Program, Step
 from tests.fuzz.reductions import fold_call, reduce, scan
+from tests.fuzz.uploads import channels
 from tests.fuzz.values import Refused, Val, written
 from tests.fuzz.words import word
 
@@ -30,6 +32,10 @@ def run_step(step: Step, values: Sequence[Val]) -> list[Val]:
     Raises:
         Refused: where it means nothing on these operands.
     """
+    return [replace(x, arrives="") if x.arrives else x for x in _run_step(step, values)]
+
+
+def _run_step(step: Step, values: Sequence[Val]) -> list[Val]:
     operands = [written(*p) if isinstance(p, list) else values[p] for p in step.operands]
     op, attrs = step.op, step.attrs
     if op not in ("field", "choose", "call", "accumulate", "move") and any(x.scalar == "Ray" for x in operands):
@@ -48,6 +54,7 @@ KNOWN: dict[str, Callable[..., list[Val]]] = {
     "index": index,
     "construct": construct,
     "cast": cast,
+    "channels": channels,
     "dot": lambda attrs, a, b: [dot(a, b)],
     "cross": lambda attrs, a, b: [cross(a, b)],
     "length": lambda attrs, a: [root(dot(a, a))],

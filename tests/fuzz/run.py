@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.fuzz.calls import WRITES
 from tests.fuzz.compare import KINDS, kind_of, watched, wrong_numbers
 from tests.fuzz.inputs import CALLS, container, given, meant, of_tensors
 from tests.fuzz.meaning import evaluate
@@ -20,7 +21,6 @@ from tests.fuzz.values import SCALARS, Val
 
 MODES = ("fused", "replay", "again", "given", "eager", "lazy", "graph", "frozen")
 HANDED = ("fused", "replay", "again", "graph", "frozen")  # the modes whose results are in the container of the arguments
-WRITES = {"bump": (True, False), "exchange": (True, True)}  # functions that write arguments: which of them
 GUARD = 77  # what lies around a destination, and must lie there afterwards
 
 
@@ -111,6 +111,8 @@ class Runner:
 
     def typed(self, value: Any, want: Val) -> Any:
         """What a call has handed out, as something that has the type of the value in a fused program."""
+        if want.arrives:
+            return value  # a texture, or what the call converts
         if isinstance(value, self.fp.Tensor):
             return value.to_numpy().tolist() if want.weak and not want.comp else value  # a tensor is not weak
         if want.weak and isinstance(value, (bool, int, float, list)):

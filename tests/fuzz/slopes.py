@@ -13,6 +13,7 @@ from tests.fuzz.inputs import meant, numbers, of_tensors, passed
 from tests.fuzz.meaning import evaluate, run_step
 from tests.fuzz.program import Arg, Program
 from tests.fuzz.run import Finding, Report, Runner
+from tests.fuzz.uploads import TEXTURE
 from tests.fuzz.values import SCALARS, WIDE, Refused, Val, is_float
 
 STEP = 2.0**-17
@@ -29,9 +30,7 @@ class Slopes:
         program = _smooth(program)
         self.program = of_tensors(program, evaluate(program, meant(program, 0)))
         self.arrays = [_moved(a, numbers(a, i, self.program, 0), jitter) for i, a in enumerate(self.program.args)]
-        self.inputs = [
-            Val(x.scalar, x.comp, array.astype(x.v.dtype), x.e, x.weak) for x, array in zip(meant(self.program, 0), self.arrays)
-        ]
+        self.inputs = [dataclasses.replace(x, v=array.astype(x.v.dtype)) for x, array in zip(meant(self.program, 0), self.arrays)]
         self.values = evaluate(self.program, self.inputs)
         results = [self.values[p] for p in self.program.results]
         rng = np.random.default_rng([program.seed, 11])
@@ -55,7 +54,7 @@ class Slopes:
         """True if the slope of some step is infinite, as that of a root at 0; times 0 it is NaN."""
         by, made = WIDE(2.0**-30), len(self.program.args)
         for step in self.program.steps:
-            moved = [Val(v.scalar, v.comp, v.v + by, v.e, v.weak) if is_float(v.scalar) else v for v in self.values]
+            moved = [dataclasses.replace(v, v=v.v + by) if is_float(v.scalar) else v for v in self.values]
             try:
                 after = run_step(step, moved)
             except (Refused, ValueError):
@@ -85,7 +84,7 @@ class Slopes:
             inputs = list(self.inputs)
             for place, direction in directions.items():
                 x = inputs[place]
-                inputs[place] = Val(x.scalar, x.comp, x.v + WIDE(by) * direction, x.e, x.weak)
+                inputs[place] = dataclasses.replace(x, v=x.v + WIDE(by) * direction)
             return self.total(inputs)
 
         try:
@@ -118,13 +117,14 @@ def known(v: Val) -> Any:
 
 def _smooth(program: Program) -> Program:
     """The program with float results only, and arguments that are seldom on a kink."""
+    given = [dataclasses.replace(a, layout="C") if a.passed == TEXTURE else a for a in program.args]  # texels of 32 bits
     args = [
         dataclasses.replace(a, data="rough" if a.passed not in ("number", "list") else "small")
         if is_float(a.scalar) and a.data in ("small", "special", "large")
         else a
-        for a in program.args
+        for a in given
     ]
-    for changed in (args, [dataclasses.replace(a, data="small") if a.data == "special" else a for a in program.args]):
+    for changed in (args, [dataclasses.replace(a, data="small") if a.data == "special" else a for a in given]):
         one = dataclasses.replace(program, args=changed, structure="tuple")
         try:
             values = evaluate(one, meant(one, 0))
@@ -184,11 +184,10 @@ def _check_tangents(runner: Runner, program: Program, jitter: float) -> tuple[st
     if want is None:
         return "skipped", None
     arguments = [passed(arg, array, runner.module) for arg, array in zip(program.args, slopes.arrays)]
+    plain = [dataclasses.replace(a, layout="C", passed="tensor" if a.passed == TEXTURE else a.passed) for a in program.args]
     moved = [
-        passed(dataclasses.replace(arg, layout="C"), directions[i].astype(SCALARS[arg.scalar]), runner.module)
-        if i in directions
-        else None
-        for i, arg in enumerate(program.args)
+        passed(arg, directions[i].astype(SCALARS[arg.scalar]), runner.module) if i in directions else None
+        for i, arg in enumerate(plain)
     ]
     try:
         made = fp.jvp(runner.function(program), arguments, moved).d

@@ -39,7 +39,7 @@ def expression(step: Step, names: list[str]) -> str:
         return f"{names[0]}[{a['at']}]" if len(names) == 1 else f"{names[0]}[{names[1]}]"
     if op == "matmul":
         return f"{names[0]} @ {names[1]}"
-    if op == "cast":
+    if op in ("cast", "channels"):
         return f'fp.vcast({names[0]}, "{type_name(a["scalar"], tuple(a["comp"]))}")'
     if op == "construct":
         return f"{_type_in_text(a['scalar'], a['comp'])}({given})"

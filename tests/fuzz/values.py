@@ -33,7 +33,8 @@ class Refused(Exception):  # not an error: the generator draws another step
 class Val:
     """One value: the scalar of its type, the extents of its components, and whether it is weak (a Python number).
 
-    `v` has the shape of the grid followed by the components; `e` is the bound of the error, of that shape.
+    `v` has the shape of the grid followed by the components; `e` is the bound of the error, of that shape. `arrives` is how a
+    call may read it otherwise than as these elements, of arguments alone.
     """
 
     scalar: str
@@ -41,6 +42,7 @@ class Val:
     v: Any
     e: Any
     weak: bool = False
+    arrives: str = ""
 
     @property
     def grid(self) -> tuple[int, ...]:

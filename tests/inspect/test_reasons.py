@@ -32,6 +32,7 @@ float taps(int2 p, Tensor<float,2> t)
 }
 float[8] powers(float x) { float y[8]; for (int i = 0; i < 8; ++i) y[i] = pow(x, i); return y; }
 float slow(float x) { return sin(x) + cos(x); }
+float dear(float x) { for (int i = 0; i < 3000; ++i) x = sin(x); return x; }
 float bump(int2 p, RWTensor<float,2> t) { float old = t[p]; t[p] = old + 1; return old; }
 """
 RAYS = """
@@ -174,6 +175,11 @@ def acts(m: Any, a: Any, b: Any) -> Any:
     return value + fp.sum(value)
 
 
+def moved(m: Any, a: Any, b: Any) -> Any:
+    value = m.dear(b)
+    return value[1:] + value[:-1]
+
+
 def again(m: Any, a: Any, b: Any) -> Any:
     value = a * 2
     return value + fp.sum(value, 0)
@@ -267,6 +273,11 @@ REASONS: dict[str, tuple[Callable[..., Any], str]] = {
         lambda m, a, b: fp.sum(m.powers(a), (0, 1)),
         "powers -> index: split: index takes its elements on a larger grid, and computing powers again for each of them costs "
         "more than storing it",
+    ),
+    "moved": (
+        moved,
+        "dear -> take2: split: views take elements of dear at other places, and passing it through memory moves 8 bytes an "
+        "element, where computing it again for another view takes 7500",
     ),
     "drawn": (
         drawn,

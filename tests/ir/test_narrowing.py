@@ -201,6 +201,27 @@ def test_operators_keep_the_type_of_the_array(m: Any) -> None:
     np.testing.assert_array_equal(fp.fuse(lambda x: m.add(fp.vcast(x + 1, m.float), 1))(A), (A + 1).astype(F32) + F32(1))
 
 
+@pytest.mark.req("C20")
+def test_an_array_that_is_read_whole_keeps_its_digits_elsewhere(m: Any) -> None:
+    """What user code sees in memory is converted; other uses have an upload of their own."""
+    others: list[tuple[Callable[[Any], Any], Any]] = [
+        (lambda x: x, A),
+        (lambda x: x * 2, A * 2),
+        (lambda x: fp.sum(x), A.sum()),
+        (lambda x: fp.vcast(x, "double"), A),
+        (lambda x: fp.fori_loop(0, 2, lambda i, c: c + x, x), 3 * A),
+        (lambda x: m.twice(x), A * 2),
+    ]
+    for read in (lambda x: m.look(x, 3), lambda x: m.behind(x, 3)):
+        for other, want in others:
+            (got, rest), warned = told(lambda: fp.fuse(lambda x: (read(x), other(x)))(A))  # noqa: B023
+            assert (got, warned) == (A.astype(F32)[3], 1)
+            assert rest.dtype == np.float64
+            np.testing.assert_allclose(rest, want, rtol=1e-15)
+    (got, same, rest), _ = told(lambda: fp.fuse(lambda n: (m.look(n, 3), m.next(n), n))(N))
+    assert (got, same.tolist(), rest.tolist(), rest.dtype) == (3, [1, 2, 3, 4, 5], N.tolist(), np.int64)
+
+
 BODIES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "for": lambda m, x, a: fp.fori_loop(0, 2, lambda i, c: m.add(c, a), x),
     "while": lambda m, x, a: fp.while_loop(lambda c: c < 3, lambda c: m.add(c, a) + 1, x),

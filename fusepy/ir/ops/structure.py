@@ -262,13 +262,13 @@ class Select(Componentwise):
 
 
 class Along(Op):
-    """The first operand, a generator, over the grid of the second, of which only the extents are used."""
+    """The first operand over the grid of the second, of which only the extents are used."""
 
     name = "along"
     arity = 2
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        return [computed(node, node.operands[0].type, weak=True)]
+        return [computed(node, node.operands[0].type, node.operands[0].weak)]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         return [args[0]]

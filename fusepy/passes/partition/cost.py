@@ -16,6 +16,7 @@ OPERATION_BYTES = 0.25  # one operator or intrinsic of the IR, per scalar compon
 CALL_BYTES = 8.0  # one call of a user's Slang function whose text is not known
 LOOP_STEPS = 32  # the assumed number of steps of a loop
 UNKNOWN_BYTES = 16  # an element of unknown layout
+LAUNCH_BYTES = 100_000  # one more kernel, as it was measured on lavapipe: 10 to 20 µs
 
 
 def element_bytes(type: Type, oracle: Oracle) -> int:

@@ -19,10 +19,11 @@ from fusepy.location import user_line
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import spread_values
 from fusepy.trace.moves.inputs import owner_of, view_of, viewable
-from fusepy.trace.moves.parts import Below, MovedPart, is_whole, store_what_reads_compounds
+from fusepy.trace.moves.parts import Below, MovedPart, is_untaken, is_whole, store_what_reads_compounds
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.shapes import KnownShapes, known_shapes
 from fusepy.trace.moves.steps import ALL, Indexed, Permuted, Run, ViewStep, shape_after, sliced
+from fusepy.trace.moves.stored import Copy
 from fusepy.trace.moves.take import counts, take
 from fusepy.trace.open_trace import OpenTrace
 
@@ -123,7 +124,10 @@ class Pushing:
             results = self.trace.builder.add(node.op, operands, maps, node.attrs, node.loc, node.bodies)
             self.trace.moves.again[key] = results
             self.known.update()
-        return Term(self.terms, results[node.results.index(part.value)], tuple(frame))
+        made = results[node.results.index(part.value)]
+        if part.type is None and not is_untaken(part, self.trace.oracle):
+            self.trace.moves.copies.append(Copy(part, made, tuple(frame), self))
+        return Term(self.terms, made, tuple(frame))
 
     def leaf(self, part: MovedPart) -> Term:
         """Returns the moved elements of an argument, or of a value that is stored."""
@@ -138,7 +142,7 @@ class Pushing:
         elif counts(self.trace, value):
             (axis,) = part.dims
             return self.at.number(0) if self.known.is_unit(value, 0) else self.at.index(self.plan.indices[axis])
-        elif value.name is not None:
+        elif value.name is not None and not value.arrival.texels:
             raise TraceError(
                 f"{value.name!r} is no array in memory, so no elements of it can be taken",
                 place=user_line(),

@@ -23,6 +23,7 @@ class Moves:
         again: nodes that were recorded for other elements, by what they compute.
         begun: for each function that is being differentiated, the number of nodes before it. Their results are constants for
             it: elements of them are read, and not computed again.
+        copies: moved elements that are computed again, see `fusepy.trace.moves.stored`.
     """
 
     integers: dict[int, Value] = field(default_factory=dict[int, Value])
@@ -31,6 +32,7 @@ class Moves:
     shapes: Any = None
     again: dict[Any, tuple[Value, ...]] = field(default_factory=dict[Any, tuple[Value, ...]])
     begun: list[int] = field(default_factory=list[int])
+    copies: list[Any] = field(default_factory=list[Any])
 
     @property
     def since(self) -> int:

@@ -85,3 +85,13 @@ def test_what_is_computed_of_structs_is_stored_where_no_strides_say_the_elements
             np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-6)
         np.testing.assert_allclose(np.asarray(view(given)), reach[:, ::-1], rtol=1e-6)
         assert view.explain(given).kernels == 1
+
+
+def test_values_repeated_along_an_axis_keep_their_type(device: Any) -> None:
+    """They were weak as generators are, so that an operator took the type of the other side."""
+    one = fp.Tensor.from_numpy(device, np.full((1, 3), 0.1))
+    repeated = fp.fuse(lambda x: (lambda y: y - fp.vcast(y, "float"))(fp.pad(x, ((0, 0), (1, 2)), "edge").T[:, :]))(one)
+    apart = fp.fuse(lambda x: (lambda y: y - fp.vcast(y, "float"))(fp.pad(x, ((1, 2), (0, 0)), "edge")))(one)
+    for found in (repeated, apart):
+        assert str(found.dtype) == "double"
+        np.testing.assert_allclose(found.to_numpy().ravel()[0], 0.1 - np.float64(np.float32(0.1)), rtol=1e-9)
