@@ -18,6 +18,7 @@ from fusepy.backend.memory.cursor import BufferCursor
 from fusepy.backend.memory.element_cursor import ElementCursor
 from fusepy.backend.memory.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.debug.show import ShownImage, show
 from fusepy.deferred.capture import Capture, capture
 from fusepy.deferred.explain import explain
 from fusepy.deferred.record import lazy
@@ -146,6 +147,7 @@ __all__ = [
     "Resolved",
     "Shape",
     "ShapeError",
+    "ShownImage",
     "SlangType",
     "Stats",
     "Struct",
@@ -188,6 +190,7 @@ __all__ = [
     "register",
     "reload_all",
     "resolve",
+    "show",
     "stats",
     "stop_gradient",
     "struct",

@@ -1,0 +1,4 @@
+"""Debugging: pictures of arrays.
+
+Imports `modules`, `language` and above.
+"""
