@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from fusepy import nn, random
+from fusepy import debug, nn, random
 from fusepy import rays as _rays
 from fusepy import scenes as _scenes
 from fusepy import vocabulary as _vocabulary
@@ -167,6 +167,7 @@ __all__ = [
     "clear_cache",
     "cond",
     "create_device",
+    "debug",
     "default_device",
     "differentiable",
     "diffpair",

@@ -102,6 +102,10 @@ class Sink(Protocol):
         """Submits the recorded work, unless the user does that."""
         ...
 
+    def after(self, work: Callable[[], None]) -> None:
+        """Runs work of the host after the launches so far; a capture runs it after each replay."""
+        work()
+
 
 class StageSink(Sink):
     """A sink in which a dispatch is a pass of another stage: rays, a draw.

@@ -1,17 +1,21 @@
-"""Programs after hints about debugging: pictures."""
+"""Programs after hints about debugging: pictures and prints."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
 import fusepy as fp
-from tests.errors.hints.support import IMAGE, Program, X, fused
+from tests.errors.hints.support import IMAGE, Program, X, fused, tensor
 from tests.support.slang_functions import F32
 
 FOLDER = Path(tempfile.mkdtemp())
@@ -25,6 +29,30 @@ def shown(image: Any, path: Any = FOLDER / "shown.png", **options: Any) -> tuple
 def without_pillow(titles: Any) -> Any:
     with mock.patch.dict(sys.modules, {"PIL": None}):
         return shown(GREY, titles=titles)
+
+
+def said(call: Callable[[], Any]) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as told:
+        call()
+    return told.getvalue().strip()
+
+
+def printed(*args: Any, **kwargs: Any) -> str:
+    return said(lambda: fp.debug.print(*args, **kwargs))
+
+
+SPOT = SimpleNamespace(x=2.0)
+
+
+def steps(x: Any) -> Any:
+    for _ in range(2):
+        fp.debug.print("{}", x)
+        x = x + 1
+    return x
+
+
+def encoder() -> Any:
+    return fp.default_device().sgl.create_command_encoder()
 
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
@@ -93,5 +121,47 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "give a path in a folder that exists and can be written",
         lambda m: shown(GREY, FOLDER / "shown.png"),
         (3, 2),
+    ),
+    "a print without a format": (
+        lambda m: printed(1.0),
+        'begin with it: fp.debug.print("x = {}", x)',
+        lambda m: printed("x = {}", 1.0) == "x = 1.0",
+        True,
+    ),
+    "a format with a brace": (
+        lambda m: printed("{ {}", 1.0),
+        "write {{ and }} for braces of the text",
+        lambda m: printed("{{ {}", 1.0) == "{ 1.0",
+        True,
+    ),
+    "a part of a printed value": (
+        lambda m: printed("{0.x}", SPOT),
+        'pass the part: fp.debug.print("{}", x[0])',
+        lambda m: printed("{}", SPOT.x) == "2.0",
+        True,
+    ),
+    "a format with a field too many": (
+        lambda m: printed("{} and {y}", 1.0),
+        'fp.debug.print("{} and {y}", x, y=y)',
+        lambda m: printed("{} and {y}", 1.0, y=2.0) == "1.0 and 2.0",
+        True,
+    ),
+    "a format of integers for floats": (
+        lambda m: printed("{:d}", 1.5),
+        "write .3f or the like for floats, d for integers, and nothing for structs",
+        lambda m: printed("{:.3f}", 1.5) == "1.500",
+        True,
+    ),
+    "a print in a loop": (
+        lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: (fp.debug.print("{}", c), c + 1)[1], x), 1.0),
+        "or write a Python loop, which prints each step",
+        lambda m: said(lambda: fused(steps, 1.0)) == "1.0\n2.0",
+        True,
+    ),
+    "a print in an encoder": (
+        lambda m: fp.fuse(lambda x: fp.debug.print("{}", x)).append_to(encoder(), tensor(X)),
+        "call the function itself to print, or return what is printed and read it after you have submitted the encoder",
+        lambda m: said(lambda: fp.fuse(lambda x: fp.debug.print("{}", x))(tensor(X))) == str(X),
+        True,
     ),
 }
