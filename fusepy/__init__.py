@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from fusepy import nn, random
+from fusepy import debug, nn, random
 from fusepy import rays as _rays
 from fusepy import scenes as _scenes
 from fusepy import vocabulary as _vocabulary
@@ -18,6 +18,7 @@ from fusepy.backend.memory.cursor import BufferCursor
 from fusepy.backend.memory.element_cursor import ElementCursor
 from fusepy.backend.memory.ndbuffer import NDBuffer, NDDifferentiableBuffer
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.debug.show import ShownImage, show
 from fusepy.deferred.capture import Capture, capture
 from fusepy.deferred.explain import explain
 from fusepy.deferred.record import lazy
@@ -146,6 +147,7 @@ __all__ = [
     "Resolved",
     "Shape",
     "ShapeError",
+    "ShownImage",
     "SlangType",
     "Stats",
     "Struct",
@@ -165,6 +167,7 @@ __all__ = [
     "clear_cache",
     "cond",
     "create_device",
+    "debug",
     "default_device",
     "differentiable",
     "diffpair",
@@ -188,6 +191,7 @@ __all__ = [
     "register",
     "reload_all",
     "resolve",
+    "show",
     "stats",
     "stop_gradient",
     "struct",

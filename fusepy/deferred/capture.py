@@ -73,6 +73,8 @@ class Capture:
             device.counters.dispatches += self.launches
             if self._follows is not None:
                 queue.rejoin()
+        for work in self._sink.afterwards:
+            work()
         return self.result
 
     def _exchange(self, values: Sequence[Any]) -> None:

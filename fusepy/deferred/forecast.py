@@ -148,6 +148,7 @@ def _fits(program: Program) -> bool:
         and all(v.arrival.plain or v.arrival.array or v.arrival.computed for v in graph.inputs)
         and all(c.__class__ is Tensor or isinstance(c, COMPUTED) for c in program.inputs.captures)
         and bool(graph.outputs)
+        and not program.recording.prints
         and not set(graph.outputs) & set(graph.inputs)
     )
 

@@ -20,6 +20,7 @@ from fusepy.location import user_line
 from fusepy.pytree import Structure, several
 from fusepy.trace.gradients import added
 from fusepy.trace.inputs import argument
+from fusepy.trace.prints.log import silenced
 from fusepy.trace.recording import Recording
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
@@ -125,7 +126,8 @@ class BackwardTracer:
                 first += len(leaves[i])
             grads = [argument(trace, name, unmapped(v)) for name, v in zip(names[count:], values[count:])]
             start = trace.moves.begin(trace.builder.nodes)
-            results = function.results(trace, [p for _, p in asked.params], passed, asked.positional, config)
+            with silenced(trace):
+                results = function.results(trace, [p for _, p in asked.params], passed, asked.positional, config)
             ends = asked.ends(trace, self.__name__, results, leaves, config, dict(zip(asked.seeds, zip(grads, values[count:]))))
             written = iter(grads[len(asked.seeds) :])
             to = [asked.target(trace, i, None if i in asked.fresh else next(written)) for i in range(len(asked.wanted))]

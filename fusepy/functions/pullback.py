@@ -14,6 +14,7 @@ from fusepy.errors import GradientError
 from fusepy.functions.parts import AnyFunction
 from fusepy.ir.types import BOOL
 from fusepy.trace.gradients import gradients
+from fusepy.trace.prints.log import silenced
 from fusepy.trace.structure import flatten_values, returned
 from fusepy.trace.trace import Trace, current_trace
 from fusepy.trace.traced import Traced
@@ -50,7 +51,8 @@ def pullback(
         assert trace is not None, "only a trace calls it"
         start = trace.moves.begin(trace.builder.nodes)
         args = [floats(owned(arg, "vjp"), "vjp") if i in floating else arg for i, arg in enumerate(given[:total])]
-        result = function(*args[:by_position], **dict(zip(keywords, args[by_position:])))
+        with silenced(trace):  # the call has printed
+            result = function(*args[:by_position], **dict(zip(keywords, args[by_position:])))
         leaves, _ = flatten_values(result, back.__name__, lambda v: id(v) in trace.named)
         values = [Traced(trace, returned(trace, leaf, back.__name__), None) for leaf in leaves]
         ends = [(values[j], gradient) for j, gradient in zip(seeds, given[total:])]

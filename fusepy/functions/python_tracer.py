@@ -136,7 +136,7 @@ class PythonTracer:
         with naming(self.__name__):
             leaves = [leaf for name, value in dynamic.items() for _, leaf in leaves_of(value, name)]
         trace = Trace(self.__name__, self._device_of(leaves))
-        trace.strict, trace.options = config.strict, config.options.of_gradients
+        trace.strict, trace.options, trace.prints = config.strict, config.options.of_gradients, []
         with trace.recording():
             passed: dict[str, Any] = {}
             for position, name in enumerate(self.signature.parameters):
@@ -149,7 +149,8 @@ class PythonTracer:
         starts = dict(zip(counts, accumulate(counts.values(), initial=0)))
         positions = [starts[n] + i for n in passed for i in range(counts[n])]
         order = list(dynamic.values())
-        return Recording(graph, trace, flat(order), positions, structure, nested=any(map(is_nested, order)))
+        told: Any = {"nested": any(map(is_nested, order)), "prints": trace.prints, "printed": len(graph.outputs) - len(outputs)}
+        return Recording(graph, trace, flat(order), positions, structure, **told)
 
     def parameters(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[int, Param]]:
         return [self.params[name] for name in kwargs or self.params]  # after `bind`, all are by position or all by name

@@ -128,10 +128,10 @@ class GraphCall:
         if any(map(is_tracked, recording.trace.captures)):
             what = f"{callee.__name__} takes a torch tensor that requires gradients from outside, {inside}"
             raise GradientError(what, place=line, hint="pass it as an argument")
-        self.parts = []
-        self._add(recording.structure, iter(range(len(program.elements))))
+        self.parts, returned = [], len(program.elements) - recording.printed
+        self._add(recording.structure, iter(range(returned)))
         self.places = [next(i for i, leaf in enumerate(lowered.leaves) if leaf is array) for array in arrays]
-        found = zip(program.tape(lowered.leaves).out_shapes, program.elements)
+        found = zip(program.tape(lowered.leaves).out_shapes[:returned], program.elements)
         return [(tuple(shape) + element.shape, str(element.dtype)) for shape, element in found]
 
     def _add(self, structure: Structure, leaves: Iterator[int]) -> int:

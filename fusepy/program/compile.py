@@ -106,11 +106,11 @@ def _destinations(recording: Recording, graph: Graph, returns: str | Into | None
     """
     oracle = recording.trace.oracle
     outs = recording.outs if any(o is not None for o in recording.outs) else ()
-    free = [j for j in range(len(graph.outputs)) if not outs or outs[j] is None]
+    free = [j for j in range(len(graph.outputs) - recording.printed) if not outs or outs[j] is None]
     given = zip(free, returns.maps) if isinstance(returns, Into) else ()
     said: dict[int, ArgMap] = {**recording.said, **{j: map for j, map in given if map != UNSAID}}
     elements = [Element.of(v.type, oracle) for v in graph.outputs]
-    made = Destinations(recording.trace.device, graph, recording.names, outs, elements, {}, said)
+    made = Destinations(recording.trace.device, graph, recording.names, outs, elements, {}, said, recording.printed)
     for j, map in said.items():
         type = graph.outputs[j].type
         if map.type not in (None, type) and oracle.conforming(type) is None:
@@ -146,7 +146,7 @@ def texture_targets(graph: Graph, recording: Recording, returns: str | Into | No
         if position is not None and kind is not None:
             what = f"{graph.name}: argument {recording.names[position]!r}"
             found[j] = Target.of(kind, graph.outputs[j], what, position)
-    free = [j for j, position in enumerate(outs) if position is None]
+    free = [j for j, position in enumerate(outs[: len(outs) - recording.printed]) if position is None]
     own = targets_in(graph)
     makers = [own.get(v) for v in graph.outputs]
     if isinstance(returns, Into) and len(returns.kinds) <= len(free):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from fusepy.arguments.mapped import unmapped
@@ -27,6 +28,7 @@ from fusepy.program.destinations import Destinations
 from fusepy.program.inputs import Inputs
 from fusepy.program.relocation import Detours
 from fusepy.pytree import LEAF
+from fusepy.trace.prints.log import print_all
 from fusepy.trace.recording import Recording
 
 
@@ -81,11 +83,13 @@ class Delivery:
     def deliver(self, args: Sequence[Any], placed: Sequence[Any], result: Any, sink: Sink, bindings: Bindings | None) -> Any:
         """Runs the program with destinations for its results, and returns the results."""
         given = self._given(args, result)
+        returned = len(given) - self.recording.printed
         make = RESULTS[self.returns].make
         if make is not None and any(g is None for g in given):
             shapes = self.out_shapes(placed)
             values = list(map(unmapped, args))
-            given = [make(self.device, s, e, values) if g is None else g for g, s, e in zip(given, shapes, self.elements)]
+            own = zip(given[:returned], shapes, self.elements)
+            given[:returned] = [make(self.device, s, e, values) if g is None else g for g, s, e in own]
         outs, arrays = self.destinations.memory(given, lambda: self.out_shapes(placed))
         for j, target in self.destinations.targets.items():
             if outs[j] is None:
@@ -107,11 +111,13 @@ class Delivery:
         for j, array in arrays.items():
             array[...] = results[j].to_numpy()
         handed: list[Any] = []
-        for j, tensor in enumerate(results):
+        for j, tensor in enumerate(results[:returned]):
             target = given[j]
             keep = self.recording.keep[j] if self.recording.keep else True
             if keep:
                 handed.append(target if target is not None else self.hand_out(tensor))
+        if self.recording.prints:
+            sink.after(partial(print_all, self.recording.prints, results[returned:]))
         structure = self.recording.structure
         return handed[0] if structure is LEAF else structure.fill(handed)
 

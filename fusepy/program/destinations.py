@@ -40,6 +40,7 @@ class Destinations:
         outs: for each result the ``out`` argument that it is written to, if any.
         targets: the results that are stored into textures.
         said: the mappings of destinations.
+        printed: the number of results at the end that have none, since they are printed.
     """
 
     device: Device
@@ -49,6 +50,7 @@ class Destinations:
     elements: Sequence[Element]
     targets: Mapping[int, Target]
     said: Mapping[int, ArgMap]
+    printed: int
 
     def memory(self, given: Sequence[Any], shapes: Shapes) -> tuple[list[Any], dict[int, Array]]:
         """Returns for each result the tensor or texture that it is written to, if there is one; and the arrays to copy to.
@@ -105,10 +107,11 @@ class Destinations:
         Raises:
             ArgumentError: for more or fewer destinations than results.
         """
+        returned = len(given) - self.printed
         count = len(cast("Sequence[Any]", result)) if isinstance(result, (tuple, list)) else 0
-        several = count > 0 and (len(self.elements) > 1 or count == 1)
+        several = count > 0 and (returned > 1 or count == 1)
         wanted: list[Any] = list(cast("Sequence[Any]", result)) if several else [result]
-        free = [j for j, g in enumerate(given) if g is None]
+        free = [j for j, g in enumerate(given[:returned]) if g is None]
         if len(wanted) > len(free) or (several and len(wanted) != len(free)):
             raise ArgumentError(
                 f"{self.graph.name}: {len(wanted)} results are given, there are {len(free)}", hint="give one tensor per result"
@@ -214,3 +217,11 @@ def check_recordable(name: str, written: Sequence[Any], result: Any) -> None:
                 expected="a Tensor",
                 hint="pass a Tensor, and read it after you have submitted the encoder",
             )
+
+
+def early_print(name: str) -> ArgumentError:
+    """Returns the error for `fusepy.debug.print` in a call that runs when the user submits it."""
+    return ArgumentError(
+        f"{name}.append_to(): debug.print() prints when a call has run, and this one runs when you submit it",
+        hint="call the function itself to print, or return what is printed and read it after you have submitted the encoder",
+    )

@@ -23,7 +23,7 @@ from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.graph import Graph
 from fusepy.passes.pipeline import REWRITES, run_pipeline
 from fusepy.program.delivery import Delivery, laid_out
-from fusepy.program.destinations import check_recordable
+from fusepy.program.destinations import check_recordable, early_print
 from fusepy.program.lent import LentCall, lent_call
 from fusepy.program.lowering import Lowering
 from fusepy.pytree import LEAF
@@ -78,7 +78,7 @@ class Program(Delivery):
 
     def __post_init__(self) -> None:
         written, kind = self.destinations, self.result_kind
-        one = self.recording.structure is LEAF and self.detours is None and not written.outs
+        one = self.recording.structure is LEAF and not (self.detours or written.outs or self.recording.prints)
         number = one and kind.number and not self.graph.outputs[0].rank and Readback.takes(written.elements[0])
         wanted = written.said or written.targets or self.waits or kind.make is not None
         facts: dict[str, Any] = {
@@ -164,6 +164,8 @@ class Program(Delivery):
         if self.follows is not None:  # the user submits to the null stream, behind the earlier work of the framework
             self.device.queue.follow(self.follows())
             self.device.queue.follow(NULL_STREAM)
+        if self.recording.prints and not sink.captures:
+            raise early_print(self.graph.name)
         placed = self.inputs.placed(args)
         handed = self.deliver(args, placed, result, sink, bindings)
         sink.keep(Written(placed) if self.acts else placed, handed, result)

@@ -47,7 +47,7 @@ class SizedByResult:
         several = cast("Sequence[Any]", result) if isinstance(result, (tuple, list)) else [result]
         outs, leaves = program.recording.outs or [None] * len(program.elements), flat(args)
         free = iter(several)
-        for j, (place, element) in enumerate(zip(outs, program.elements)):
+        for j, (place, element) in enumerate(zip(outs[: len(outs) - program.recording.printed], program.elements)):
             target: Any = next(free, None) if place is None else unmapped(leaves[place])
             kind = kind_of_class(target.__class__)
             if kind is not None and kind.texture is not None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import fusepy as fp
+from fusepy.debug.png import png
 from fusepy.errors import FusepyError, StudioError
 from fusepy.studio.document import Document, Socket
 from fusepy.studio.evaluation import Evaluator, feeding, measured
@@ -14,7 +15,7 @@ from fusepy.studio.files import inside
 from fusepy.studio.graphs import GraphBuilder
 from fusepy.studio.kinds import NodeKind
 from fusepy.studio.node_library import SLANG, Library
-from fusepy.studio.pictures import PICTURES, as_pixels, png
+from fusepy.studio.pictures import PICTURES, as_pixels
 from fusepy.studio.words import error_json, pixel_rows
 from fusepy.trace.standin import stand_in
 

@@ -1,4 +1,4 @@
-"""Pictures: photographs as arrays, arrays as PNG files. Photographs need Pillow."""
+"""Pictures: photographs as arrays, arrays as pixels and thumbnails. Photographs need Pillow."""
 
 # Pillow's stubs leave opened files partly untyped.
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fusepy.debug.pixels import BAD
+from fusepy.debug.png import png
 from fusepy.errors import MissingPackageError, StudioError
 
 Array = NDArray[Any]
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp")
 THUMBNAIL = 192  # pixels of the longer side at most
-BAD = (255, 0, 255)  # of a pixel that is NaN or infinite
 _MOST_PIXELS = 1 << 27
 
 
@@ -74,18 +75,6 @@ def as_pixels(values: Array) -> NDArray[np.uint8] | None:
     return np.ascontiguousarray(bytes_)
 
 
-def png(pixels: NDArray[np.uint8]) -> bytes:
-    """Returns RGB bytes of shape ``(height, width, 3)`` as a PNG file. It is compressed for speed, not for size."""
-    height, width, _ = pixels.shape
-    rows = np.zeros((height, 1 + 3 * width), np.uint8)
-    rows[:, 0] = 1  # filter: the difference to the pixel on the left
-    rows[:, 1:] = pixels.reshape(height, -1)
-    rows[:, 4:] -= pixels[:, :-1].reshape(height, -1)
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 1)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in parts)
-
-
 def thumbnail(values: Array) -> str | None:
     """Returns a small picture of a grid of numbers as a data URL; ``None`` for what is no picture."""
     if values.ndim not in (2, 3):
@@ -105,7 +94,3 @@ def bad_numbers(values: Array) -> int:
         if np.isfinite(values.sum()):  # one pass, without a temporary array
             return 0
     return int(values.size - np.count_nonzero(np.isfinite(values)))
-
-
-def _chunk(name: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

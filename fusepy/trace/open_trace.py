@@ -16,6 +16,7 @@ from fusepy.ir.graph import Attr, Node, Value
 from fusepy.ir.types import Type
 from fusepy.ir.value import Dims
 from fusepy.trace.moves.state import Moves
+from fusepy.trace.prints.log import PrintRequest
 
 
 class StepLoop(NamedTuple):
@@ -58,6 +59,7 @@ class OpenTrace(Protocol):
     extents: ExtentFacts
     moves: Moves
     plain: Any  # `components.plain.PlainVectors`
+    prints: list[PrintRequest] | None
 
     @property
     def grouping(self) -> Groups: ...

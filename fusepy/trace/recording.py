@@ -14,6 +14,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph
 from fusepy.location import user_line
 from fusepy.pytree import Structure
+from fusepy.trace.prints.log import PrintRequest
 from fusepy.trace.trace import Trace
 
 _tracing: ContextVar[tuple[Any, ...]] = ContextVar("fusepy_tracing", default=())  # the functions that are being traced
@@ -35,6 +36,7 @@ class Recording:
         said: the mapping and type of the results that are written to arguments.
         grads: the results that are written to the gradient of their argument.
         classes: the Python classes of the arguments, for use after the arguments are gone.
+        prints: what `fusepy.debug.print` prints of the last results of the graph, which nobody gets; `printed` is their number.
     """
 
     graph: Graph
@@ -49,6 +51,8 @@ class Recording:
     said: Mapping[int, ArgMap] = field(default_factory=lambda: NOTHING_SAID)
     grads: Sequence[int] = ()
     classes: Sequence[str] = ()
+    prints: Sequence[PrintRequest] = ()
+    printed: int = 0
 
 
 @contextmanager

@@ -40,6 +40,7 @@ from fusepy.trace.moves.members import array_member, indexed
 from fusepy.trace.moves.state import Moves
 from fusepy.trace.moves.stored import finished
 from fusepy.trace.open_trace import StepLoop
+from fusepy.trace.prints.log import PrintRequest
 from fusepy.trace.setup import Setup
 from fusepy.trace.structs import as_struct_input
 from fusepy.trace.traced import Traced
@@ -56,9 +57,11 @@ class Trace:
         strict: True if NumPy's default dtypes are refused where Slang takes smaller types.
         body: the operation that it is a body of, such as ``"fori_loop"``; empty for a function.
         chain: the trace itself, and the traces around it.
+        prints: the requests of `fusepy.debug.print`; ``None`` where nothing can be printed.
     """
 
     body, strict = "", False
+    prints: list[PrintRequest] | None = None
 
     def __init__(self, name: str, device: Device | None):
         self._device = device
@@ -165,8 +168,7 @@ class Trace:
 
     def capture(self, value: Any, name: str) -> Value:
         """Adds a value of the enclosing scope as an input."""
-        found = self._captured.get(id(value))
-        if found is None:
+        if (found := self._captured.get(id(value))) is None:
             found = self._captured[id(value)] = add_input(self, name, computed(value))  # a program keeps its captured values
             self.captures.append(value)
             if found.arrival.raw:
@@ -240,10 +242,8 @@ class Trace:
 
     def cast(self, value: Value, type: Type, said: ArgMap, loc: str | None) -> Value:
         """Converts `value` to a type, over its own axes; the result keeps its dimensions."""
-        if value.arrival.raw:
-            seen = elements_of(self, value, type)
-            if seen is not None:
-                return seen
+        if value.arrival.raw and (seen := elements_of(self, value, type)) is not None:
+            return seen
         value = self.grouping.cast(self.plain.seen(value, loc) if type.kind is Kind.SCALAR else value, type, loc)
         known = ArgMap(self.maps.get(value, UNSAID).under(said).dims, type)
         check_axes("vcast", value, known, loc)
@@ -297,4 +297,6 @@ class Trace:
 
     def finish(self, outputs: Sequence[Traced]) -> Graph:
         assert not self._origins or self.oracle is self.builder.oracle  # the property imports modules of structs without calls
-        return self.builder.finish(finished(self, [o._value for o in outputs]))  # pyright: ignore[reportPrivateUsage]
+        printed = [v for request in self.prints for v in request.values] if self.prints else []
+        values = [o._value for o in outputs] + printed  # pyright: ignore[reportPrivateUsage]
+        return self.builder.finish(finished(self, values))

@@ -46,7 +46,7 @@ ORDER = [
     "language",
     "vocabulary",
     "graphs modules",
-    "drawing random rays scenes",
+    "debug drawing random rays scenes",
     "nn",
     "testing __init__",
     "studio",

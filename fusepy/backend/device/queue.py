@@ -115,6 +115,10 @@ class Queue(Streams):
         """Records a copy between buffers, after all earlier work and before all later work."""
         self._after_all().copy_buffer(target, to, source, at, nbytes)
 
+    def after(self, work: Callable[[], None]) -> None:
+        """Runs work of the host, which waits for the results that it reads."""
+        work()
+
     def flush(self) -> int | None:
         """Submits the recorded work. Returns the identifier of the last submission if it is known.
 

@@ -105,6 +105,10 @@ class Sink(Protocol):
     def start(self) -> None:
         """Submits the recorded work if the device is idle; a sink whose work runs later does nothing."""
 
+    def after(self, work: Callable[[], None]) -> None:
+        """Runs work of the host after the launches so far; a capture runs it after each replay."""
+        work()
+
 
 class StageSink(Sink):
     """A sink in which a dispatch is a pass of another stage: rays, a draw.

@@ -33,6 +33,7 @@ class CaptureSink(Sink):
         self.steps: list[Callable[[], None]] = []
         self.launches: list[tuple[CudaKernel, Sequence[int]]] = []
         self.kept: list[Any] = []
+        self.afterwards: list[Callable[[], None]] = []  # work of the host
         self._fresh: list[Block] = []  # what the pool has handed out inside
 
     @property
@@ -61,6 +62,9 @@ class CaptureSink(Sink):
 
     def keep(self, *things: object) -> None:
         self.kept += things
+
+    def after(self, work: Callable[[], None]) -> None:
+        self.afterwards.append(work)
 
     def flush(self) -> None:
         """Does nothing: nothing runs yet."""

@@ -69,6 +69,24 @@ def as_array(value: Any, dtype: Any = None) -> Array:
         ) from None
 
 
+def contents_of(value: Any) -> Array | None:
+    """Returns the numbers of an array, a tensor, a texture, or an array of another framework on any device, to look at them.
+
+    ``None`` for anything else. Numbers of 16 bits that NumPy lacks become ``float32``.
+    """
+    if isinstance(value, np.ndarray):
+        return cast("Array", value)
+    if is_torch(cast("type[Any]", type(value))):
+        held = value.detach().cpu().resolve_conj().resolve_neg()
+        return held.float().numpy() if held.is_floating_point() and held.element_size() == 2 else held.numpy()
+    if hasattr(value, "to_numpy"):
+        return value.to_numpy()
+    if hasattr(value, "__array__") and not isinstance(value, np.generic):
+        return np.asarray(value)
+    given: Any = value  # pyright: ignore[reportUnknownVariableType]
+    return np.from_dlpack(given) if hasattr(given, "__dlpack__") else None
+
+
 def list_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
     """Returns a nested list as an array of bool, int64 or float64.
 

@@ -1,0 +1,93 @@
+"""`PrintRequest`: what `fusepy.debug.print` prints in a traced function, as results that nobody gets and as text afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from fusepy.arguments.mapped import Mapped, unmapped
+from fusepy.backend.memory.host_arrays import contents_of
+from fusepy.ir.value import Value
+from fusepy.pytree import Structure, flatten
+
+
+class PrintRequest(NamedTuple):
+    """One call of `fusepy.debug.print` in a traced function.
+
+    Attributes:
+        text: the format.
+        leaves: what it prints: the value of a result, or something that is known already.
+        structure: the arguments by position and by name that these leaves fill.
+    """
+
+    text: str
+    leaves: Sequence[Any]
+    structure: Structure
+
+    @property
+    def values(self) -> list[Value]:
+        """The values that the kernels store for it."""
+        return [leaf for leaf in self.leaves if isinstance(leaf, Value)]
+
+    def render(self, results: Iterator[Any]) -> str:
+        """Returns the text, with the next of `results` for each value."""
+        args, kwargs = self.structure.fill([next(results) if isinstance(leaf, Value) else leaf for leaf in self.leaves])
+        return rendered(self.text, args, kwargs)
+
+
+def print_all(requests: Sequence[PrintRequest], results: Sequence[Any]) -> None:
+    """Prints requests in the order of the program; `results` are their values."""
+    rest = iter(results)
+    for request in requests:
+        print(request.render(rest))
+
+
+class Printing(Protocol):
+    """The part of a trace that holds the requests; ``None`` where nothing can be printed."""
+
+    prints: list[PrintRequest] | None
+
+
+@contextmanager
+def silenced(trace: Printing) -> Generator[None, None, None]:
+    """Drops what is printed inside of the block: a gradient calls a function again that has printed before."""
+    before, trace.prints = trace.prints, []
+    try:
+        yield
+    finally:
+        trace.prints = before
+
+
+class Shown:
+    """A value as `fusepy.debug.print` shows it: an array as NumPy does, long ones in short, and specifications per number."""
+
+    def __init__(self, value: Any):
+        inner = unmapped(value)
+        self.array = contents_of(inner)
+        self.value = inner if self.array is None else self.array[()] if not self.array.ndim else self.array
+
+    def __format__(self, spec: str) -> str:
+        if self.array is None or not self.array.ndim:
+            return format(self.value, spec)
+        return np.array2string(self.array, formatter={"all": partial(_formatted, spec)}) if spec else str(self.array)
+
+    def __str__(self) -> str:
+        return format(self, "")
+
+    def __repr__(self) -> str:
+        return repr(self.value) if isinstance(self.value, str) else str(self)
+
+
+def rendered(text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Returns a format with its values."""
+    leaves, structure = flatten((tuple(args), dict(kwargs)), lambda value: isinstance(value, Mapped))
+    args, kwargs = structure.fill([Shown(leaf) for leaf in leaves])
+    return text.format(*args, **kwargs)
+
+
+def _formatted(spec: str, number: Any) -> str:
+    return format(number, spec)
