@@ -21,7 +21,7 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.deferred.capture import Capture, capture
 from fusepy.deferred.explain import explain
 from fusepy.deferred.record import lazy
-from fusepy.drawing import Raster, antialias, interpolate, opposite_corners, raster, rasterize
+from fusepy.drawing import Raster, antialias, interpolate, opposite_corners, raster, rasterize, render
 from fusepy.errors import (
     AmbiguousCallError,
     ArgumentError,
@@ -187,6 +187,7 @@ __all__ = [
     "random",
     "register",
     "reload_all",
+    "render",
     "resolve",
     "stats",
     "stop_gradient",
