@@ -22,7 +22,7 @@ from fusepy.debug.show import ShownImage, show
 from fusepy.deferred.capture import Capture, capture
 from fusepy.deferred.explain import explain
 from fusepy.deferred.record import lazy
-from fusepy.drawing import Raster, antialias, interpolate, opposite_corners, raster, rasterize
+from fusepy.drawing import Raster, antialias, interpolate, opposite_corners, raster, rasterize, render
 from fusepy.errors import (
     AmbiguousCallError,
     ArgumentError,
@@ -190,6 +190,7 @@ __all__ = [
     "random",
     "register",
     "reload_all",
+    "render",
     "resolve",
     "show",
     "stats",

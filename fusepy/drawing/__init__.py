@@ -3,7 +3,8 @@
 Imports `language` and what stands below it.
 """
 
+from fusepy.drawing import render
 from fusepy.drawing.function import Raster, raster
 from fusepy.drawing.primitives import antialias, interpolate, opposite_corners, rasterize
 
-__all__ = ["Raster", "antialias", "interpolate", "opposite_corners", "raster", "rasterize"]
+__all__ = ["Raster", "antialias", "interpolate", "opposite_corners", "raster", "rasterize", "render"]

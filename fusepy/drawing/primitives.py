@@ -1,47 +1,46 @@
 """Rasterisation with gradients: `rasterize`, `interpolate` and `antialias`, of which differentiable renderers are made.
 
-The method is that of Laine et al., "Modular Primitives for High-Performance Differentiable Rendering", 2020. Reading a texture is
-the fourth primitive; samples in Slang have gradients of their own.
+The method is that of Laine et al., "Modular Primitives for High-Performance Differentiable Rendering", 2020. The fourth
+primitive is in `texture`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from fusepy.arguments.mapping import vcast
 from fusepy.backend.device.device import Device
-from fusepy.backend.device.open import default_device
 from fusepy.backend.marshals.registry import host_array
 from fusepy.drawing.arguments import extents, indices_of
 from fusepy.drawing.function import Raster, raster
+from fusepy.drawing.vectors import grouped, like, node_of_graphs, on_device_of, whole
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.functions.fused import FusedFunction
-from fusepy.ir.types import FLOAT, Kind, Type
 from fusepy.language.differentiable import stop_gradient
 from fusepy.language.generators import grid
 from fusepy.location import user_line
-from fusepy.modules.libraries import library
 from fusepy.modules.module import Module
-from fusepy.trace.trace import current_trace
-from fusepy.trace.traced import Traced
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def rasterize(positions: Any, triangles: Any, size: tuple[int, int]) -> Any:
+@node_of_graphs(lambda *args, **named: 2 if _given(args, named, 3, "derivatives") else 1)
+def rasterize(positions: Any, triangles: Any, size: tuple[int, int], derivatives: bool = False) -> Any:
     """Finds which triangle each pixel shows, and where in it.
 
     Args:
         positions: the vertices in clip space, (n, 4) floats: x, y, z and w; what lies between 0 and w in depth is seen.
         triangles: three vertices for each triangle, (m, 3) integers.
         size: the height and the width of the image.
+        derivatives: True returns two images, the second one with the derivatives of the weights.
 
     Returns:
         *Fragments*: (height, width) of ``float4``: the weights of the second and the third corner, the depth, and the number
         of the triangle plus 1, or 0 where there is none. The weights and the depth have gradients by `positions`; which triangle
-        a pixel shows has none, see `antialias`.
+        a pixel shows has none, see `antialias`. Derivatives: (height, width) of ``float4``: how the weight of the second corner
+        changes by a step of one pixel to the right, and down, then that of the third; with gradients by `positions`.
 
     Raises:
         DeviceError: if the device has no rasteriser; CUDA has none.
@@ -55,10 +54,12 @@ def rasterize(positions: Any, triangles: Any, size: tuple[int, int]) -> Any:
     """
     triangles = _numbers(triangles)
     indices_of(triangles, positions, "rasterize")
-    return _fused(positions, "rasterize")(positions, triangles, extents(size, "rasterize"))
+    run = on_device_of(positions, "primitives", _Primitives).rasterize
+    return run(positions, triangles, extents(size, "rasterize"), bool(derivatives))
 
 
-def interpolate(attributes: Any, fragments: Any, triangles: Any) -> Any:
+@node_of_graphs(lambda *args, **named: 1 if _given(args, named, 3, "derivatives") is None else 2)
+def interpolate(attributes: Any, fragments: Any, triangles: Any, derivatives: Any = None) -> Any:
     """Returns the values of `attributes` at `fragments`, and 0 where there is no triangle.
 
     Args:
@@ -66,20 +67,30 @@ def interpolate(attributes: Any, fragments: Any, triangles: Any) -> Any:
         fragments: what `rasterize` returns.
         triangles: (m, 3) integers, the entries of `attributes` at the corners of each triangle. They may be others than those of
             the positions, such as at the seams of a texture.
+        derivatives: the second image of `rasterize`, for attributes of one or two numbers.
 
     Returns:
-        (height, width) floats or vectors, with gradients by `attributes` and, through `fragments`, by the positions.
+        (height, width) floats or vectors, with gradients by `attributes` and, through `fragments`, by the positions. With
+        `derivatives` a second image: how each number changes by a step of one pixel to the right, and down. `render.texture`
+        takes it as `uv_da`.
+
+    Raises:
+        ShapeError: for derivatives of more than two numbers.
 
     Example:
         >>> import fusepy as fp
         >>> corners, triangles = np.float32([[-1, -1, 0, 1], [3, -1, 0, 1], [-1, 3, 0, 1]]), np.int32([[0, 1, 2]])
-        >>> fragments = fp.rasterize(corners, triangles, (2, 4))
-        >>> fp.interpolate(np.float32([0, 16, 32]), fragments, triangles)[1].tolist()
-        [5.0, 7.0, 9.0, 11.0]
+        >>> fragments, steps = fp.rasterize(corners, triangles, (2, 4), derivatives=True)
+        >>> values, by_step = fp.interpolate(np.float32([0, 16, 32]), fragments, triangles, steps)
+        >>> values[1].tolist(), by_step[1, 0].tolist()
+        ([5.0, 7.0, 9.0, 11.0], [2.0, -8.0])
     """
-    return _fused(attributes, "interpolate")(attributes, fragments, _numbers(triangles))
+    run = on_device_of(attributes, "primitives", _Primitives).interpolate
+    more = {} if derivatives is None else {"derivatives": derivatives}
+    return run(attributes, fragments, _numbers(triangles), **more)
 
 
+@node_of_graphs()
 def antialias(image: Any, fragments: Any, positions: Any, triangles: Any, opposites: Any = None) -> Any:
     """Blends the edges of an image with what lies behind them, by the share of the pixel that they cover.
 
@@ -114,7 +125,7 @@ def antialias(image: Any, fragments: Any, positions: Any, triangles: Any, opposi
                 hint="pass opposites=fp.opposite_corners(triangles), made before from a NumPy array",
             )
         opposites = opposite_corners(triangles)
-    return _fused(image, "antialias")(image, fragments, positions, triangles, opposites)
+    return on_device_of(image, "primitives", _Primitives).antialias(image, fragments, positions, triangles, opposites)
 
 
 def opposite_corners(triangles: Any) -> Array:
@@ -161,59 +172,47 @@ class _Primitives:
 
     def __init__(self, device: Device):
         self.module = Module.load_from_source(device, "primitives", "import fusepy; import fusepy_raster;")
-        self.rasterize = FusedFunction(self._rasterize, ("size",))
+        self.rasterize = FusedFunction(self._rasterize, ("size", "derivatives"))
         self.interpolate = FusedFunction(self._interpolate)
         self.antialias = FusedFunction(self._antialias)
         self._draw: Raster | None = None  # made at the first use: it needs a rasteriser
 
-    def _rasterize(self, positions: Any, triangles: Any, size: tuple[int, int]) -> Any:
+    def _rasterize(self, positions: Any, triangles: Any, size: tuple[int, int], derivatives: bool) -> Any:
         if self._draw is None:
             self._draw = raster(self.module, vertex="_id_vertex", fragment="_id_fragment").options(depth="less")
-        positions = _grouped(positions, 1)
-        numbers, _ = self._draw({"position": stop_gradient(positions)}, triangles, targets=size)
-        return _like(positions, self.module.fragment_at(numbers, grid(size), size[::-1], positions, triangles))
+        vectors = grouped(positions, 1)
+        numbers, _ = self._draw({"position": stop_gradient(vectors)}, triangles, targets=size)
+        args = numbers, grid(size), size[::-1], whole(positions, 1), triangles
+        fragments = like(vectors, self.module.fragment_at(*args))
+        return (fragments, like(vectors, self.module.derivatives_at(*args))) if derivatives else fragments
 
-    def _interpolate(self, attributes: Any, fragments: Any, triangles: Any) -> Any:
-        return self.module.interpolated(_grouped(fragments, 2), _grouped(attributes, 1), triangles)
+    def _interpolate(self, attributes: Any, fragments: Any, triangles: Any, derivatives: Any = None) -> Any:
+        fragments, whole_attributes = grouped(fragments, 2), whole(attributes, 1)
+        values = self.module.interpolated(fragments, whole_attributes, triangles)
+        if derivatives is None:
+            return values
+        if len(attributes.shape) == 2 and attributes.shape[1] not in (1, 2):
+            raise ShapeError(
+                "interpolate: derivatives are those of one or two numbers",
+                place=user_line(),
+                saw=f"attributes of shape {tuple(attributes.shape)}",
+                expected="(n,) or (n, 2)",
+                hint="call it once for the coordinates of the texture with derivatives, and once for the rest without",
+            )
+        return values, self.module.interpolated_derivatives(fragments, grouped(derivatives, 2), whole_attributes, triangles)
 
     def _antialias(self, image: Any, fragments: Any, positions: Any, triangles: Any, opposites: Any) -> Any:
         size = image.shape[:2]
-        args = _grouped(image, 2), stop_gradient(_grouped(fragments, 2)), _grouped(positions, 1), triangles, opposites
-        return _like(image, self.module.antialiased(*args, grid(size), size[::-1]))
+        args = whole(image, 2), stop_gradient(grouped(fragments, 2)), whole(positions, 1), triangles, opposites
+        return like(image, self.module.antialiased(*args, grid(size), size[::-1]))
+
+
+def _given(args: Sequence[Any], named: Mapping[str, Any], place: int, name: str) -> Any:
+    """Returns an argument of a call that may be left out; ``None`` without it."""
+    return args[place] if len(args) > place else named.get(name)
 
 
 def _numbers(triangles: Any) -> Any:
     """Returns triangles of the host as integers of 32 bits, and others as they are."""
     found: Array | None = np.asarray(triangles) if isinstance(triangles, (list, tuple)) else host_array(triangles)  # pyright: ignore
     return triangles if found is None or found.dtype.kind not in "iu" else found.astype(np.int32, copy=False)  # pyright: ignore
-
-
-def _grouped(value: Any, axes: int) -> Any:
-    """Returns an array of vectors over so many axes where `value` is one of numbers."""
-    if not isinstance(value, Traced) or value.type.kind is not Kind.SCALAR or value.rank != axes + 1:
-        return value
-    count = value.shape[-1]
-    if count not in (2, 3, 4):
-        return value
-    trace, loc = current_trace(), user_line()
-    assert trace is not None
-    numbers = trace.lift(value)
-    if numbers.type is not FLOAT or not trace.grouping.holds(numbers, (count,)):
-        return vcast(value, f"float{count}")
-    return Traced(trace, trace.grouping.of(numbers, Type.parse(f"float{count}"), loc), loc)  # its results are numbers, as eagerly
-
-
-def _like(given: Any, result: Any) -> Any:
-    """Returns a result; its vectors are numbers where `given` is an array of numbers, although a grid is computed with."""
-    trace = current_trace()
-    assert trace is not None
-    trace.plain.follow(trace.lift(result), trace.lift(given))
-    return result
-
-
-def _fused(first: Any, name: str) -> Any:
-    trace = current_trace()
-    own = getattr(first, "device", None)
-    if not isinstance(own, Device):
-        own = trace.device if trace is not None else default_device()
-    return getattr(library(own, "primitives", _Primitives), name)

@@ -40,21 +40,29 @@ class Boxes(Geometry):
         self._checked = checked
         corners = self._corners(low, high, home)
         self.count = corners.shape[0]
-        super().__init__(home, BottomLevel(corners, None, opaque), checked)
+        super().__init__(home, BottomLevel(corners, None, opaque), checked, (low, high))
 
-    def refit(self, low: Any, high: Any) -> None:
-        """Moves the boxes, and updates the structure; scenes with the boxes follow. The number of boxes stays the same."""
-        self._write(low, high, update=True)
+    def refit(self, low: Any = None, high: Any = None) -> None:
+        """Moves the boxes, and updates the structure; scenes with the boxes follow. The number of boxes stays the same.
+
+        Args:
+            low, high: by default the arrays or tensors that were given last, which the program has changed in place.
+        """
+        given = zip((low, high), self._source)
+        self._write(tuple(old if new is None else new for new, old in given), None, update=True)
+        self._changed()
 
     def rebuild(self, low: Any, high: Any) -> None:
         """Moves the boxes, and builds the structure again; scenes with the boxes follow. The number of boxes stays the same."""
-        self._write(low, high, update=False)
+        self._write((low, high), None, update=False)
+        self._changed()
 
-    def _write(self, low: Any, high: Any, *, update: bool) -> None:
+    def _write(self, source: tuple[Any, ...], indices: Any, *, update: bool) -> None:
+        low, high = source
         corners = self._corners(low, high, self.device)
         check_count("low", corners.shape[0], self.count)
         self.level.write(corners, update=update)
-        self._changed()
+        self._source = source
 
     def _corners(self, low: Any, high: Any, device: Device) -> Tensor:
         lows, first = rows_of(low, 3, FLOAT, "low", device, self._checked)

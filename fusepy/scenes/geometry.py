@@ -10,6 +10,7 @@ import numpy as np
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import as_device, default_device
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.scenes.levels import BottomLevel, TopLevel, check_scenes
 from fusepy.errors import MissingPackageError, ShapeError
 from fusepy.ir.types import FLOAT, UINT
@@ -33,11 +34,19 @@ class Geometry:
         scenes: the scenes with an instance of it, which follow its changes.
     """
 
-    def __init__(self, device: Device, level: BottomLevel, checked: bool):
+    def __init__(self, device: Device, level: BottomLevel, checked: bool, source: tuple[Any, ...]):
         self.device = device
         self.level = level
         self._checked = checked
+        self._source = source  # the arrays that gave its places, which `read_again` reads
         self.scenes: weakref.WeakSet[TopLevel] = weakref.WeakSet()
+
+    def read_again(self) -> None:
+        """Reads the arrays of its places again, and updates the structure; scenes do not follow yet."""
+        self._write(self._source, None, update=True)
+
+    def _write(self, source: tuple[Any, ...], indices: Any, *, update: bool) -> None:
+        raise NotImplementedError
 
     def _changed(self) -> None:
         for scene in list(self.scenes):
@@ -51,11 +60,14 @@ class Mesh(Geometry):
         positions: of the vertices, ``(n, 3)`` floats: an array, a list, a tensor (also of ``float3``), a torch tensor.
         indices: ``(m, 3)`` integers, three vertices for each triangle; by default each three vertices in a row are one.
         device: by default that of a tensor among the arguments, else the default device.
+        normals, uvs: of the vertices, ``(n, 3)`` and ``(n, 2)`` floats, for functions that shade.
         opaque: False if any-hit functions run for its triangles, or ray queries see them as candidates.
         checked: False omits the checks for NaN and for indices past the vertices, which read arrays on the device back.
 
     Attributes:
         vertex_count, triangle_count: numbers of vertices and triangles.
+        indices, normals, uvs: tensors of plain numbers on the device, which a ``Tensor<int3, 1>``, ``Tensor<float3, 1>`` and
+            ``Tensor<float2, 1>`` of Slang takes; `normals` and `uvs` are ``None`` if there are none.
 
     Raises:
         ShapeError: for other shapes, no triangle, an index past the vertices, NaN or infinite positions.
@@ -68,28 +80,44 @@ class Mesh(Geometry):
         <Mesh of 2 triangles, 4 vertices>
     """
 
-    def __init__(self, positions: Any, indices: Any = None, *, device: Any = None, opaque: bool = True, checked: bool = True):
-        home = device_for([positions, indices], device)
+    def __init__(
+        self,
+        positions: Any,
+        indices: Any = None,
+        *,
+        normals: Any = None,
+        uvs: Any = None,
+        device: Any = None,
+        opaque: bool = True,
+        checked: bool = True,
+    ):
+        home = device_for([positions, indices, normals, uvs], device)
         places, numbers = rows_of(positions, 3, FLOAT, "positions", home, checked)
         self.vertex_count = places.shape[0]
         if indices is None:
             indices = _in_a_row(self.vertex_count)
-        corners, order = rows_of(indices, 3, UINT, "indices", home, checked)
-        self.triangle_count = corners.shape[0]
+        self.indices, order = rows_of(indices, 3, UINT, "indices", home, checked)
+        self.triangle_count = self.indices.shape[0]
         if not self.triangle_count:
             raise ShapeError("a mesh without triangles", hint="give at least one row of indices, or leave the mesh out")
         _check(numbers, order, self.vertex_count)
-        super().__init__(home, BottomLevel(places, corners, opaque), checked)
+        self.normals = self._attribute(normals, 3, "normals", home)
+        self.uvs = self._attribute(uvs, 2, "uvs", home)
+        super().__init__(home, BottomLevel(places, self.indices, opaque), checked, (positions,))
 
-    def refit(self, positions: Any) -> None:
+    def refit(self, positions: Any = None) -> None:
         """Moves the vertices, and updates the structure, which costs less than a build; scenes with the mesh follow.
 
         After large changes rays become slow: then `rebuild` pays.
 
+        Args:
+            positions: by default the array or tensor that was given last, which the program has changed in place.
+
         Raises:
             ShapeError, UnsupportedArgumentError: as for a new mesh; the number of vertices stays the same.
         """
-        self._write(positions, None, update=True)
+        self._write(self._source if positions is None else (positions,), None, update=True)
+        self._changed()
 
     def rebuild(self, positions: Any, indices: Any = None) -> None:
         """Moves the vertices, and builds the structure again; scenes with the mesh follow. `indices` may change too.
@@ -97,10 +125,11 @@ class Mesh(Geometry):
         Raises:
             ShapeError, UnsupportedArgumentError: as for a new mesh; the numbers of vertices and triangles stay the same.
         """
-        self._write(positions, indices, update=False)
+        self._write((positions,), indices, update=False)
+        self._changed()
 
-    def _write(self, positions: Any, indices: Any, *, update: bool) -> None:
-        places, numbers = rows_of(positions, 3, FLOAT, "positions", self.device, self._checked)
+    def _write(self, source: tuple[Any, ...], indices: Any, *, update: bool) -> None:
+        places, numbers = rows_of(source[0], 3, FLOAT, "positions", self.device, self._checked)
         check_count("positions", places.shape[0], self.vertex_count)
         corners = order = None
         if indices is not None:
@@ -108,7 +137,14 @@ class Mesh(Geometry):
             check_count("indices", corners.shape[0], self.triangle_count)
         _check(numbers, order, self.vertex_count)
         self.level.write(places, corners, update=update)
-        self._changed()
+        self.indices, self._source = self.indices if corners is None else corners, source
+
+    def _attribute(self, given: Any, columns: int, what: str, device: Device) -> Tensor | None:
+        if given is None:
+            return None
+        found, _ = rows_of(given, columns, FLOAT, what, device, False)
+        check_count(what, found.shape[0], self.vertex_count)
+        return found
 
     @staticmethod
     def load(path: Any, **options: Any) -> Mesh:

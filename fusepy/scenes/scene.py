@@ -11,11 +11,11 @@ import numpy as np
 from fusepy.backend.marshals.registry import host_array
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.scenes.levels import INSTANCE, TopLevel, handle_of
-from fusepy.errors import ArgumentError, RangeError, ShapeError
+from fusepy.errors import ArgumentError, RangeError, ShapeError, did_you_mean
 from fusepy.ir.value import Array
+from fusepy.location import user_line
 from fusepy.scenes.geometry import Geometry
 
-_IDENTITY = np.eye(3, 4, dtype=np.float32)
 _WIDE = {"id": 1 << 24, "mask": 1 << 8, "hit_group": 1 << 24}
 
 
@@ -29,7 +29,8 @@ class Instance:
             column; by default the identity.
         id: what Slang's ``InstanceID()`` returns; by default its number in the scene. 24 bits.
         mask: a ray meets it if its own mask and this one have a common bit. 8 bits.
-        hit_group: a number that is added to the index of a ray's hit group, for ray-tracing pipelines. 24 bits.
+        hit_group: for ray-tracing pipelines, a number that is added to the index of a ray's hit group, of 24 bits; or the name of
+            a hit group, which stands for its first row in the shader table of the pipeline that traces the scene.
         culled: False makes its triangles two-sided for rays with ``RAY_FLAG_CULL_BACK_FACING_TRIANGLES``.
         counter_clockwise: the front of its triangles.
 
@@ -43,7 +44,7 @@ class Instance:
     transform: Any = None
     id: int | None = None
     mask: int = 0xFF
-    hit_group: int = 0
+    hit_group: int | str = 0
     culled: bool = True
     counter_clockwise: bool = False
 
@@ -52,17 +53,25 @@ class Instance:
             raise ArgumentError("an instance shows no geometry", saw=type(self.geometry).__name__, hint="give a Mesh, or Boxes")
         for name, end in _WIDE.items():
             number = getattr(self, name)
+            if name == "hit_group" and isinstance(number, str):
+                continue
             if number is not None and not 0 <= number < end:
                 raise RangeError(
                     f"{name} of an instance does not fit", saw=number, expected=f"0 to {end - 1}", hint=f"choose a smaller {name}"
                 )
+        object.__setattr__(self, "_given", self.transform)
         object.__setattr__(self, "transform", as_transform(self.transform))
+
+    def read_again(self) -> Array:
+        """Returns the transform as the array that was given holds it now, ``(3, 4)``."""
+        return as_transform(vars(self)["_given"])
 
 
 class Scene(TopLevel):
     """Instances of meshes and boxes. It is an argument wherever Slang wants a ``RaytracingAccelerationStructure``.
 
-    Changes of its meshes and boxes (`Mesh.refit`, `Mesh.rebuild`) reach it at once, in the order of the program.
+    Changes of its meshes and boxes (`Mesh.refit`, `Mesh.rebuild`) reach it at once, in the order of the program. Its own `refit`
+    takes over changes of their arrays in place.
 
     Args:
         instances: each an `Instance`, or geometry as it is; a single one needs no list.
@@ -105,9 +114,12 @@ class Scene(TopLevel):
                     expected=device.opened,
                     hint="make all of it with the same device=…",
                 )
-        super().__init__(device, len(self.instances), 1 + max(i.hit_group for i in self.instances))
+        super().__init__(device, len(self.instances), 1 + max(_number(i.hit_group) for i in self.instances))
         handles = {geometry: handle_of(geometry.level) for geometry in shown}
         self._records = _recorded(self.instances, handles)
+        self._named = {k: i.hit_group for k, i in enumerate(self.instances) if isinstance(i.hit_group, str)}
+        self._table: Sequence[str] = ()  # the shader table whose rows the names are now
+        self._read: Array = self._records["transform"].copy()  # what the transforms were when they were read
         self._upload()
         for geometry in shown:
             geometry.scenes.add(self)
@@ -144,9 +156,61 @@ class Scene(TopLevel):
         self._records["transform"][which] = as_transform(array)
         self._upload()
 
+    def refit(self) -> None:
+        """Takes over what the program has changed in place, and updates the structures.
+
+        The arrays and tensors of which its meshes and boxes were made, or refitted last, are read again, and their structures
+        refitted; other scenes with them follow. So are the transforms of its instances; one that has not changed leaves what
+        `move` has done. Then the level over the instances is built again.
+
+        Raises:
+            ShapeError: for positions and transforms that a new mesh or scene would not take.
+
+        Example:
+            >>> import numpy as np
+            >>> import fusepy as fp
+            >>> corners = np.float32([[0, 0, 0], [1, 0, 0], [0, 1, 0]])
+            >>> scene = fp.Scene(fp.Mesh(corners))
+            >>> corners[:, 2] += 1
+            >>> scene.refit()
+        """
+        now: Array = np.stack([i.read_again() for i in self.instances])
+        shown = dict.fromkeys(i.geometry for i in self.instances)
+        for geometry in shown:
+            geometry.read_again()
+        changed = np.flatnonzero(np.not_equal(now, self._read).any(axis=(1, 2)))
+        self._records["transform"][changed] = now[changed]
+        self._read = now
+        self._upload()
+        for scene in {scene for geometry in shown for scene in geometry.scenes} - {self}:
+            scene.rebuild()
+
+    def link(self, table: Sequence[str]) -> None:
+        """Gives instances that name their hit group its row of a shader table.
+
+        Raises:
+            ArgumentError: for a name that is not in the table.
+        """
+        if not self._named or table == self._table:
+            return
+        for k, name in self._named.items():
+            if name not in table:
+                raise ArgumentError(
+                    "an instance of the scene names a hit group that does not exist",
+                    place=user_line(),
+                    saw=f"hit_group={name!r}",
+                    expected=", ".join(dict.fromkeys(table)),
+                    hint=did_you_mean(name, table),
+                )
+            self._records["table_flags"][k] = (self._records["table_flags"][k] & 0xFF000000) | table.index(name)
+        self._table = table
+        self._fill(self._words())  # calls that wait link it themselves, as they run
+
+    def _words(self) -> Tensor:
+        return Tensor.from_numpy(self.device, self._records.view(np.uint32).reshape(len(self.instances), -1))
+
     def _upload(self) -> None:
-        words = self._records.view(np.uint32).reshape(len(self.instances), -1)
-        self.write(Tensor.from_numpy(self.device, words))
+        self.write(self._words())
 
     def __repr__(self) -> str:
         return f"<Scene of {len(self.instances)} instances>"
@@ -159,7 +223,7 @@ def as_transform(given: Any) -> Array:
         ShapeError: for other shapes, NaN and infinities, and for a last row other than 0, 0, 0, 1.
     """
     if given is None:
-        return _IDENTITY
+        return np.eye(3, 4, dtype=np.float32)
     host = host_array(given)
     array = np.asarray(given.to_numpy() if host is None and hasattr(given, "to_numpy") else given if host is None else host)
     shape = array.shape[-2:]
@@ -182,6 +246,10 @@ def as_transform(given: Any) -> Array:
     return np.ascontiguousarray(array[..., :3, :], np.float32)
 
 
+def _number(hit_group: int | str) -> int:
+    return 0 if isinstance(hit_group, str) else hit_group
+
+
 def _recorded(instances: Sequence[Instance], handles: dict[Geometry, int]) -> Array:
     """Returns instances as the device reads them."""
     records = np.zeros(len(instances), INSTANCE)
@@ -189,6 +257,6 @@ def _recorded(instances: Sequence[Instance], handles: dict[Geometry, int]) -> Ar
         flags = (0 if i.culled else 1) | (2 if i.counter_clockwise else 0)
         record["transform"] = i.transform
         record["id_mask"] = ((number if i.id is None else i.id) & 0xFFFFFF) | i.mask << 24
-        record["table_flags"] = i.hit_group | flags << 24
+        record["table_flags"] = _number(i.hit_group) | flags << 24
         record["handle"] = handles[i.geometry]
     return records

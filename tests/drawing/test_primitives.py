@@ -107,6 +107,61 @@ def test_positions_have_gradients_within_triangles_and_along_silhouettes() -> No
     assert fp.fuse(loss).explain(PLACES, COLOURS).kernels <= 5
 
 
+def steps(places: Any, triangles: Any, numbers: Any) -> Any:
+    """The derivatives of the weights by a step of a pixel, in doubles."""
+
+    def weights(across: float, down: float) -> Any:
+        height, width = numbers.shape
+        y, x = np.mgrid[:height, :width] + 0.5
+        at = np.stack([2 * (x + across) / width - 1, 1 - 2 * (y + down) / height], -1)
+        corners = places[triangles[numbers]].astype(np.float64)
+        p, q, r = (corners[..., k, :2] - at * corners[..., k, 3:] for k in range(3))
+        parts = np.stack([a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0] for a, b in ((q, r), (r, p), (p, q))], -1)
+        return (parts / parts.sum(-1, keepdims=True))[..., 1:]
+
+    by = 1e-5
+    across, down = (weights(by, 0) - weights(-by, 0)) / (2 * by), (weights(0, by) - weights(0, -by)) / (2 * by)
+    return np.stack([across[..., 0], down[..., 0], across[..., 1], down[..., 1]], -1)
+
+
+@pytest.mark.req("R5")
+def test_derivatives_by_pixels_choose_the_level_of_a_texture() -> None:
+    fragments, found = fp.rasterize(PLACES, TRIANGLES, SIZE, derivatives=True)
+    numbers = fragments[..., 3].astype(int) - 1
+    seen = (numbers >= 0)[..., None]
+    np.testing.assert_allclose(found, np.where(seen, steps(PLACES, TRIANGLES, numbers), 0), atol=2e-5)
+    uv = COLOURS[:, :2].copy()
+    values, by_step = fp.interpolate(uv, fragments, TRIANGLES, found)
+    np.testing.assert_array_equal(values, fp.interpolate(uv, fragments, TRIANGLES))
+    e, f = (uv[TRIANGLES[numbers]][..., k, :] - uv[TRIANGLES[numbers]][..., 0, :] for k in (1, 2))
+    want = found[..., None, :2] * e[..., :, None] + found[..., None, 2:] * f[..., :, None]
+    np.testing.assert_allclose(by_step, np.where(seen, want.reshape(*SIZE, 4), 0), atol=1e-5)
+    with pytest.raises(fp.ShapeError, match="derivatives are those of one or two numbers"):
+        fp.interpolate(COLOURS, fragments, TRIANGLES, found)
+
+
+@pytest.mark.req("R5")
+def test_derivatives_by_pixels_have_gradients() -> None:
+    weights = RNG.random((*SIZE, 4)).astype(F32)
+
+    def loss(places: Any, uv: Any) -> Any:
+        fragments, found = fp.rasterize(places, TRIANGLES, SIZE, derivatives=True)
+        return fp.sum(fp.interpolate(uv, fragments, TRIANGLES, found)[1] * weights)
+
+    numbers = fp.rasterize(PLACES, TRIANGLES, SIZE)[..., 3].astype(int) - 1
+
+    def reference(places: Any, uv: Any) -> Any:
+        corners, changes = uv[TRIANGLES[numbers]], steps(places, TRIANGLES, numbers)
+        e, f = corners[..., 1, :] - corners[..., 0, :], corners[..., 2, :] - corners[..., 0, :]
+        made = (changes[..., None, :2] * e[..., :, None] + changes[..., None, 2:] * f[..., :, None]).reshape(*SIZE, 4)
+        return (np.where((numbers >= 0)[..., None], made, 0) * weights).sum()
+
+    places, uv = PLACES.astype(np.float64), COLOURS[:, :2].astype(np.float64)
+    by_places, by_uv = fp.grad(loss, (0, 1))(PLACES, COLOURS[:, :2].copy())
+    np.testing.assert_allclose(by_places, differences(lambda p: reference(p, uv), places), atol=5e-3)
+    np.testing.assert_allclose(by_uv, differences(lambda t: reference(places, t), uv), atol=2e-3)
+
+
 @pytest.mark.req("R5")
 def test_only_silhouettes_are_blended() -> None:
     fragments = fp.rasterize(PLACES, TRIANGLES, SIZE)

@@ -68,7 +68,7 @@ OTHERS = """
     look.json look.slang look.slan look.slang/exposure g.result node.output node.input
     json modules at photograph to kind from ij
 """
-PUBLIC = [getattr(package, name) for package in (fp, fp.nn) for name in package.__all__]
+PUBLIC = [getattr(package, name) for package in (fp, fp.nn, fp.render) for name in package.__all__]
 CLASSES = [c for c in [*PUBLIC, *TENSORS, *vars(spy).values(), np.ndarray, np.ma.MaskedArray] if inspect.isclass(c)]
 
 

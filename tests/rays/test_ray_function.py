@@ -252,6 +252,21 @@ def test_instances_choose_hit_groups_and_rays_choose_types(m: Any, world: Any) -
 
 
 @pytest.mark.req("R1")
+def test_instances_choose_hit_groups_by_name(m: Any, world: Any) -> None:
+    scene, origins, _, instance, triangle = world
+    shown = [fp.Instance(i.geometry, i.transform, hit_group=("matte", "numbered")[n]) for n, i in enumerate(scene.instances)]
+    named, albedo = fp.Scene(shown), np.float32([[9, 9, 9]] * 2)
+    here = fp.ray_gen(m, "look", miss="missed", closesthit={"matte": "matte", "numbered": "numbered"})
+    there = here.options(hit_groups=["numbered", "numbered", "matte"])
+    wanted = np.where(instance == 1, triangle, 9)[instance >= 0][:, None]
+    for make in (here, there, here):  # each pipeline has its own rows
+        found = make.set(tlas=named, sky=[0, 0, 0], albedo=albedo)(origins, DOWN)
+        assert same(found[instance >= 0][:, :1], wanted)
+    with pytest.raises(fp.ArgumentError, match=r"names a hit group that does not exist[\s\S]*did you mean 'mate'"):
+        fp.ray_gen(m, "look", miss="missed", closesthit={"mate": "numbered"}).set(tlas=named, sky=[0, 0, 0])(origins, DOWN)
+
+
+@pytest.mark.req("R1")
 def test_boxes_callables_and_mirrors(m: Any) -> None:
     ball = fp.Scene(fp.Boxes([[-1, -1, -1]], [[1, 1, 1]], device=m.device))
     round_ = fp.ray_gen(m, "look", miss="missed", closesthit="on_sphere", intersection="sphere").set(tlas=ball, sky=[0, 0, 5])

@@ -32,9 +32,9 @@ def test_all_is_real() -> None:
 
 def test_nothing_else_is_public() -> None:
     public = [(n, v) for n, v in vars(fusepy).items() if not n.startswith("_")]
-    visible = {n for n, v in public if n in ("debug", "nn", "random") or not inspect.ismodule(v)}
+    visible = {n for n, v in public if n in ("debug", "nn", "random", "render") or not inspect.ismodule(v)}
     assert visible == set(fusepy.__all__)
-    for module in (fusepy, fusepy.debug, fusepy.nn, fusepy.random, testing):
+    for module in (fusepy, fusepy.debug, fusepy.nn, fusepy.random, fusepy.render, testing):
         assert {n for n in dir(module) if not n.startswith("_")} == set(module.__all__)  # no packages
 
 

@@ -110,6 +110,75 @@ def test_changes_reach_scenes_in_the_order_of_the_program(m: Any) -> None:
 
 
 @pytest.mark.req("R3")
+@pytest.mark.parametrize("form", ["array", "tensor", "torch"])
+def test_refit_takes_over_what_has_changed_in_place(m: Any, form: str) -> None:
+    rng = np.random.default_rng(8)
+    before, after, origins = soup(rng, 20), soup(rng, 20), above(rng, 200)
+    given: Any = before.reshape(-1, 3).copy()
+    if form == "tensor":
+        given = fp.Tensor.from_numpy(m.device, given)
+    elif form == "torch":
+        given = pytest.importorskip("torch").from_numpy(given)
+    place, other = np.eye(4), np.eye(3, 4, dtype=np.float32)
+    mesh = fp.Mesh(given, device=m.device)
+    scene, twin = fp.Scene([fp.Instance(mesh, place), fp.Instance(mesh, other)]), fp.Scene(mesh)
+
+    def check(seen: Any, *shown: Any) -> None:
+        want = np.min([nearest(triangles, origins, DOWN)[0] for triangles in shown], axis=0)
+        assert (want < FAR).any()
+        assert np.allclose(m.depth(seen, origins), want, rtol=1e-3)
+
+    check(scene, before)
+    given[:] = given * 0 + (after.reshape(-1, 3) if form != "torch" else type(given)(after.reshape(-1, 3)))
+    place[:3, 3] = [0.3, -0.2, -1]
+    check(scene, before)  # not yet
+    with fp.lazy():
+        earlier = m.depth(scene, origins)
+        scene.refit()
+    assert np.allclose(earlier, nearest(before, origins, DOWN)[0], rtol=1e-3)
+    check(scene, moved(after, place[:3]), after)
+    check(twin, after)  # shows the same mesh
+    scene.move(np.eye(3, 4), 0)
+    other[2, 3] = 0.5
+    scene.refit()
+    check(scene, after, moved(after, other))  # `move` holds, since the array of that instance has not changed
+    mesh.refit()
+    check(scene, after, moved(after, other))
+
+
+@pytest.mark.req("R3")
+def test_boxes_are_read_again_and_what_does_not_fit_is_refused(m: Any) -> None:
+    low = np.float32([[0, 0, 0], [2, 0, 0], [0, 2, 0]])
+    high = low + 1
+    boxes = fp.Boxes(low, high, device=m.device)
+    scene, origins = fp.Scene(boxes), low + np.float32([0.5, 0.5, 3])
+    low[:], high[:] = low[::-1].copy(), high[::-1].copy()
+    scene.refit()
+    assert m.boxes(scene, origins).tolist() == [4, 2, 1]
+    boxes.refit(low[::-1].copy(), high[::-1].copy())
+    scene.refit()  # of the arrays that were given last
+    assert m.boxes(scene, origins).tolist() == [1, 2, 4]
+    corners = np.eye(3, dtype=np.float32)
+    scene = fp.Scene(fp.Mesh(corners, device=m.device))
+    corners[1] = np.nan
+    with pytest.raises(fp.ShapeError, match=r"positions\[1\] is not finite"):
+        scene.refit()
+
+
+def test_meshes_keep_normals_and_coordinates(m: Any) -> None:
+    rng = np.random.default_rng(9)
+    normals, uvs = np.float32(rng.random((4, 3))), np.float32(rng.random((4, 2)))
+    places = np.float32([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
+    mesh = fp.Mesh(places, [[0, 1, 2], [2, 1, 3]], normals=normals, uvs=fp.Tensor(uvs), device=m.device)
+    assert (mesh.normals.to_numpy() == normals).all()
+    assert (mesh.uvs.to_numpy() == uvs).all()
+    assert mesh.indices.to_numpy().tolist() == [[0, 1, 2], [2, 1, 3]]
+    assert fp.Mesh(places[:3], device=m.device).uvs is None
+    with pytest.raises(fp.ShapeError, match="normals has another number of rows"):
+        fp.Mesh(places, [[0, 1, 2]], normals=normals[:3], device=m.device)
+
+
+@pytest.mark.req("R3")
 def test_instances_have_places_ids_and_masks(m: Any) -> None:
     rng = np.random.default_rng(6)
     shapes, origins = [soup(rng, 12), soup(rng, 9)], above(rng, 300)

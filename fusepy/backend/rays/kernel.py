@@ -20,14 +20,15 @@ from fusepy.errors import ArgumentError
 class RayKernel(Kernel):
     """A ray-tracing pipeline; a launch dispatches one ray for each element."""
 
-    __slots__ = ("_checked", "_rows", "_sinks")
+    __slots__ = ("_checked", "_linked", "_sinks", "_table")
 
     def __init__(self, device: Device, *given: Any):
         super().__init__(device, *given)
         stage = self._source.stage
         assert isinstance(stage, RayGeneration)
-        self._rows = len(stage.table)
+        self._table = tuple(row.removeprefix("fz_") for row in stage.table)  # as the user names the groups
         self._checked: Any = None  # the globals whose scenes were checked last
+        self._linked: Sequence[TopLevel] = ()  # these scenes
         self._sinks: tuple[Sink, StageSink] | None = None  # the sink of the last launch, and the one that records its rays
 
     def launch_bound(
@@ -42,19 +43,26 @@ class RayKernel(Kernel):
         more: bool = False,
     ) -> None:
         """Binds these objects, and records the rays. The device's lock must be held."""
-        self._check(resources)
+        for scene in self._check(resources):
+            scene.link(self._table)
         super().launch_bound(sink, bindings, values, count, resources, by_axis, beside, more)
 
-    def _check(self, values: Iterable[Any]) -> None:
-        """Raises `ArgumentError` for an instance past the shader table: the device would read memory behind the table."""
-        needed = max((v.rows for v in values if isinstance(v, TopLevel)), default=0)
-        if needed > self._rows:
+    def _check(self, values: Iterable[Any]) -> Sequence[TopLevel]:
+        """Returns the scenes among the values.
+
+        Raises:
+            ArgumentError: for an instance past the shader table: the device would read memory behind the table.
+        """
+        scenes = [value for value in values if isinstance(value, TopLevel)]
+        needed = max((scene.rows for scene in scenes), default=0)
+        if needed > len(self._table):
             raise ArgumentError(
                 f"{self._source.name}: an instance of the scene names a hit group that does not exist",
                 saw=f"hit_group={needed - 1}",
-                expected=f"less than the {self._rows} rows of the shader table",
+                expected=f"less than the {len(self._table)} rows of the shader table",
                 hint="give closesthit={name: function, …}, one for each, or options(hit_groups=[…]), which may repeat a group",
             )
+        return scenes
 
     def _scenes(self, bindings: Bindings) -> list[Any]:
         """Returns the values of the globals that rays read."""
@@ -74,8 +82,10 @@ class RayKernel(Kernel):
     ) -> None:
         """Packs the parameter block and records the rays. The device's lock must be held."""
         if bindings is not None and bindings is not self._checked:
-            self._check(self._scenes(bindings))
+            self._linked = self._check(self._scenes(bindings))
             self._checked = bindings
+        for scene in self._linked:  # another pipeline may have linked it to its own table
+            scene.link(self._table)
         sinks = self._sinks
         if sinks is None or sinks[0] is not sink:
             sinks = sink, StageSink(sink, partial(_trace, sink))

@@ -169,6 +169,9 @@ class TopLevel(Level):
         """Records new instances, `INSTANCE` as words, and a build."""
         if PENDING:
             before_effects()
+        self._fill(records)
+
+    def _fill(self, records: Tensor) -> None:
         with self.device.lock:
             self._instances.fill(records)
             self.record()
@@ -177,6 +180,9 @@ class TopLevel(Level):
         """Records a build over the same instances, whose bottom levels have changed."""
         with self.device.lock:
             self.record()
+
+    def link(self, table: Sequence[str]) -> None:
+        """Gives instances that name their hit group its row of a shader table, the names of the groups of its rows."""
 
 
 def handle_of(level: BottomLevel) -> int:
