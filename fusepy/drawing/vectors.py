@@ -1,4 +1,4 @@
-"""What the primitives of rasterisation share: vectors of numbers, their modules by device, calls with values of graphs."""
+"""Parts that the primitives of rasterisation share: vectors of numbers, their modules by device, calls with values of graphs."""
 
 from __future__ import annotations
 

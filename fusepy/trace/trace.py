@@ -60,8 +60,7 @@ class Trace:
         prints: the requests of `fusepy.debug.print`; ``None`` where nothing can be printed.
     """
 
-    body, strict = "", False
-    prints: list[PrintRequest] | None = None
+    body, strict, prints = "", False, cast("list[PrintRequest] | None", None)
 
     def __init__(self, name: str, device: Device | None):
         self._device = device
@@ -298,5 +297,4 @@ class Trace:
     def finish(self, outputs: Sequence[Traced]) -> Graph:
         assert not self._origins or self.oracle is self.builder.oracle  # the property imports modules of structs without calls
         printed = [v for request in self.prints for v in request.values] if self.prints else []
-        values = [o._value for o in outputs] + printed  # pyright: ignore[reportPrivateUsage]
-        return self.builder.finish(finished(self, values))
+        return self.builder.finish(finished(self, [o._value for o in outputs] + printed))  # pyright: ignore[reportPrivateUsage]

@@ -12,6 +12,7 @@ ELSEWHERE: dict[str, str] = {
     "backend/memory/construction.py": "backend/memory/test_tensor.py",
     "trace/inputs.py": "modules/test_struct.py",
     "backend/execute/readback.py": "program/test_readback.py",
+    "backend/rays/kernel.py": "rays/test_ray_function.py",
     "rays/ray_stages.py": "rays/test_fused_stage.py",
     "drawing/tracer.py": "drawing/test_function.py",
     "rays/ray_tracer.py": "rays/test_fused_stage.py",

@@ -28,7 +28,7 @@ import slangpy as spy
 
 from fusepy.backend.cuda.driver import NULL_STREAM, cuda_driver
 from fusepy.backend.cuda.streams import Streams
-from fusepy.backend.device.sink import Pipeline, Root
+from fusepy.backend.device.sink import InOrder, Pipeline, Root
 from fusepy.backend.lost import Lost, lost_error
 from fusepy.backend.slang.stage import COMPUTE
 
@@ -48,7 +48,7 @@ class _Here(threading.local):
 _here = _Here()
 
 
-class Queue(Streams):
+class Queue(Streams, InOrder):
     """The graphics queue of one device. Every method must be called with `lock` held, except `flush` and `wait`."""
 
     def __init__(self, device: spy.Device, lock: threading.RLock, *, deferred: bool = True):
@@ -105,19 +105,9 @@ class Queue(Streams):
         if self._count >= self._limit:
             self._submit()
 
-    keeps: bool = False
-    captures: bool = False
-
-    def keep(self, *things: object) -> None:
-        """Does nothing: memory of recorded work may be freed at once, because all later work on this queue runs after it."""
-
     def copy(self, target: spy.Buffer, to: int, source: spy.Buffer, at: int, nbytes: int) -> None:
         """Records a copy between buffers, after all earlier work and before all later work."""
         self._after_all().copy_buffer(target, to, source, at, nbytes)
-
-    def after(self, work: Callable[[], None]) -> None:
-        """Runs work of the host, which waits for the results that it reads."""
-        work()
 
     def flush(self) -> int | None:
         """Submits the recorded work. Returns the identifier of the last submission if it is known.

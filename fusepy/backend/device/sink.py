@@ -110,6 +110,20 @@ class Sink(Protocol):
         work()
 
 
+class InOrder:
+    """The part of a queue as a sink that follows from its order: all later work runs after the recorded work."""
+
+    keeps: bool = False
+    captures: bool = False
+
+    def keep(self, *things: object) -> None:
+        """Does nothing: memory of recorded work may be freed at once."""
+
+    def after(self, work: Callable[[], None]) -> None:
+        """Runs work of the host, which waits for the results that it reads."""
+        work()
+
+
 class StageSink(Sink):
     """A sink in which a dispatch is a pass of another stage: rays, a draw.
 

@@ -36,7 +36,7 @@ SessionKey = tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[tuple[str
 
 @dataclass(frozen=True)
 class Codegen:
-    """How Slang and the compiler behind it make code of a kernel.
+    """The way in which Slang, and the compiler behind it, make code of a kernel.
 
     Attributes:
         optimised: Slang's optimiser of SPIR-V runs.

@@ -1,4 +1,4 @@
-"""What Slang (2026.12) differentiates wrongly without a word, found in the text of modules."""
+"""Code that Slang (2026.12) differentiates wrongly without a word, found in the text of modules."""
 
 from __future__ import annotations
 

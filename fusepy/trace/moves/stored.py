@@ -23,7 +23,7 @@ from fusepy.trace.open_trace import OpenTrace
 
 
 class Mover(Protocol):
-    """What moves a value: `push.Pushing`."""
+    """The part of `push.Pushing` that moves a value."""
 
     known: KnownShapes
 
@@ -50,7 +50,7 @@ class Copy:
 def finished(trace: OpenTrace, outputs: Sequence[Value]) -> list[Value]:
     """Settles what is stored for its views, and which arrays are uploaded twice, of a whole function; returns its outputs."""
     upload_apart(trace, outputs)
-    return store_dear(trace, outputs)
+    return store_dear(trace, outputs) if trace.moves.copies else list(outputs)
 
 
 def store_dear(trace: OpenTrace, outputs: Sequence[Value]) -> list[Value]:

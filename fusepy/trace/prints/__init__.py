@@ -1,4 +1,4 @@
-"""What traced functions print: `fusepy.debug.print` in a trace, and the text after the call.
+"""Prints of traced functions: `fusepy.debug.print` in a trace, and the text after the call.
 
 Imports `arguments`, and files of `trace` that do not import `trace.trace`.
 """
