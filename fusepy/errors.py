@@ -13,6 +13,7 @@ expect in its place, so that ``except TypeError`` keeps working::
     │   └── UnsupportedArgumentError
     ├── ArgumentError (TypeError, ValueError)   too many, missing, unknown or doubled arguments
     ├── ShapeError (ValueError)                 extents, ranks, axes, overlaps
+    ├── NonFiniteError (FloatingPointError)     a NaN or infinity that `fusepy.debug.check_nan` has found
     ├── RangeError (OverflowError)              a Python number that its Slang type cannot hold
     ├── UnknownNameError (AttributeError)       no such Slang function, type or field
     ├── InvalidNameError (ValueError)           text that cannot be a name in Slang
@@ -36,7 +37,8 @@ and a hint that says what to do next.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 
@@ -136,6 +138,18 @@ class ShapeError(FusepyError, ValueError):
 
 class RangeError(FusepyError, OverflowError):
     """A Python number outside the range of its Slang type."""
+
+
+class NonFiniteError(FusepyError, FloatingPointError):
+    """A NaN or infinity that `fusepy.debug.check_nan` has found.
+
+    Attributes:
+        index: the indices of the first such element.
+        operands: the values from which it was computed, by name.
+    """
+
+    index: tuple[int, ...] = ()
+    operands: Mapping[str, object] = MappingProxyType({})
 
 
 class UnknownNameError(FusepyError, AttributeError):

@@ -1,11 +1,12 @@
-"""Debugging: values that fused functions print, and arrays as pictures.
+"""Debugging: values that fused functions print, the first NaN of a call, and arrays as pictures.
 
 Imports `modules`, `language` and above.
 """
 
+from fusepy.debug.nan import check_nan
 from fusepy.debug.printing import print
 
-__all__ = ["print"]
+__all__ = ["check_nan", "print"]
 
 
 def __dir__() -> list[str]:

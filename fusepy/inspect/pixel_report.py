@@ -38,7 +38,7 @@ class PixelValue:
     def __str__(self) -> str:
         mark = f"  <- {self.mark}{' begins here' if self.begins else ''}" if self.mark else ""
         what = f"{self.name} = {self.text}" if self.text else self.name
-        return f"{what}: {self.type} is {_shown(self.value)}{mark}{f'  // {self.line}' if self.line else ''}"
+        return f"{what}: {self.type} is {shown(self.value)}{mark}{f'  // {self.line}' if self.line else ''}"
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ def mark_of(value: Any) -> str:
     return "infinite" if any(np.isinf(part).any() for part in parts) else ""
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """Returns an element on one line; of a long array its extents and its range."""
     array = np.asarray(value)
     if array.dtype.names:
-        return "{" + ", ".join(f"{name}: {_shown(array[name])}" for name in array.dtype.names) + "}"
+        return "{" + ", ".join(f"{name}: {shown(array[name])}" for name in array.dtype.names) + "}"
     if array.size <= 16:
         return " ".join(np.array2string(array, precision=7, separator=", ").split())
     return f"an array {array.shape}, {array.min():.7g} to {array.max():.7g}"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from operator import index
 from typing import Any, cast
 
@@ -13,15 +11,10 @@ import numpy as np
 from fusepy.errors import ShapeError, TraceError
 from fusepy.functions.fused import fuse
 from fusepy.inspect.pixel_report import PixelReport, PixelValue, mark_of
+from fusepy.inspect.probe import ValueProbe
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.printer import print_node
-from fusepy.ir.types import AS_ONE
 from fusepy.location import user_line
-from fusepy.passes.dce import Dce
-from fusepy.trace.arity import signature_of
-from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import current_trace
-from fusepy.trace.traced import Traced
 
 __all__ = ["inspect_pixel"]
 
@@ -54,66 +47,32 @@ def inspect_pixel(function: Callable[..., Any], args: Any, /, *, at: int | Seque
             "inspect_pixel() inside of a fused function", place=user_line(), hint="call it outside, on the fused function"
         )
     given = cast("tuple[Any, ...]", args) if isinstance(args, tuple) else (args,)
-    probe = _Probe(function)
+    probe = ValueProbe(function)
     arrays = [np.asarray(v) for v in fuse(probe)(*given, **kwargs, _result="numpy")]
     place = _indices(at, arrays[len(probe.values) :], [v.rank for v in probe.graph.outputs])
-    return PixelReport(place[0], tuple(probe.describe(arrays, *place)))
+    return PixelReport(place[0], tuple(_described(probe, arrays, *place)))
 
 
-class _Probe:
-    """A function that returns all values that the results of another one depend on, and then these results."""
-
-    def __init__(self, function: Callable[..., Any]):
-        self.function = function
-        self.constants: dict[str, str] = {}
-        self.__name__ = getattr(function, "__name__", "function")
-        with suppress(TypeError):  # of a Slang function with overloads, whose arguments have numbers for names
-            self.__signature__ = signature_of(function, self.__name__)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> list[Traced]:
-        made = self.function(*args, **kwargs)
-        trace = current_trace()
-        assert trace is not None
-        leaves, _ = flatten_values(made, self.__name__)
-        ends = [trace.lift(leaf) for leaf in leaves]
-        self.graph = trace.builder.finish(ends)
-        nodes = [n for n in Dce()(self.graph, trace.oracle).nodes if n.op.name != "const"]
-        used = {v for n in nodes for v in n.operands} | {*ends}
-        computed = [v for n in nodes for v in n.results if v.type.kind not in AS_ONE]
-        self.values = [*(v for v in self.graph.inputs if v in used and _has_numbers(v)), *computed]
-        return [Traced(trace, v, None) for v in (*self.values, *ends)]
-
-    def describe(self, arrays: Sequence[Array], at: tuple[int, ...], grid: tuple[int, ...]) -> list[PixelValue]:
-        """Returns the values of one element of a grid."""
-        found = {v: _element(array, at, grid) for v, array in zip(self.values, arrays)}
-        inputs = [
-            PixelValue(v.name or "?", "", v.type.name, "", found[v], bool(mark_of(found[v])))
-            for v in self.graph.inputs
-            if v in found
-        ]
-        return inputs + [made for node in self.graph.nodes for made in self._results(node, found)]
-
-    def _results(self, node: Node, found: Mapping[Value, Any]) -> list[PixelValue]:
-        """Returns the results of a node, with constants written where they are used."""
-        names, _, rest = print_node(self.graph, node).strip().partition(" = ")
-        if node.op.name == "const":
-            self.constants[names] = f"{node.attrs['value']}"
-        text = (rest.rpartition("  // ")[0] or rest).rpartition(" : ")[0]
-        text = re.sub(r"%\d+\b", lambda name: self.constants.get(name[0], name[0]), text)
-        whole = not any(mark_of(found[v]) for v in node.operands if v in found)
-        return [
-            PixelValue(name, text, v.type.name, node.loc or "", found[v], bool(mark_of(found[v])) and whole)
-            for name, v in zip(names.split(", "), node.results)
-            if v in found
-        ]
+def _described(probe: ValueProbe, arrays: Sequence[Array], at: tuple[int, ...], grid: tuple[int, ...]) -> list[PixelValue]:
+    """Returns the values of one element of a grid."""
+    found = {v: element_at(array, at, grid) for v, array in zip(probe.values, arrays)}
+    inputs = [
+        PixelValue(v.name or "?", "", v.type.name, "", found[v], bool(mark_of(found[v])))
+        for v in probe.graph.inputs
+        if v in found
+    ]
+    return inputs + [made for node in probe.graph.nodes for made in _results(probe, node, found)]
 
 
-def _has_numbers(value: Value) -> bool:
-    """True for an input with numbers of its own; textures and buffers have none until a function reads them."""
-    arrival = value.arrival
-    return value.type.kind not in AS_ONE and (
-        arrival.plain or arrival.array or arrival.computed or arrival.grid or arrival.uniform
-    )
+def _results(probe: ValueProbe, node: Node, found: Mapping[Value, Any]) -> list[PixelValue]:
+    """Returns the results of a node."""
+    names, text = probe.named(node)
+    whole = not any(mark_of(found[v]) for v in node.operands if v in found)
+    return [
+        PixelValue(name, text, v.type.name, node.loc or "", found[v], bool(mark_of(found[v])) and whole)
+        for name, v in zip(names, node.results)
+        if v in found
+    ]
 
 
 def _indices(at: int | Sequence[int], ends: Sequence[Array], ranks: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -135,7 +94,7 @@ def _indices(at: int | Sequence[int], ends: Sequence[Array], ranks: Sequence[int
     return tuple(i % n for i, n in zip(place, grid)), grid
 
 
-def _element(array: Array, at: tuple[int, ...], grid: tuple[int, ...]) -> Any:
+def element_at(array: Array, at: tuple[int, ...], grid: tuple[int, ...]) -> Any:
     """Returns the part of a value that belongs to an element of the grid; all of it if none does."""
     if array.shape[: len(grid)] == grid:
         return array[at]

@@ -217,11 +217,3 @@ def check_recordable(name: str, written: Sequence[Any], result: Any) -> None:
                 expected="a Tensor",
                 hint="pass a Tensor, and read it after you have submitted the encoder",
             )
-
-
-def early_print(name: str) -> ArgumentError:
-    """Returns the error for `fusepy.debug.print` in a call that runs when the user submits it."""
-    return ArgumentError(
-        f"{name}.append_to(): debug.print() prints when a call has run, and this one runs when you submit it",
-        hint="call the function itself to print, or return what is printed and read it after you have submitted the encoder",
-    )

@@ -20,10 +20,11 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.sources.source import ModuleSource
+from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Graph
 from fusepy.passes.pipeline import REWRITES, run_pipeline
 from fusepy.program.delivery import Delivery, laid_out
-from fusepy.program.destinations import check_recordable, early_print
+from fusepy.program.destinations import check_recordable
 from fusepy.program.lent import LentCall, lent_call
 from fusepy.program.lowering import Lowering
 from fusepy.pytree import LEAF
@@ -165,7 +166,7 @@ class Program(Delivery):
             self.device.queue.follow(self.follows())
             self.device.queue.follow(NULL_STREAM)
         if self.recording.prints and not sink.captures:
-            raise early_print(self.graph.name)
+            raise _early_print(self.graph.name)
         placed = self.inputs.placed(args)
         handed = self.deliver(args, placed, result, sink, bindings)
         sink.keep(Written(placed) if self.acts else placed, handed, result)
@@ -202,3 +203,11 @@ class Program(Delivery):
             return None
         memory = destination(result, self.device, self.destinations.named(0), self.destinations.elements[0])
         return memory if getattr(memory, "element", None) is self.element else None
+
+
+def _early_print(name: str) -> ArgumentError:
+    """Returns the error for `fusepy.debug.print` in a call that runs when the user submits it."""
+    return ArgumentError(
+        f"{name}.append_to(): debug.print() prints when a call has run, and this one runs when you submit it",
+        hint="call the function itself to print, or return what is printed and read it after you have submitted the encoder",
+    )

@@ -164,4 +164,16 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: said(lambda: fp.fuse(lambda x: fp.debug.print("{}", x))(tensor(X))) == str(X),
         True,
     ),
+    "a NaN": (
+        lambda m: fp.debug.check_nan(fp.sqrt)(np.float32([-4])),
+        "keep its operands in range, such as fp.sqrt(fp.maximum(x, 0.0))",
+        lambda m: fp.debug.check_nan(lambda x: fp.sqrt(fp.maximum(x, 0.0)))(np.float32([-4])),
+        F32([0]),
+    ),
+    "a check inside of a fused function": (
+        lambda m: fused(lambda x: fp.debug.check_nan(fp.sqrt)(x), X),
+        "call it outside, on the fused function",
+        lambda m: fp.debug.check_nan(fp.fuse(lambda x: x + 1))(X),
+        X + 1,
+    ),
 }
