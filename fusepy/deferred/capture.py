@@ -17,7 +17,7 @@ from fusepy.backend.kernels.captures import CaptureSink, refused_read
 from fusepy.backend.marshals.registry import host_array, kind_of_value
 from fusepy.backend.marshals.result_kinds import stream_of
 from fusepy.backend.memory.pending import PENDING, RECORDER
-from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.tensor import Tensor, computed
 from fusepy.errors import ArgumentError
 from fusepy.program.bound import after_hooks, check_names
 from fusepy.program.destinations import destinations
@@ -139,6 +139,8 @@ def capture(f: Callable[..., Any], *args: Any) -> Capture:
     leaves = flat(args)
     with _Recorder(next((leaf.device for leaf in leaves if leaf.__class__ is Tensor), None)) as recorder:
         result = f(*args)
+        for leaf in flat((result,)):
+            computed(leaf)  # calls that wait under `lazy` run here, or in no replay
     device, sink = recorder.device, recorder.sink
     if device is None or sink is None or not sink.steps:
         raise ArgumentError(

@@ -187,8 +187,7 @@ class Forward:
         if x.wants is not None and type is None:
             return None
         if value.arrival.texels and type is not None and type.shape != tangent.type.shape and not tangent.arrival.texels:
-            leading = Term(self.terms, tangent, x.dims).member("xyzw"[: channels(type)])
-            return self.terms.cast(leading, type)
+            return self.terms.cast(Term(self.terms, tangent, x.dims).member("xyzw"[: channels(type)]), type)
         return Term(self.terms, tangent, x.dims, type)
 
     # ---- bodies -------------------------------------------------------------------------------------------------

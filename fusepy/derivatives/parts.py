@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from fusepy.derivatives.differential import differential
@@ -77,12 +76,6 @@ def _struct(t: Terms, node: Node, g: Term, y: Term, x: Sequence[Term]) -> Parts:
         return [g.item(int(name)) for name in names]
     found = {n: g.member(n) for n in names} if y.type.is_numeric else t.parts_of(g)
     return [found.get(name) for name in names]  # a member such as an integer has no gradient
-
-
-def texel(t: Terms, g: Term, type: Type) -> Term:
-    """Returns the gradient of a texel of `type` of which the leading channels were read: 0 in the others."""
-    parts = [*_scalars(t, t.loaded(g))]
-    return g if g.type is type else t.construct(type, [*parts, *[0.0] * (math.prod(type.shape) - len(parts))])
 
 
 def _cross(t: Terms, node: Node, g: Term, y: Term, x: Sequence[Term]) -> Parts:

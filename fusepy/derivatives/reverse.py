@@ -17,7 +17,6 @@ from fusepy.derivatives.extents import Axis, Extents, Shapes, ViewOp, max_rank
 from fusepy.derivatives.folds import contracted, reduced
 from fusepy.derivatives.forward import Forward
 from fusepy.derivatives.members import Grid, member_gradients, on_grid, result_dims
-from fusepy.derivatives.parts import texel
 from fusepy.derivatives.refused import no_gradient, read_in_body, struct_without
 from fusepy.derivatives.rules import gradients_of
 from fusepy.derivatives.sums import Gradients, Seed, is_number
@@ -217,6 +216,5 @@ class Reverse:
         absent = [d for d in summed if d not in along_part]
         if absent:  # it is the same at all points along these dimensions
             part = t.cast(t.wide(part) * self.count(grid, absent), part.type)
-        part = t.fit(part, want) if want.is_numeric else part
-        part = texel(t, part, value.type) if value.arrival.texels else part
+        part = t.texel(t.fit(part, want) if want.is_numeric else part, value)
         self.gradients.add(value, Term(t, part.value, tuple(own[d] for d in part.dims), part.wants))

@@ -11,6 +11,7 @@ from fusepy.ir.graph import Attr, Graph, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import shaped
 from fusepy.ir.oracle import member_types
+from fusepy.ir.resources import channels
 from fusepy.ir.types import AS_ONE, FLOAT, HALF, Kind, Type
 from fusepy.ir.value import is_spread
 
@@ -192,6 +193,14 @@ class Terms:
     def construct(self, type: Type, parts: Sequence[Term | float]) -> Term:
         """Returns a vector or matrix of its components in order."""
         return self.op("construct", *parts, type=type.name)
+
+    def texel(self, term: Term, value: Value) -> Term:
+        """Returns the gradient of the texels of a texture of which the leading channels were read: 0 in the others."""
+        if not value.arrival.texels or term.type is value.type:
+            return term
+        term = self.loaded(term)
+        parts = [term.member(c) for c in "xyzw"[: channels(term.type)]] if term.type.shape else [term]
+        return self.construct(value.type, [*parts, *[0.0] * (channels(value.type) - len(parts))])
 
     def struct(self, type: Type, parts: Mapping[str, Term | float]) -> Term:
         """Returns an array, matrix or struct of its members."""

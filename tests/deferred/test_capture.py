@@ -114,3 +114,17 @@ def test_what_cannot_be_captured(m: Any, device: Any) -> None:
     with pytest.raises(fp.ShapeError):
         g.replay(fp.Tensor.zeros(device, 5), 2.0)
     np.testing.assert_array_equal(g.replay(x, 2.0).to_numpy(), ramp(4) + 2)
+
+
+def test_lazy_calls_inside_run_in_each_replay(m: Any, device: Any) -> None:
+    def step(x: Any) -> Any:
+        with fp.lazy():
+            y = m.twice(x)
+            return {"last": m.add(y, 1.0), "first": [y]}
+
+    x, other = (fp.Tensor.from_numpy(device, ramp(5, start=s)) for s in (1, 7))
+    captured = fp.capture(step, x)
+    for array in (x, other):
+        found = captured.replay(array)
+        np.testing.assert_array_equal(found["first"][0].to_numpy(), array.to_numpy() * 2)
+        np.testing.assert_array_equal(found["last"].to_numpy(), array.to_numpy() * 2 + 1)

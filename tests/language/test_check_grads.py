@@ -98,7 +98,7 @@ def test_functions_of_an_imported_module_that_share_a_call(device: fp.Device, tm
     [Differentiable] float late(float x) { float r = plain(x); if (r > 100) return 0; return square(x); }
     [Differentiable] float early(float x) { float y = square(x); if (plain(x) > 100) return 0; return y; }""")
     m = fp.Module.load_from_file(device, str(tmp_path / "importing.slang"))
-    with pytest.raises(fp.GradientError, match="the gradient of late by argument 0 is wrong"):
+    with pytest.raises(fp.GradientError, match="Slang loses the derivative of square, which is called in plain"):
         fp.check_grads(m.late, 1.5)
     fp.check_grads(m.early, 1.5)
 

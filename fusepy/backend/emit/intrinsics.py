@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from fusepy.backend.emit.shims import Shims
+from fusepy.ir.types import Kind, Type
 
 PREFIX = "fz_own_"
 _FLOATS, _NUMBERS = ("float", "double"), ("float", "double", "int", "uint", "int64_t", "uint64_t")
@@ -24,6 +25,20 @@ def unhidden(lines: Sequence[str], taken: Collection[str], shims: Shims) -> list
         source = "\n".join(text for name in hidden for text in WRAPPED[name]) + "\n"
         shims.sources[f"shim_{hashlib.sha256(source.encode()).hexdigest()[:20]}"] = source
     return renamed
+
+
+def unhidden_types(text: str, types: Iterable[Type]) -> str:
+    """Returns the text of a kernel with ``::a0`` for each of the user's types that a generated local hides.
+
+    Example:
+        >>> unhidden_types("a0 v0 = make(a0); Ray r; float a0 = 1;", [Type.parse("a0"), Type.parse("Ray")])
+        '::a0 v0 = make(a0); Ray r; float a0 = 1;'
+    """
+    for name in dict.fromkeys(re.split(r"\W", type.name)[0] for type in types if type.kind is Kind.NAMED):
+        if re.search(rf"[\w>\]*] {name}\b(?!\s*::)", text):
+            declares = r"(?:<[^;=]*>)? [A-Za-z_]\w*(?: =|[;,)])"
+            text = re.sub(rf"(?<![\w.:]){name}(?={declares}|\*|::)|(?<=[<(]){name}(?=>)", f"::{name}", text)
+    return text
 
 
 def _isnan() -> Iterator[str]:

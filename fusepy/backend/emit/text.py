@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.emit.array_names import ArrayNames
+from fusepy.backend.emit.intrinsics import unhidden_types
 from fusepy.backend.emit.math64 import with_own_modules
 from fusepy.backend.emit.matrices import is_narrow
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, addressing
@@ -197,6 +198,8 @@ class KernelText:
         preludes = dict.fromkeys(self.given.accesses[o.arrival].prelude for o in self.operands if not o.is_resource)
         text += [line for prelude in preludes if prelude for line in ("", prelude.rstrip())]
         spelled = self.arrays.spell("\n".join([*text, "", *program]) + "\n")
+        values = (v for node in self.calls.walk() for v in (*node.operands, *node.results))
+        spelled = unhidden_types(spelled, [*(v.type for v in values), *(o.want for o in self.operands)])
         labels = tuple(o.label for o in (*self.operands, *self.then))
         shims, linked, calls = tuple(sources.items()), self.given.options.conformances, called_names(self.region)
         own = (self.body.name, bound, labels, calls, stage, tuple(objects), self.given.options.fast_math)

@@ -14,6 +14,7 @@ from fusepy.backend.sources.derivatives import ignored_no_diff, lacking_forward
 from fusepy.backend.sources.graded import graded_source
 from fusepy.backend.sources.interfaces import undifferentiable_parameter
 from fusepy.backend.sources.libraries import FOLDER
+from fusepy.backend.sources.link_order import lost_derivative
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
@@ -75,6 +76,7 @@ def refusal(
     params = call.params[1:] if call.method else call.params
     structs = [wanted and type.kind is Kind.NAMED for _, type, wanted in params]
     wrong = undifferentiable_parameter(call.function, texts, structs) or ignored_no_diff(call.function, texts)
+    wrong = wrong or lost_derivative(call.function, replace(source, files=own))
     if wrong is None and (forward or call.order > 1):
         wrong = lacking_forward(call.function, texts)
     if wrong is not None:

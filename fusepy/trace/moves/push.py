@@ -111,14 +111,8 @@ class Pushing:
         for value, map, term in zip(node.operands, node.maps, found):
             operands.append(value if term is None else term.value)
             maps.append(map if term is None else ArgMap(tuple(own[d] for d in term.dims), term.wants))
-        key = (
-            node.op.name,
-            tuple(operands),
-            tuple(maps),
-            tuple((k, repr(v)) for k, v in node.attrs.items()),
-            node.bodies,
-            self.trace.moves.since,
-        )
+        attrs = tuple((k, repr(v)) for k, v in node.attrs.items())
+        key = node.op.name, tuple(operands), tuple(maps), attrs, node.bodies, self.trace.moves.since
         results = self.trace.moves.again.get(key)
         if results is None:
             results = self.trace.builder.add(node.op, operands, maps, node.attrs, node.loc, node.bodies)
