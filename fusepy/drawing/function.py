@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
 from fusepy.backend.raster.state import RasterState
 from fusepy.drawing.arguments import check_kept, counted, extents, formats_of, indices_of, targets_of
+from fusepy.drawing.mesh import MeshRaster, mesh_raster
 from fusepy.drawing.options import NAMES, STATES, check_formats, with_options
 from fusepy.drawing.record import Drawing
 from fusepy.drawing.tracer import RasterTracer, globals_of
@@ -148,7 +149,13 @@ class Raster(DeviceFunction):
 STATIC.add(Raster)
 
 
-def raster(module: Any = None, *, vertex: Any, fragment: Any = None, device: Any = None) -> Raster:
+@overload
+def raster(module: Any = None, *, vertex: Any, fragment: Any = None, device: Any = None) -> Raster: ...
+@overload
+def raster(module: Any, *, mesh: str, fragment: str | None = None, task: str | None = None) -> MeshRaster: ...
+def raster(
+    module: Any = None, *, vertex: Any = None, fragment: Any = None, device: Any = None, mesh: Any = None, task: Any = None
+) -> Raster | MeshRaster:
     """Returns a function that draws a mesh.
 
     Args:
@@ -160,10 +167,12 @@ def raster(module: Any = None, *, vertex: Any, fragment: Any = None, device: Any
             Slang function, or a Python function, whose parameters have the names of the interpolated values. Without one, or
             where it returns nothing, depth is drawn only.
         device: of functions in Python, if there is no module; by default the default device.
+        mesh: in place of `vertex`: the name of an entry point that makes vertices and triangles; `fragment` is then one too.
+        task: the name of an entry point that runs before `mesh` and starts its groups.
 
     Raises:
         UnknownNameError: if the module has no such function.
-        DeviceError: if the device cannot rasterise.
+        DeviceError: if the device cannot rasterise, or has no mesh shaders.
 
     Example:
         >>> import fusepy as fp
@@ -174,6 +183,8 @@ def raster(module: Any = None, *, vertex: Any, fragment: Any = None, device: Any
         >>> fp.raster(vertex=vs, fragment=fs)({"at": [[-1.0, -1], [3, -1], [-1, 3]]}, targets=(2, 2), turn=1.0)[0, 1]
         array([0.5, 0.5, 0.5, 1. ], dtype=float32)
     """
+    if vertex is None and mesh is not None:
+        return mesh_raster(module, task, mesh, fragment)
     opened: Device = module.device if module is not None else default_device() if device is None else device
     if "rasterization" not in opened.features:
         raise DeviceError(

@@ -6,21 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from fusepy.backend.device.device import Device
-from fusepy.drawing.mapped import captured
-from fusepy.drawing.vectors import grouped, like, node_of_graphs, on_device_of, whole
-from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError, did_you_mean
+from fusepy.drawing.samples import BOUNDARIES, check_levels, given_levels, image_of, meant, vectors_of
+from fusepy.drawing.vectors import like, node_of_graphs, on_device_of
+from fusepy.errors import ShapeError
 from fusepy.functions.fused import FusedFunction
-from fusepy.ir.types import Kind
 from fusepy.language.differentiable import stop_gradient
 from fusepy.language.generators import grid
 from fusepy.language.math import floor
 from fusepy.location import user_line
 from fusepy.modules.module import Module
-from fusepy.trace.trace import current_trace
-from fusepy.trace.traced import Traced
-
-_FILTERS = ("auto", "nearest", "linear", "linear-mipmap-nearest", "linear-mipmap-linear")
-_BOUNDARIES = ("wrap", "clamp", "mirror", "zero")  # their numbers are those of fusepy_images.slang
 
 
 @node_of_graphs()
@@ -67,8 +61,8 @@ def texture(
         >>> fp.render.texture(image, np.float32([[0.25, 0.25]]), mip_level_bias=0.5).tolist()
         [0.75]
     """
-    filter_mode = _meant(filter_mode, boundary_mode, uv_da, mip_level_bias, mip)
-    _check_levels(mip, max_mip_level)
+    filter_mode = meant(filter_mode, boundary_mode, uv_da, mip_level_bias, mip)
+    check_levels(mip, max_mip_level)
     given = {"uv_da": uv_da, "mip_level_bias": mip_level_bias, "mip": None if mip is None else list(mip)}
     named = {name: value for name, value in given.items() if value is not None}
     run = on_device_of(image, "samples", _Samples).texture
@@ -93,51 +87,8 @@ def mip_levels(image: Any, max_mip_level: int | None = None) -> list[Any]:
         >>> [level.tolist() for level in fp.render.mip_levels(np.float32([[0, 1, 4, 4], [2, 3, 4, 4]]))]
         [[[1.5, 4.0]], [[2.75]]]
     """
-    _check_levels(None, max_mip_level)
+    check_levels(None, max_mip_level)
     return list(on_device_of(image, "samples", _Samples).levels(image, last=max_mip_level))
-
-
-def _meant(filter: str, boundary: str, uv_da: Any, bias: Any, mip: Any) -> str:
-    """Returns the filter that is meant by ``"auto"``, after checks of all words."""
-    for name, given, known in (("filter_mode", filter, _FILTERS), ("boundary_mode", boundary, _BOUNDARIES)):
-        if given not in known:
-            raise ArgumentError(
-                f"texture: {name} is one of some words",
-                place=user_line(),
-                saw=repr(given)[:60],
-                expected=", ".join(known),
-                hint=did_you_mean(str(given), known),
-            )
-    chosen = uv_da is not None or bias is not None
-    if filter == "auto":
-        filter = "linear-mipmap-linear" if chosen else "linear"
-    if ("mipmap" in filter) != chosen or (mip is not None and not chosen):
-        raise ArgumentError(
-            "texture: mip levels go with what chooses among them",
-            place=user_line(),
-            saw=f"filter_mode={filter!r}" + ", mip" * (mip is not None) + ", uv_da or mip_level_bias" * chosen,
-            expected="uv_da or mip_level_bias with a filter of mip levels, and neither without",
-            hint="leave filter_mode out, and pass uv_da=, or mip_level_bias= with the level",
-        )
-    return filter
-
-
-def _check_levels(mip: Any, last: Any) -> None:
-    if mip is not None and not isinstance(mip, (list, tuple)):
-        raise ArgumentError(
-            "texture: mip is a list of images",
-            place=user_line(),
-            saw=type(mip).__name__,
-            hint="pass the levels from 1 on: mip=fp.render.mip_levels(image)",
-        )
-    if last is not None and (type(last) is not int or last < 0):
-        raise ArgumentError(
-            "texture: max_mip_level is the number of a level",
-            place=user_line(),
-            saw=repr(last)[:60],
-            expected="0 or more, or None for all",
-            hint="pass 1 for the image and one level of half its size",
-        )
 
 
 class _Samples:
@@ -159,16 +110,16 @@ class _Samples:
         boundary_mode: str = "wrap",
         max_mip_level: int | None = None,
     ) -> Any:
-        image, boundary = _image(image, "image"), _BOUNDARIES.index(boundary_mode)
-        uv = _vectors(uv, 2, "uv")
+        image, boundary = image_of(image, "image"), BOUNDARIES.index(boundary_mode)
+        uv = vectors_of(uv, 2, "uv")
         if "mipmap" not in filter_mode:
             read = self.module.nearest_texel if filter_mode == "nearest" else self.module.sampled
             return read(image, uv, boundary)
-        rest = self._halves(image, max_mip_level) if mip is None else _given(image, mip, max_mip_level)
+        rest = self._halves(image, max_mip_level) if mip is None else given_levels(mip, max_mip_level)
         level = 0.0 if mip_level_bias is None else mip_level_bias
         if uv_da is not None:
             height, width = image.shape[:2]
-            level = self.module.level_of(_vectors(uv_da, 4, "uv_da"), (float(width), float(height))) + level
+            level = self.module.level_of(vectors_of(uv_da, 4, "uv_da"), (float(width), float(height))) + level
         level = self.module.existing_level(level, len(rest))
         if filter_mode == "linear-mipmap-nearest":
             level = floor(stop_gradient(level) + 0.5)
@@ -186,7 +137,7 @@ class _Samples:
         return total
 
     def _levels(self, image: Any, last: int | None) -> tuple[Any, ...]:
-        return tuple(self._halves(_image(image, "image"), last))
+        return tuple(self._halves(image_of(image, "image"), last))
 
     def _halves(self, image: Any, last: int | None) -> list[Any]:
         """Returns the levels from 1 on."""
@@ -205,59 +156,3 @@ class _Samples:
             before = made[-1] if made else image
             made.append(like(image, self.module.halved(before, grid(size))))
         return made
-
-
-def _image(given: Any, what: str) -> Any:
-    """Returns an image as Slang reads it, a whole array over two axes.
-
-    Raises:
-        ShapeError: for other arrays, and without a texel.
-        UnsupportedArgumentError: for textures of the device, and for other numbers than floats.
-    """
-    given, trace = _traced(given, what), current_trace()
-    assert trace is not None
-    scalar, texels = given.type.scalar, trace.lift(given).arrival.texels
-    if scalar is None or scalar.name not in ("float", "double") or texels:
-        raise UnsupportedArgumentError(
-            f"texture: {what} holds no floats",
-            place=user_line(),
-            saw=f"a texture of {given.type}" if texels else given.type,
-            expected="an array or tensor of float, float2, float3 or float4",
-            hint="convert it with .astype(np.float32); a texture of slangpy is sampled by SampleLevel in a Slang function",
-        )
-    vectors = given.rank == 3 and given.type.kind is Kind.SCALAR and given.shape[2] in (2, 3, 4)
-    if (given.rank != 2 and not vectors) or 0 in given.shape:
-        raise ShapeError(
-            f"texture: {what} is no image",
-            place=user_line(),
-            saw=f"an array of {tuple(given.shape)}",
-            expected="(height, width), or (height, width, 2 to 4)",
-            hint="take image[..., 0] of one channel, and image[..., :4] and so on of more than four",
-        )
-    return whole(given, 2)
-
-
-def _given(image: Any, mip: Sequence[Any], last: int | None) -> list[Any]:
-    levels = [_image(one, f"level {k + 1}") for k, one in enumerate(mip)]
-    return levels if last is None else levels[:last]
-
-
-def _vectors(given: Any, count: int, what: str) -> Any:
-    """Returns an argument of so many numbers for each place, as vectors."""
-    given = _traced(given, what)
-    if isinstance(given, Traced) and given.type.kind is Kind.SCALAR and given.shape[-1:] != (count,):
-        raise ShapeError(
-            f"texture: {what} has {count} numbers for each place",
-            place=user_line(),
-            saw=f"an array of {tuple(given.shape)}",
-            expected=f"(…, {count})",
-            hint="join them with fp.stack(…, axis=-1), u before v" if count == 2 else "pass what interpolate returns for uv",
-        )
-    return grouped(given, given.rank - 1) if isinstance(given, Traced) else given
-
-
-def _traced(given: Any, what: str) -> Any:
-    """Returns an array from outside of the function that is traced as one of its values."""
-    trace = current_trace()
-    assert trace is not None
-    return captured(trace, given, what)

@@ -94,7 +94,9 @@ def keyword(words: str) -> bool:
     """True if the function before the name takes it; without one, if anything public does."""
     function, _, name = words.rpartition(" ")
     owners = [getattr(of, function) for of in (fp, fp.nn, *CLASSES) if hasattr(of, function)] if function else []
-    return name in ("_result", *_OPTIONS, *_OF_DRAWS) or any(name in parameters(of) for of in [*owners, *PUBLIC, spy.Device])
+    return name in ("_result", "groups", *_OPTIONS, *_OF_DRAWS) or any(
+        name in parameters(of) for of in [*owners, *PUBLIC, spy.Device]
+    )
 
 
 @functools.cache

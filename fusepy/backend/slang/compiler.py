@@ -186,9 +186,14 @@ class Compiler:
         return folder_of(self._sessions.loaded, imports).is_dir()
 
     def link_existing(
-        self, source: ModuleSource, entry_point: str, text: str = "", conformances: Conformances = (), codegen: Codegen = PRECISE
+        self,
+        source: ModuleSource,
+        entries: EntryPoints,
+        text: str = "",
+        conformances: Conformances = (),
+        codegen: Codegen = PRECISE,
     ) -> Program:
-        """Links an entry point of a user's module, with a generated module `text` of constants.
+        """Links entry points of a user's module, with a generated module `text` of constants.
 
         Raises:
             CompileError: with Slang's diagnostics.
@@ -197,9 +202,9 @@ class Compiler:
             session = self._ready([source], text, codegen)
             module = self._load(session, source)
             others = [self._attempt(session, digest_name("c", text), text, "the constants")] if text else []
-            program = _link(session.sgl, module, entry_point, conformances, others)
-        plain = partial(self.link_existing, source, entry_point, text, conformances, replace(codegen, optimised=False))
-        return Program(program, entry_point, lambda: None, codegen, plain if codegen.optimised else None)
+            program = _link(session.sgl, module, entries, conformances, others)
+        plain = partial(self.link_existing, source, entries, text, conformances, replace(codegen, optimised=False))
+        return Program(program, "/".join(names_of(entries)), lambda: None, codegen, plain if codegen.optimised else None)
 
     def linked(self, source: ModuleSource) -> spy.ShaderProgram:
         """Links a module with all its imports, without an entry point. Its layout lists every global."""

@@ -79,6 +79,16 @@ def without_stages(text: str) -> str:
     return _STAGE.sub(lambda m: " " * len(m[0]), text)
 
 
+def keeping_stages(text: str) -> str:
+    """Returns a text whose entry points of draws stay entry points: `without_stages` does not find their marks.
+
+    Example:
+        >>> without_stages(keeping_stages('[shader("fragment")] float4 fs() {}'))
+        '[shader(/* kept */ "fragment")] float4 fs() {}'
+    """
+    return _STAGE.sub(lambda m: m[0].replace('"', '/* kept */ "', 1), text)
+
+
 def imports(text: str) -> tuple[list[str], bool]:
     """Returns the relative file names that a source imports or includes, and true if no macro can hide another one.
 

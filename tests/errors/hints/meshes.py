@@ -1,0 +1,102 @@
+"""Programs after hints about mesh shaders."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.errors.hints.support import Program, load
+
+SOURCE = """
+struct Corner { float4 position : SV_Position; };
+uniform float shade;
+Corner vs(uint k : SV_VertexID) { return { float4(k == 1 ? 3 : -1, k == 2 ? 3 : -1, 0.5, 1) }; }
+[shader("mesh")] [numthreads(3, 1, 1)] [outputtopology("triangle")]
+void ms(uint k : SV_GroupThreadID, OutputVertices<Corner, 3> corners, OutputIndices<uint3, 1> triangles)
+{
+    SetMeshOutputCounts(3, 1);
+    corners[k] = vs(k);
+    if (k == 0)
+        triangles[0] = uint3(0, 1, 2);
+}
+[shader("fragment")] float4 fs(Corner c) : SV_Target { return 1; }
+[shader("fragment")] float4 shaded(Corner c) : SV_Target { return shade; }
+[shader("fragment")] float4 passed(uniform float light, Corner c) : SV_Target { return light; }
+float4 unmarked(Corner c) : SV_Target { return 1; }
+"""
+WHITE = np.ones((2, 2, 4), np.float32)
+
+
+def made(fragment: Any = "fs", mesh: Any = "ms") -> Any:
+    if "mesh_shader" not in fp.default_device().features:
+        pytest.skip("the device has no mesh shaders")
+    return fp.raster(load("hint_meshes", SOURCE), mesh=mesh, fragment=fragment)
+
+
+def drawn(fragment: Any = "fs", groups: Any = 1, **given: Any) -> Any:
+    return made(fragment)(groups, targets=(2, 2), **given)
+
+
+def right(m: Any) -> Any:
+    return drawn()
+
+
+def refused(m: Any) -> Any:
+    own = load("hint_meshes", SOURCE)
+    with mock.patch.object(fp.default_device(), "features", ("rasterization",)):
+        return fp.raster(own, mesh="ms", fragment="fs")
+
+
+def by_vertices(m: Any) -> Any:
+    return fp.raster(load("hint_meshes", SOURCE), vertex="vs", fragment="fs")(3, targets=(2, 2))
+
+
+PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a device without mesh shaders": (refused, "draw them with fp.raster(m, vertex=…)", by_vertices, WHITE),
+    "a fragment shader without its mark": (
+        lambda m: drawn("unmarked"),
+        'write [shader("fragment")] before it',
+        right,
+        WHITE,
+    ),
+    "a mesh shader that is no name": (
+        lambda m: made(mesh=load("hint_meshes", SOURCE).vs),
+        "write fp.raster(m, mesh='name of an entry point', fragment='name of another')",
+        right,
+        WHITE,
+    ),
+    "a uniform parameter of a mesh shader's draw": (
+        lambda m: drawn("passed"),
+        "declare it outside of the function, and pass light=… or call .set(light=…)",
+        lambda m: drawn("shaded", shade=1.0),
+        WHITE,
+    ),
+    "a global of mesh shaders that is not set": (
+        lambda m: drawn("shaded"),
+        "pass shade=…, or call .set(shade=…) on it",
+        lambda m: made("shaded").set(shade=1.0)(targets=(2, 2)),
+        WHITE,
+    ),
+    "groups along four axes": (
+        lambda m: drawn(groups=(1, 1, 1, 1)),
+        "write groups=(x, y, z), and let each group make more triangles",
+        lambda m: drawn(groups=(1, 1, 1)),
+        WHITE,
+    ),
+    "a draw of mesh shaders as a part": (
+        lambda m: fp.fuse(lambda x: drawn() * x)(2.0),
+        "call it outside of the fused function, and pass the image to it",
+        lambda m: fp.fuse(lambda image, x: image * x)(drawn(), 2.0),
+        2 * WHITE,
+    ),
+    "a texture as the result of mesh shaders": (
+        lambda m: drawn(_result="texture"),
+        "pass textures in targets= to draw into them, and leave _result away",
+        right,
+        WHITE,
+    ),
+}
