@@ -45,8 +45,7 @@ from fusepy.trace.setup import Setup
 from fusepy.trace.structs import as_struct_input
 from fusepy.trace.traced import Traced
 
-# Returns the trace that is being recorded in this thread or task. No Python function: every call of a device function asks.
-current_trace: Callable[[], Trace | None] = TRACING.get
+current_trace: Callable[[], Trace | None] = TRACING.get  # that of this thread or task. No Python function: every call asks
 
 
 class Trace:
@@ -60,7 +59,8 @@ class Trace:
         prints: the requests of `fusepy.debug.print`; ``None`` where nothing can be printed.
     """
 
-    body, strict, prints = "", False, cast("list[PrintRequest] | None", None)
+    body, strict = "", False
+    prints: list[PrintRequest] | None = None
 
     def __init__(self, name: str, device: Device | None):
         self._device = device

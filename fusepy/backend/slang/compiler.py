@@ -94,10 +94,9 @@ class Compiler:
             module = self._attempt(session, name, text, f"kernel {name}")
             program = _link(session.sgl, module, entry_point, conformances)
         names = [module.name, *(n for n, _ in shims), *(s.name for s in sources)]
-        plain = partial(self.compile, name, text, shims, sources, entry_point, conformances, replace(codegen, optimised=False))
-        return Program(
-            program, module.name, lambda: collect(session, names, sources), codegen, plain if codegen.optimised else None
-        )
+        given = name, text, shims, sources, entry_point, conformances, replace(codegen, optimised=False)
+        plain = partial(self.compile, *given) if codegen.optimised else None
+        return Program(program, module.name, lambda: collect(session, names, sources), codegen, plain)
 
     def close(self, cause: str) -> None:
         """Releases all loaded modules. Every later use raises `DeviceLostError`."""
