@@ -79,6 +79,7 @@ class Forward:
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
         self.tangents: dict[Value, Value] = {}
+        self.given: dict[Value, Value] = {}  # tangents as they came: only arguments are loaded as vectors
         for node, maps, _ in self.settled:
             self.extents.add(node, maps)
 
@@ -93,6 +94,8 @@ class Forward:
         """
         for value, given in seeds:
             self.tangents[value] = self.seeded(value, given)
+            if given.rank == value.rank and not given.arrival.plain:
+                self.given[value] = given
         for node, maps, attrs in self.settled:
             self.terms.loc = node.loc
             self.node(node, maps, attrs)
@@ -185,6 +188,8 @@ class Forward:
         type = differential(x.type, self.oracle) if x.wants is not None else None
         if x.wants is not None and type is None:
             return None
+        if len(x.dims) < value.rank:
+            tangent = self.given.get(value, tangent)
         return Term(self.terms, tangent, x.dims, type)
 
     # ---- bodies -------------------------------------------------------------------------------------------------
