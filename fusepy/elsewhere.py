@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fusepy.errors import UnknownNameError
 
 _ON_HOST = "since how many there are is known on the host only"
@@ -177,9 +179,12 @@ OF_TRACED = {  # the hints of values in a trace
 
 def no_name(name: str, names: dict[str, str] = NAMES, of: str = "fusepy") -> AttributeError:
     """Returns the error for a name that a module does not have."""
-    if name not in names:
-        return AttributeError(f"module {of!r} has no attribute {name!r}")
-    return UnknownNameError(f"{of} has no {name!r}", hint=f"write {names[name]}")
+    if name in names:
+        return UnknownNameError(f"{of} has no {name!r}", hint=f"write {names[name]}")
+    known: object = getattr(np, name, None) if names is NAMES and not name.startswith("_") else None
+    if isinstance(known, np.ufunc) or hasattr(known, "_implementation"):  # NumPy's functions of arrays have this
+        return UnknownNameError(f"{of} has no {name!r}", hint=f"write np.{name}, with np.asarray(x) as its array, {_HOST}")
+    return AttributeError(f"module {of!r} has no attribute {name!r}")
 
 
 def no_attribute(name: str) -> AttributeError:

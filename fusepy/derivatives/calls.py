@@ -31,15 +31,16 @@ def vjp(v: Visit) -> list[Term | None]:
     again = v.node.op.name == "jvp"
     if again:
         read_twice(v.node, [operands[i].type for i in v.wanted])
-    # again: of all that has a derivative, since Slang crashes where some is constant
+    # again: of all that has a derivative, also of constants, since Slang crashes where some is constant
+    constants: Mapping[Value, Node] = {} if again else v.constants
     types = {i: differential(operands[i].type, v.oracle) for i in (range(len(operands)) if again else v.wanted)}
-    wrt = [i for i, type in types.items() if type is not None and not (again and operands[i].value in v.constants)]
+    wrt = [i for i, type in types.items() if type is not None]
     whole = [i for i in v.wanted if gathers(operands[i].type) or reads_graded(operands[i].type)]
     seeds = [j for j, g in enumerate(v.gradients) if g is not None]
     if not (wrt or whole) or not seeds:
         return [None] * len(operands)
     grades = check(v.node, v.attrs, operands, [*wrt, *whole], v.oracle)
-    body, passed = _body(v.node, v.attrs, operands, v.constants)
+    body, passed = _body(v.node, v.attrs, operands, constants)
     places = {i: k for k, i in enumerate(passed)}
     given = [t.exact(g, result.type) for g, result in zip(v.gradients, v.node.results) if g is not None]
     attrs: dict[str, Attr] = {

@@ -80,6 +80,7 @@ class Forward:
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
         self.tangents: dict[Value, Value] = {}
+        self.given: dict[Value, Value] = {}  # tangents as they came: only arguments are loaded as vectors
         for node, maps, _ in self.settled:
             self.extents.add(node, maps)
 
@@ -94,6 +95,8 @@ class Forward:
         """
         for value, given in seeds:
             self.tangents[value] = self.seeded(value, given)
+            if given.rank == value.rank and not given.arrival.plain:
+                self.given[value] = given
         for node, maps, attrs in self.settled:
             self.terms.loc = node.loc
             self.node(node, maps, attrs)
@@ -188,6 +191,8 @@ class Forward:
             return None
         if value.arrival.texels and type is not None and type.shape != tangent.type.shape and not tangent.arrival.texels:
             return self.terms.cast(Term(self.terms, tangent, x.dims).member("xyzw"[: channels(type)]), type)
+        if len(x.dims) < value.rank:
+            tangent = self.given.get(value, tangent)
         return Term(self.terms, tangent, x.dims, type)
 
     # ---- bodies -------------------------------------------------------------------------------------------------

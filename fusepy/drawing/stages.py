@@ -9,7 +9,7 @@ from fusepy.backend.raster.state import FRAGMENT_VALUES, VERTEX_VALUES
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.semantics import RESULT, members_of, semantics_of
 from fusepy.drawing.mapped import Groups, elements, parameters, under
-from fusepy.errors import ArgumentError, UnsupportedArgumentError, did_you_mean
+from fusepy.errors import ArgumentError, UnsupportedArgumentError, nearest
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
 from fusepy.ir.graph import Graph, Value
@@ -171,7 +171,11 @@ class DrawStage:
             place=user_line(),
             saw=", ".join(known) or "nothing",
             expected=name,
-            hint=did_you_mean(name, known) if known else "pass a dict of the attributes, by the names of the parameters",
+            hint=f"write {name!r} in place of {near[0]!r}"
+            if (near := nearest(name, known))
+            else f"pass {name}=… to the draw, or give it among the vertices"
+            if known
+            else "pass a dict of the attributes, by the names of the parameters",
         )
 
     # ---- functions of Python ------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from fusepy.language.forward import jvp
 from fusepy.language.gradients import signature_of, vjp
 from fusepy.language.points import Array, Point, is_checked, numbers
 from fusepy.location import user_line
+from fusepy.trace.arity import of_count
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
@@ -158,7 +159,7 @@ def _difference(
 
 def _floats_of(function: Callable[..., Any], count: int) -> FusedFunction:
     """Returns the function whose results are those of `function` that are floats, as a tuple."""
-    names = list(signature_of(function).parameters)[:count]
+    names = list(of_count(signature_of(function), count).parameters)[:count]
 
     def only(*args: Any) -> Any:
         leaves, _ = flatten_values(function(*args), "check_grads")

@@ -101,6 +101,8 @@ class Traced(Numberless, Symbolic):
         return self._record("member", of, name=name) if method is None else method
 
     def __getitem__(self, index: Any) -> Traced:
+        if isinstance(index, str):  # as of tensors of structs, structured arrays and dicts
+            return self._record("member", self, name=index)
         return self._fusepy_index(index, self._recorder.plain.holds(self._value))
 
     def _fusepy_index(self, index: Any, numbers: bool = False) -> Traced:
@@ -251,11 +253,8 @@ def ufunc_function(ufunc: Any, method: str, kwargs: Mapping[str, Any]) -> Callab
             hint = f"leave out {', '.join(f'{k}=' for k in kwargs)}"
         else:
             hint = f"use fusepy.{like}" if like else "compute it before the call, or in a Slang function"
-        raise TraceError(
-            f"numpy.{ufunc.__name__}{'' if method == '__call__' else '.' + method}() of a traced value",
-            place=user_line(),
-            hint=hint,
-        )
+        what = f"numpy.{ufunc.__name__}{'' if method == '__call__' else '.' + method}() of a traced value"
+        raise TraceError(what, place=user_line(), hint=hint)
     return function
 
 

@@ -140,3 +140,17 @@ def test_derivatives_by_numbers_of_python_and_by_what_is_outside_of_a_loop(m: fp
     np.testing.assert_allclose(fp.fuse(lambda x: x * fp.grad(m.wave)([2.0, 2.0, 2.0], one))(x), slope * x, rtol=1e-5)
     outside = fp.fuse(lambda x: fp.fori_loop(0, 2, lambda i, c: c + fp.grad(lambda u: u * u)(x), 0.0))
     assert outside(x).tolist() == [4, 8, 12]
+
+
+def test_numbers_of_the_program_beside_what_is_differentiated_twice(m: fp.Module) -> None:
+    x = F32([1, 2, 3])
+    want = 12 * x - 4 * np.sin(2 * x)  # of wave(x, 2) by x, twice
+
+    def by_x(x: Any) -> Any:
+        return fp.sum(m.wave(x, 2.0))
+
+    np.testing.assert_allclose(fp.grad(lambda x: fp.sum(fp.grad(by_x)(x)))(x), want, rtol=1e-5)
+    np.testing.assert_allclose(fp.jvp(fp.grad(by_x), (x,), (x,)).d, want * x, rtol=1e-5)
+    np.testing.assert_allclose(
+        fp.grad(lambda x: fp.sum(fp.jvp(lambda x: m.wave(x, 2), (x,), (F32([1, 1, 1]),)).d))(x), want, rtol=1e-5
+    )

@@ -136,3 +136,8 @@ def test_a_wrong_derivative_of_ones_own_is_named(m: fp.Module, device: fp.Device
         fp.check_grads(fp.Module.load_from_source(device, "own_derivative", source).square, A, B)
     with pytest.raises(fp.GradientError, match="gives no float"):
         fp.check_grads(lambda n: n * 2, np.int32(1))
+
+
+def test_functions_of_any_number_of_arguments(m: fp.Module) -> None:
+    fp.check_grads(fp.fuse(lambda *x: x[0] * x[1]), A, B)
+    fp.check_grads(lambda a, *rest: a * rest[0], A, B)

@@ -99,3 +99,20 @@ def test_misuse_is_named(m: fp.Module, call: Any, error: type[Exception], words:
     with pytest.raises(error, match=words):
         call(m)
     assert fp.jvp(m.poly, (3.0, 2.0), (None, 1.0)).d == 12
+
+
+def test_tangents_of_lists_that_slang_takes_as_vectors_and_arrays(device: fp.Device) -> None:
+    source = """
+    struct Lamp : IDifferentiable { float power; float3 at; };
+    [Differentiable] float lit(Lamp lamp, float x) { return lamp.power * x * dot(lamp.at, lamp.at); }
+    [Differentiable] float line(float w[2], float x) { return w[0] * x + w[1] * w[1]; }
+    """
+    m = fp.Module.load_from_source(device, "forward_lists", source)
+    lamp, moved = {"power": 2.0, "at": [1.0, 2.0, 3.0]}, {"power": 1.0, "at": [0, 1, 0]}
+    for f in (m.lit, lambda lamp, x: m.lit({**lamp, "power": lamp["power"] * 1.0}, x)):
+        value, tangent = fp.jvp(f, (lamp, X), (moved, None))
+        assert (value.tolist(), tangent.tolist()) == ([28, 56, 84], [22, 44, 66])
+    assert fp.jvp(m.line, ([1.0, 3.0], X), ([0.0, 1.0], None)).d.tolist() == [6, 6, 6]
+    both = fp.jvp(lambda at: m.lit({"power": 2.0, "at": at}, X) + fp.sum(at), ([1.0, 2.0, 3.0],), ([0.0, 1.0, 0.0],))
+    assert both.d == [9, 17, 25]
+    fp.check_grads(m.lit, lamp, X, points=2)

@@ -51,6 +51,7 @@ ORDER = [
     "testing __init__",
     "studio",
     "cli",
+    "__main__",
 ]
 RANKS = {name: rank for rank, row in enumerate(ORDER) for name in row.split()}
 

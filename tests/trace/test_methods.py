@@ -316,3 +316,13 @@ def test_an_extension_conforms_whatever_was_asked_before(device: Any) -> None:
         device, "shapes_after", shapes + "extension float : IShape { float area() { return this * this; } }"
     )
     assert after.measure(3.0) == 9
+
+
+def test_members_by_index_as_of_arrays_and_dicts(device: Any) -> None:
+    m = fp.Module.load_from_source(device, "members_by_index", "struct Box { float3 at; float size; };")
+    box = m.Box(np.ones((2, 3), F32), 2.0)
+    both = fp.fuse(lambda box: box["at"] * box["size"])
+    for value in (box, fp.Tensor.from_numpy(device, box, m.Box), m.Box([1, 1, 1], 2.0)):
+        assert np.unique(both(value)).tolist() == [2]
+    with pytest.raises(fp.UnknownNameError, match="did you mean 'size'"):
+        fp.fuse(lambda box: box["sise"])(box)

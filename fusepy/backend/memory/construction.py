@@ -12,12 +12,11 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.memory.contents import copy_from_numpy, fresh, from_array, zeros
 from fusepy.backend.memory.element import Element, element_of
 from fusepy.backend.memory.foreign_memory import from_dlpack
-from fusepy.backend.memory.host_arrays import list_array
+from fusepy.backend.memory.host_arrays import list_array, list_as
 from fusepy.backend.memory.recast import seen_as
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import as_shape, numbers, reshaped
 from fusepy.errors import ArgumentError
-from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, FLOAT
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -77,15 +76,12 @@ def _holding(made: type[Made], given: Sequence[Any], dtype: Any, device: Device)
         return from_dlpack(made, device, first, dtype)
     if not all(isinstance(row, list) for row in given):
         raise _no_contents(next(row for row in given if not isinstance(row, list)))
-    array = list_array(first if len(given) == 1 else list(given))
+    rows = cast("list[Any]", first if len(given) == 1 else list(given))
+    array = list_array(rows)
     element = element_of((BOOL if array.dtype.kind == "b" else FLOAT) if dtype is None else dtype)
-    scalar = element.type.scalar
-    if scalar is not None:
-        if array.dtype.kind == "f" and not scalar.is_float:
-            raise ArgumentError(f"Tensor() of {element.type} truncates floats", saw=repr(first)[:60], hint="round them first")
-        check_range(array, scalar, "a number in a list")
-        array = array.astype(element.dtype)
-    return from_array(made, device, array, element) if scalar is not None else _structs(made, array, element, device)
+    if element.type.scalar is None:
+        return _structs(made, array, element, device)
+    return from_array(made, device, list_as(rows, element, "Tensor()"), element)
 
 
 def _structs(made: type[Made], array: Array, element: Element, device: Device) -> Made:

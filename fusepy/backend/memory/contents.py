@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from fusepy.backend.device.recorder import Written
 from fusepy.backend.device.sink import Sink, sink_on
 from fusepy.backend.device.strided_copy import Side
 from fusepy.backend.memory.element import Element, scalar_type
-from fusepy.backend.memory.host_arrays import as_array
+from fusepy.backend.memory.host_arrays import as_array, list_as
 from fusepy.backend.memory.pending import PENDING, before_write
 from fusepy.backend.memory.recast import element_in
 from fusepy.backend.memory.storage import Storage, overlap
@@ -221,8 +221,16 @@ def assign(view: Storage, value: Any) -> None:
         before_write(view)
     if isinstance(value, (int, float)):
         fill(view, value)
-    else:
-        copy_from_numpy(view, np.broadcast_to(as_array(value), view.shape + view.element.shape))
+        return
+    if isinstance(value, (list, tuple)) and view.element.type.is_numeric:
+        value = list_as(cast("list[Any]", value), view.element, "a list for a tensor")
+    array, wanted = as_array(value), view.shape + view.element.shape
+    try:
+        array = np.broadcast_to(array, wanted)
+    except ValueError:
+        hint = "give as many elements, or one for all"
+        raise ShapeError("the elements do not fit those that are written", saw=array.shape, expected=wanted, hint=hint) from None
+    copy_from_numpy(view, array)
 
 
 def copy(tensor: Made) -> Made:

@@ -7,8 +7,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusepy.backend.memory.element import Element
 from fusepy.backend.torch import check_gradient, is_torch
-from fusepy.errors import FusepyError, RangeError, ShapeError, UnsupportedArgumentError
+from fusepy.errors import ArgumentError, FusepyError, RangeError, ShapeError, UnsupportedArgumentError
+from fusepy.ir.ranges import check_range
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _WHOLE = {bool, int, float, np.ndarray, *np.sctypeDict.values()}  # classes without mask and gradient
@@ -112,3 +114,18 @@ def list_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
             f"a list of {array.dtype} values", saw=repr(value)[:60], expected="numbers", hint="lists hold bool, int or float"
         )
     return array
+
+
+def list_as(value: Sequence[Any], element: Element, what: str) -> Array:
+    """Returns a nested list of numbers as an array of the elements of a tensor.
+
+    Raises:
+        ArgumentError: for fractions where elements are integers.
+        ShapeError, UnsupportedArgumentError, RangeError: unless they are numbers that the elements can hold, in equal rows.
+    """
+    array, scalar = list_array(value), element.type.scalar
+    assert scalar is not None, "elements are numbers"
+    if array.dtype.kind == "f" and not scalar.is_float and array.size:
+        raise ArgumentError(f"{what} of {element.type} truncates floats", saw=repr(value)[:60], hint="round them first")
+    check_range(array, scalar, "a number in a list")
+    return array.astype(element.dtype)

@@ -67,6 +67,20 @@ def _primal(node: Node) -> Graph:
     return node.bodies[0]
 
 
+def _lifted(t: Terms, body: Graph) -> tuple[Graph, list[Term]]:
+    """Returns a body with constant floats as further inputs, and these numbers. Slang crashes where some input is constant."""
+    found = [n for n in body.nodes if n.op.name == "const" and n.results[0].type.is_float]
+    if not found:
+        return body, []
+    names = new_names(body.inputs, len(found))
+    inputs = {n.results[0]: Value(n.results[0].type, (), name=name) for n, name in zip(found, names)}
+    nodes = [n for n in body.nodes if n not in found]
+    for k, n in enumerate(nodes):
+        nodes[k] = Node(n.op, [inputs.get(v, v) for v in n.operands], n.maps, n.results, n.attrs, n.loc, n.bodies)
+    made = [t.builder.add(n.op, [], attrs=n.attrs, loc=n.loc)[0] for n in found]
+    return Graph(body.name, [*body.inputs, *inputs.values()], nodes, body.outputs), [Term(t, v, ()) for v in made]
+
+
 class _Pushed:
     """The tangents of the outputs of a ``vjp``'s body if its inputs move.
 
@@ -76,8 +90,9 @@ class _Pushed:
     """
 
     def __init__(self, t: Terms, node: Node, x: Sequence[Term], moved: Mapping[int, Term], seeds: Sequence[int], oracle: Oracle):
-        self.t, self.oracle, body = t, oracle, node.bodies[0]
-        self.operands = [*x, *moved.values()]
+        self.t, self.oracle = t, oracle
+        body, numbers = _lifted(t, node.bodies[0])
+        self.operands = [*x, *numbers, *moved.values()]
         derived = [differential(body.outputs[j].type, oracle) for j in seeds]
         self.types = [type for type in derived if type is not None]
         self.attrs: dict[str, Attr] = {

@@ -35,6 +35,12 @@ def shifted(t: Any, taken: Callable[[Any], Any]) -> Any:
     return t
 
 
+def overwritten(values: Any) -> Any:
+    t = fp.zeros(3)
+    t[:2] = values
+    return t
+
+
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     # textures and resources
     "a texel for three channels": (
@@ -79,6 +85,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "build the value by its type, e.g. m.float3(x, y, z)",
         lambda m: fused(lambda x: m.at({"position": m.float3(x, x, x), "reach": 1.0}), X),
         X,
+    ),
+    "a list of structs with lists": (
+        lambda m: fused(lambda x: m.at([{"position": [x, x, x], "reach": 1.0}] * 2), 2.0),
+        "write fp.Batchable(r); in a fused function, call it for each and join the results with fp.stack",
+        lambda m: fused(lambda x: fp.stack([m.at({"position": [x, x, x], "reach": 1.0})] * 2), 2.0),
+        [2, 2],
     ),
     "an array of another struct": (
         lambda m: m.at(np.zeros(2, [("q", "f4")])),
@@ -196,6 +208,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "round them first",
         lambda m: fp.Tensor([round(1.5)], dtype=m.int),
         np.array([2], np.int32),
+    ),
+    "more elements than are written": (
+        lambda m: overwritten(np.ones(3, F32)),
+        "give as many elements, or one for all",
+        lambda m: overwritten(np.ones(1, F32)),
+        np.float32([1, 1, 0]),
     ),
     "a transposed tensor in another shape": (
         lambda m: tensor(ramp(2, 3)).T.reshape(6),

@@ -70,6 +70,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     "no position": (lambda m: drawn("blind"), "mark the position of the vertex in clip space with SV_Position", right, WHITE),
     "a system value": (lambda m: drawn("viewed"), "compute it from one of these", right, WHITE),
     "no vertices": (lambda m: drawn(vertices=None), "pass a dict of the attributes", right, WHITE),
+    "an attribute under another name": (
+        lambda m: drawn(vertices={"att": AT}),
+        "write 'at' in place of 'att'",
+        right,
+        WHITE,
+    ),
+    "an argument of both stages that is missing": (
+        lambda m: drawn("vs", lambda colour, k: fp.float4(colour * k, 1.0)),
+        "pass k=… to the draw, or give it among the vertices",
+        lambda m: drawn("vs", lambda colour, k: fp.float4(colour * k, 1.0), k=1.0),
+        WHITE,
+    ),
     "no position in Python": (
         lambda m: drawn(lambda at: {"colour": at}),
         "return a dict whose first entry is called position",

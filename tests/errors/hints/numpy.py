@@ -30,6 +30,12 @@ def drawn(result: Any, low: float, high: float) -> Any:
 
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a function that only NumPy has": (
+        lambda m: fp.heaviside(fp.Tensor([-1.0, 2.0]), 0.5),
+        "write np.heaviside, with np.asarray(x) as its array",
+        lambda m: np.heaviside(np.asarray(fp.Tensor([-1.0, 2.0])), 0.5),
+        [0, 1],
+    ),
     "numpy.sum with an argument that fusepy's lacks": (
         lambda m: fused(lambda x: np.sum(x, dtype=float), X),
         "use fusepy.sum, and only the arguments that it has",

@@ -1,0 +1,10 @@
+"""``python -m fusepy``: the ``fusepy`` command."""
+
+from __future__ import annotations
+
+import sys
+
+from fusepy.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,18 @@
+"""The command line as a module of Python."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+
+import pytest
+
+import fusepy as fp
+
+
+def test_the_module_is_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["fusepy", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("fusepy", run_name="__main__")
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"fusepy {fp.__version__}\n"
