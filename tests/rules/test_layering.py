@@ -51,6 +51,7 @@ ORDER = [
     "testing __init__",
     "studio",
     "cli",
+    "__main__",
 ]
 RANKS = {name: rank for rank, row in enumerate(ORDER) for name in row.split()}
 
@@ -66,6 +67,7 @@ IN_FUNCTIONS: set[tuple[str, str]] = {
     ("cli/__init__.py", "cli/cache.py"),
     ("cli/__init__.py", "cli/demo.py"),
     ("cli/__init__.py", "cli/doctor.py"),
+    ("cli/__init__.py", "cli/new.py"),
     ("cli/__init__.py", "cli/studio.py"),
     ("cli/demo.py", "cli/darkroom.py"),
     ("cli/demo.py", "cli/picture.py"),
