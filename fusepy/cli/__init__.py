@@ -1,5 +1,5 @@
-"""The ``fusepy`` command: ``demo`` develops a photograph, ``doctor`` reports problems, ``cache`` shows or empties the disk cache,
-``studio`` builds graphs in the browser.
+"""The ``fusepy`` command: ``new`` makes a project, ``demo`` develops a photograph, ``doctor`` reports problems, ``cache`` shows
+or empties the disk cache, ``studio`` builds graphs in the browser.
 
 Imports everything.
 """
@@ -19,6 +19,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="fusepy", description="A lazy tracing and fusion compiler for Slang functions.")
     top.add_argument("--version", action="version", version=f"fusepy {version()}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    _add_new(commands.add_parser("new", help="make a folder with a small project that runs at once"))
 
     demo = commands.add_parser("demo", help="develop a photograph with Slang functions fused into one kernel")
     demo.add_argument("image", nargs="?", metavar="IMAGE", help="a photograph; by default one of scikit-image")
@@ -46,6 +48,12 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _add_new(new: argparse.ArgumentParser) -> None:
+    new.add_argument("name", metavar="NAME", help="of the project: letters, digits and underscores")
+    new.add_argument("--dir", default=".", metavar="DIR", help="the folder in which NAME is made (default: this one)")
+    new.set_defaults(run=_new)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command. Returns its exit code: 0, 1 for a failure, 2 for a wrong command line."""
     arguments = parser().parse_args(argv)
@@ -59,6 +67,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 # Each command is imported when it runs: `fusepy doctor` must work if the packages for `fusepy demo` are missing.
+def _new(arguments: argparse.Namespace) -> int:
+    from fusepy.cli import new
+
+    return new.run(arguments)
+
+
 def _demo(arguments: argparse.Namespace) -> int:
     from fusepy.cli import demo
 

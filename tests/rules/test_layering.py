@@ -67,6 +67,7 @@ IN_FUNCTIONS: set[tuple[str, str]] = {
     ("cli/__init__.py", "cli/cache.py"),
     ("cli/__init__.py", "cli/demo.py"),
     ("cli/__init__.py", "cli/doctor.py"),
+    ("cli/__init__.py", "cli/new.py"),
     ("cli/__init__.py", "cli/studio.py"),
     ("cli/demo.py", "cli/darkroom.py"),
     ("cli/demo.py", "cli/picture.py"),

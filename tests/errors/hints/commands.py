@@ -1,4 +1,4 @@
-"""Programs after hints of the command line, which runs in this process: `fusepy demo` on small pictures, `fusepy doctor`.
+"""Programs after hints of the command line, which runs in this process: `fusepy demo` on small pictures, `fusepy new`, `doctor`.
 
 What this machine has no lack of is kept from the command: permissions, devices, drivers.
 """
@@ -23,6 +23,7 @@ import fusepy as fp
 from fusepy import cli
 from fusepy.backend.device.probe import Probe
 from fusepy.cli import doctor
+from fusepy.cli.writing import write_text
 from tests.errors.hints.support import Program
 
 GREYS = np.repeat(np.linspace(20, 200, 24, dtype=np.uint8).reshape(4, 6, 1), 3, 2)
@@ -159,6 +160,21 @@ def report(*probes: Probe) -> str:
     return "failed at 'open': layer: Failed to create Vulkan instance." in out.getvalue()
 
 
+def command(*line: str) -> int:
+    """The exit status of a command. Its errors are not printed but raised."""
+    arguments = cli.parser().parse_args(line)
+    with contextlib.redirect_stdout(io.StringIO()):
+        return arguments.run(arguments)
+
+
+def new(name: str, *options: str, beside: str = "") -> int:
+    """The exit status of ``fusepy new`` in a new folder, where there may be something."""
+    where = Path(tempfile.mkdtemp())
+    if beside:
+        (where / beside).touch()
+    return command("new", name, "--dir", str(where.joinpath(*options)))
+
+
 def full_disk() -> Path:
     out = folder() / "out.png"
     out.symlink_to("/dev/full")
@@ -239,6 +255,37 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "choose another OUT, or another format",
         lambda m: picture().write((path := folder() / "b.png"), picture().Image.fromarray(GREYS)) or picture().read(path).rgb,
         GREYS,
+    ),
+    # new
+    "a project that is there already": (
+        lambda m: new("glow", beside="glow"),
+        "choose another NAME, or another folder with --dir",
+        lambda m: [new("glowing", beside="glow"), new("glow", "inner")],
+        [0, 0],
+    ),
+    "a project of another name than an identifier": (
+        lambda m: new("my-look"),
+        "write fusepy new my_look",
+        lambda m: new("my_look"),
+        0,
+    ),
+    "a project named as a word of Python": (
+        lambda m: new("class"),
+        "write fusepy new class_1",
+        lambda m: new("class_1"),
+        0,
+    ),
+    "a project below a file": (
+        lambda m: new("glow", "file", beside="file"),
+        "name a folder that you may change: --dir DIR",
+        lambda m: new("glow", beside="file"),
+        0,
+    ),
+    "a text below a file": (
+        lambda m: write_text(Path(__file__) / "a.txt", "words"),
+        "name a file in a folder that exists and that you may change",
+        lambda m: write_text(Path(tempfile.mkdtemp()) / "a.txt", "words") is None,
+        True,
     ),
     # doctor
     "no device": (
