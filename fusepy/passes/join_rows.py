@@ -169,7 +169,7 @@ class _Joiner:
     def read(self, member: Node, i: int, type: Type) -> Value:
         """Returns operand `i` of a member as an element of `type`."""
         value, map = member.operands[i], member.maps[i]
-        if map.dims is not None:
+        if map.dims is not None and self.group.columns:
             map = replace(map, dims=self.group.dims(member, map.dims))
         if value in self.inner:
             found = self.inner[value]

@@ -77,8 +77,9 @@ class _Grouping:
     def place(self, node: Node) -> None:
         """Adds a region to the groups that it may join; one that folds begins a new group if there is none."""
         rank, over = node.grid_rank, spec_of(node).over
-        groups = [g for g in self.read_from(node) if over in ((), g.rows)]
-        groups = [*(g for g in groups if g.columns), *(g for g in groups if not g.columns)]  # rows are tried before columns
+        groups = [g for g in self.read_from(node) if over in ((), g.rows) and rank in g.ranks(over)]
+        if len(groups) > 1:  # rows are tried before columns
+            groups.sort(key=lambda g: not g.columns)
         joined: list[RowGroup] = []
         for group in reversed(groups):
             count = sum(len(g.members) for g in (*joined, group))
@@ -107,7 +108,11 @@ class _Grouping:
 
     def in_place(self, group: RowGroup, node: Node, value: Value, map: ArgMap) -> bool:
         """True if a region reads the element of its own point of the grid of a group, or of its own row."""
-        if node.grid_rank not in group.ranks(spec_of(node).over) or reads_whole(map, value):
+        if reads_whole(map, value):
+            return False
+        if not group.columns:
+            return map.dims == self.lying[value]
+        if node.grid_rank not in group.ranks(()):
             return False
         return group.dims(node, map.dims or ()) == group.dims(self.producer[value], self.lying[value])
 

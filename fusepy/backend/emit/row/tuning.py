@@ -5,6 +5,9 @@ best, with 32 a thread, since no thread waits at a barrier (H100, softmax of 65,
 of 32,000 are faster with 64 numbers a thread and few threads (519 µs) than read again (682). Longer ones are read once for each
 stage, from the second time on out of the device's cache. On lavapipe a row that is read again comes out of the processor's cache.
 There each lane goes along a row of its own, unless rows are few or long (decision 031).
+
+Columns lie side by side, so each thread has one by itself, or those that share one stand in several waves, each of which has
+neighbouring columns. On lavapipe a lane that holds a column of up to 32 elements takes half as long as one that reads it again.
 """
 
 from __future__ import annotations
