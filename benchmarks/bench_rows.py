@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -23,8 +24,8 @@ class Work(NamedTuple):
         passes: how often the array is read or written at least.
     """
 
-    on: tuple[int, int]
-    off: tuple[int, int]
+    on: tuple[int, ...]
+    off: tuple[int, ...]
     passes: int
 
 
@@ -34,6 +35,9 @@ WORK = {
     "short softmax": Work((1 << 20, 33), (1 << 15, 33), 2),
     "layer norm": Work((65536, 1024), (2048, 1024), 2),
     "logsumexp": Work((8192, 8192), (1024, 2048), 1),
+    "softmax of columns": Work((512, 512), (512, 512), 2),
+    "long softmax of columns": Work((2048, 4096), (1000, 512), 2),
+    "softmax of the middle": Work((16384, 16, 256), (512, 16, 256), 2),
     "columns": Work((1 << 20, 64), (1 << 14, 64), 2),
     "running sums": Work((8192, 8192), (1024, 2048), 2),
     "scaled sums": Work((8192, 8192), (1024, 2048), 2),
@@ -44,6 +48,16 @@ PEERS = [f"{who} {what}" for what in WORK for who in ("fusepy", "torch", "torch.
 def softmax(x: Any, n: Any) -> Any:
     e = n.exp(x - n.max(x, -1, keepdims=True))
     return e / n.sum(e, -1, keepdims=True)
+
+
+def softmax_0(x: Any, n: Any) -> Any:
+    e = n.exp(x - n.max(x, 0, keepdims=True))
+    return e / n.sum(e, 0, keepdims=True)
+
+
+def softmax_1(x: Any, n: Any) -> Any:
+    e = n.exp(x - n.max(x, 1, keepdims=True))
+    return e / n.sum(e, 1, keepdims=True)
 
 
 def layer_norm(x: Any, n: Any) -> Any:
@@ -75,6 +89,9 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "short softmax": softmax,
     "layer norm": layer_norm,
     "logsumexp": logsumexp,
+    "softmax of columns": softmax_0,
+    "long softmax of columns": softmax_0,
+    "softmax of the middle": softmax_1,
     "columns": columns,
     "running sums": running_sums,
     "scaled sums": scaled_sums,
@@ -92,14 +109,14 @@ class Jobs:
         """Returns the job of a peer, if it is installed, and the bytes that it moves at least."""
         who, _, what = peer.partition(" ")
         work = WORK[what]
-        rows, length = work.on if self.calls > 1 and not self.quick else work.off
+        shape = work.on if self.calls > 1 and not self.quick else work.off
         if what not in self.made:
-            self.made[what] = self._jobs(what, np.random.default_rng(3).standard_normal((rows, length), np.float32))
-        return self.made[what].get(who), work.passes * 4 * rows * length
+            self.made[what] = self._jobs(what, np.random.default_rng(3).standard_normal(shape, np.float32))
+        return self.made[what].get(who), work.passes * 4 * math.prod(shape)
 
     def _jobs(self, what: str, array: Any) -> dict[str, Callable[[], Any]]:
         function = FUNCTIONS[what]
-        sample = slice(None) if what == "columns" else slice(0, 64)
+        sample = slice(None) if what.endswith("columns") else slice(0, 64)
         want = function(array[sample].astype(np.float64), np)
         x, fused = fp.Tensor.from_numpy(self.device, array), fp.fuse(lambda x: function(x, fp))
         np.testing.assert_allclose(fused(x).to_numpy()[sample], want, rtol=1e-4, atol=1e-6)
@@ -135,6 +152,8 @@ class Jobs:
 TORCH: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
     **dict.fromkeys(("softmax", "long softmax", "short softmax"), lambda torch: lambda x: torch.softmax(x, -1)),
     "layer norm": lambda torch: lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:]),
+    **dict.fromkeys(("softmax of columns", "long softmax of columns"), lambda torch: lambda x: torch.softmax(x, 0)),
+    "softmax of the middle": lambda torch: lambda x: torch.softmax(x, 1),
     "logsumexp": lambda torch: lambda x: torch.logsumexp(x, -1, keepdim=True),
     "columns": lambda torch: lambda x: (x - x.mean(0, keepdim=True)) / x.std(0, correction=0, keepdim=True),
     "running sums": lambda torch: lambda x: torch.cumsum(x, -1),

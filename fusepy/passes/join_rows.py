@@ -145,7 +145,7 @@ class _Joiner:
             given = [*done[plain:], *(self.read(member, first + i, v.type) for i, v in enumerate(further))]
             done = [*done[:plain], *self.copied(then, given)]
         self.inner.update(zip(member.results, done))
-        self.lying.update(zip(member.results, spec.results))
+        self.lying.update(zip(member.results, (ResultSpec(self.group.dims(member, r.dims)) for r in spec.results)))
 
     def copied(self, body: Graph, given: Sequence[Value]) -> list[Value]:
         """Adds copies of the nodes of a body that read `given`, and returns its outputs."""
@@ -169,6 +169,8 @@ class _Joiner:
     def read(self, member: Node, i: int, type: Type) -> Value:
         """Returns operand `i` of a member as an element of `type`."""
         value, map = member.operands[i], member.maps[i]
+        if map.dims is not None and self.group.columns:
+            map = replace(map, dims=self.group.dims(member, map.dims))
         if value in self.inner:
             found = self.inner[value]
             return found if found.type is type else converted(found, type, self.nodes)

@@ -17,16 +17,28 @@ MOST = 10  # regions of a group: threads that hold nothing walk along the row, a
 
 @dataclass(eq=False)
 class RowGroup:
-    """Regions in order, all over grids of `rank` dimensions; they reduce along `rows`, the last ones of these."""
+    """Regions in order, all over grids of `rank` dimensions; they reduce along `rows`, adjacent ones of these."""
 
     rank: int
     rows: tuple[int, ...]
     members: list[Node]
     number: int = 0
 
+    @property
+    def columns(self) -> bool:
+        """True if the rows do not end at the last dimension of the grid."""
+        return self.rows[-1] < self.rank - 1
+
     def ranks(self, over: tuple[int, ...]) -> tuple[int, ...]:
         """Returns the ranks of regions that may join, if they fold along `over`: others may be over the grid of rows as well."""
         return (self.rank,) if over else (self.rank, self.rank - len(self.rows))
+
+    def dims(self, region: Node, dims: Sequence[int]) -> tuple[int, ...]:
+        """Returns the dimensions of the group along which `dims` of a region's grid run."""
+        if region.grid_rank == self.rank:
+            return tuple(dims)
+        left = [d for d in range(self.rank) if d not in self.rows]
+        return tuple(left[d] for d in dims)
 
 
 def row_groups(graph: Graph) -> list[RowGroup]:
@@ -46,11 +58,11 @@ def row_groups(graph: Graph) -> list[RowGroup]:
 
 def _may_join(region: Node) -> bool:
     """True if a region computes single elements for memory: no scan, no product of matrices, no texture, no generator."""
-    spec, rank = spec_of(region), region.grid_rank
-    folded = spec.over == tuple(range(rank - len(spec.over), rank))
+    spec = spec_of(region)
+    adjacent = not spec.over or spec.over[-1] - spec.over[0] == len(spec.over) - 1
     kinds = [f.kind for f in spec.folds]
     plain = all(v.type.kind not in (Kind.ARRAY, Kind.MATRIX) for body in region.bodies for v in body.values())
-    return folded and plain and not (spec.scans or "dot" in kinds or spec.near or any(r.into for r in spec.results))
+    return adjacent and plain and not (spec.scans or "dot" in kinds or spec.near or any(r.into for r in spec.results))
 
 
 class _Grouping:
@@ -66,6 +78,8 @@ class _Grouping:
         """Adds a region to the groups that it may join; one that folds begins a new group if there is none."""
         rank, over = node.grid_rank, spec_of(node).over
         groups = [g for g in self.read_from(node) if over in ((), g.rows) and rank in g.ranks(over)]
+        if len(groups) > 1:  # rows are tried before columns
+            groups.sort(key=lambda g: not g.columns)
         joined: list[RowGroup] = []
         for group in reversed(groups):
             count = sum(len(g.members) for g in (*joined, group))
@@ -89,12 +103,18 @@ class _Grouping:
         for value, map in zip(node.operands, node.maps):
             group = self.group.get(self.producer[value]) if value in self.producer else None
             if group is not None:
-                groups[group] = groups.get(group, True) and self.in_place(value, map)
+                groups[group] = groups.get(group, True) and self.in_place(group, node, value, map)
         return [group for group, fits in groups.items() if fits]
 
-    def in_place(self, value: Value, map: ArgMap) -> bool:
-        """True if a region reads the element of its own point of the grid."""
-        return map.dims == self.lying[value] and not reads_whole(map, value)
+    def in_place(self, group: RowGroup, node: Node, value: Value, map: ArgMap) -> bool:
+        """True if a region reads the element of its own point of the grid of a group, or of its own row."""
+        if reads_whole(map, value):
+            return False
+        if not group.columns:
+            return map.dims == self.lying[value]
+        if node.grid_rank not in group.ranks(()):
+            return False
+        return group.dims(node, map.dims or ()) == group.dims(self.producer[value], self.lying[value])
 
     def may_be_one(self, groups: Sequence[RowGroup], node: Node) -> bool:
         """True if nothing outside of `groups` and `node` lies between two of them.

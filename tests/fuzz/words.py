@@ -174,11 +174,12 @@ def _draw_einsum(d: Draw, a: int, x: Val) -> Step | None:
 
 
 def draw_rows(d: Draw, a: int, x: Val) -> Step | None:
-    """Reductions along rows and what uses them, several times over: a region that may be one kernel."""
+    """Reductions along rows or columns and what uses them, several times over: a region that may be one kernel."""
+    along = -1 if x.rank < 2 or d.chance(0.5) else d.one([0, -2, [-2, -1], [0, 1]])
     for _ in range(d.one([1, 2, 3])):
         keep = {
             "kind": d.one(["max", "min", "sum", "mean"]),
-            "axis": -1 if x.rank < 2 or d.chance(0.7) else [-2, -1],
+            "axis": along if d.chance(0.9) else -1,
             "keepdims": True,
         }
         if not d.take(Step("reduce", [a], keep)):
@@ -190,4 +191,4 @@ def draw_rows(d: Draw, a: int, x: Val) -> Step | None:
         if d.chance(0.3):
             d.take(Step(d.one(["exp", "abs", "square", "tanh"]), [a]))
             a = len(d.values[0]) - 1
-    return Step("reduce", [a], {"kind": d.one(["sum", "max", "mean"]), "axis": -1, "keepdims": d.chance(0.5)})
+    return Step("reduce", [a], {"kind": d.one(["sum", "max", "mean"]), "axis": along, "keepdims": d.chance(0.5)})

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.backend.execute.rows import plan as row_plan
 from fusepy.inspect.reasons import WAYS
 from tests.support.rasters import need_raster
 from tests.support.rays import need_rays
@@ -108,6 +109,13 @@ where passing it through memory moves 8
   memory: 192 bytes at most, for results and values between kernels"""
 
 
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each reduction is a kernel of its own, as if rows were few and long."""
+    monkeypatch.setattr(row_plan, "cost", lambda *_: (1.0, 0.0))
+
+
+@pytest.mark.usefixtures("apart")
 def test_reductions_and_what_is_computed_again(device: Any) -> None:
     @fp.fuse
     def softmax(x: Any) -> Any:
@@ -115,7 +123,7 @@ def test_reductions_and_what_is_computed_again(device: Any) -> None:
         return e / fp.sum(e, axis=0, keepdims=True)
 
     said = text(softmax.explain(ramp(4, 8)))
-    kept = [line for line in said.split("\n") if not re.match(r"  (kernel \d:|\w+: fused)", line)]
+    kept = [line for line in said.split("\n") if not re.match(r"  (kernel \d:|\w+: fused|one kernel for each)", line)]
     assert "\n".join(kept) == SOFTMAX.replace("  {variants}\n", "")
 
 
@@ -132,6 +140,17 @@ def test_rows_stay_with_their_threads_unless_there_are_few(device: Any) -> None:
     assert {p.kernel for p in one.neighbours} == {0}
     assert all(p.fused for p in one.neighbours)
     assert one.neighbours[0].why == ("kernel 0 goes along rows: the threads that combine max hold the row, and go on with it")
+
+
+def test_columns_stay_with_their_threads_unless_they_are_long(device: Any) -> None:
+    @fp.fuse
+    def centred(x: Any) -> Any:
+        return x - fp.mean(x, axis=1, keepdims=True)
+
+    one, apart = centred.explain(ramp(30, 20, 10)), centred.explain(fp.Tensor.empty(device, (1, 5000, 8), "float"))
+    assert (one.kernels, apart.kernels) == (1, 2)
+    assert re.search(r"columns by .*, since 300 columns of 20 elements cost .* in one kernel", one.variants[0])
+    assert "goes along rows: 8 columns of 5,000 elements are too long for one kernel" in str(apart)
 
 
 def test_an_epilogue_is_fused(device: Any) -> None:
@@ -290,8 +309,10 @@ REASONS: dict[str, tuple[Callable[..., Any], str]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_reason_is_said_where_it_is_true(m: Any, device: Any, way: str) -> None:
+def test_every_reason_is_said_where_it_is_true(m: Any, device: Any, way: str, request: pytest.FixtureRequest) -> None:
     program, said = REASONS[way]
+    if way in ("again", "reduced", "behind a reduction", "price"):
+        request.getfixturevalue("apart")
     a, b = fp.Tensor.zeros(device, (4, 8)), fp.Tensor.from_numpy(device, ramp(4, 8))
     if way == "dear":
         a = a.to_numpy()  # whose arrays of fixed size are numbers
@@ -299,6 +320,7 @@ def test_every_reason_is_said_where_it_is_true(m: Any, device: Any, way: str) ->
     assert said in [re.sub(r" \(\S+:\d+\)", "", str(p)) for p in explained.neighbours]
 
 
+@pytest.mark.usefixtures("apart")
 def test_a_dear_stencil_is_stored_and_a_cheap_call_made_again(m: Any, device: Any) -> None:
     @fp.fuse
     def stencil(a: Any) -> Any:

@@ -42,8 +42,8 @@ class RegionSpec(TypedAttr):
     Attributes:
         folds: one fold for each of the last outputs of the body; the outputs before them are stored as they are.
         over: the grid dimensions along which elements are folded.
-        rows: the last dimensions of the grid, if the body has ``row_fold`` nodes: what these combine is known to all elements
-            of the row.
+        rows: adjacent dimensions of the grid, if the body has ``row_fold`` nodes: what these combine is known to all elements
+            of the row. A row that does not end at the last dimension is a column.
         joined: facts of the pass `join_rows` about such a region. They are no part of its meaning, and not printed.
         near: pairs of an operand that is a generator and the operands whose extents it has. Where these have extent 1, its
             coordinate is 0. A generator without a pair has the extents of the whole grid.

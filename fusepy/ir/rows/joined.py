@@ -29,5 +29,4 @@ def wrong_rows(node: Node, rows: tuple[int, ...]) -> str | None:
         return None
     if not rows or not combining:
         return "rows say along which dimensions row_fold nodes combine, and only that"
-    rank = node.grid_rank
-    return None if rows == tuple(range(rank - len(rows), rank)) else "rows are not the last dimensions of the grid"
+    return None if rows == tuple(range(rows[0], rows[-1] + 1)) else "rows are not adjacent dimensions of the grid, in order"

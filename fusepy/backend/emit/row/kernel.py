@@ -1,5 +1,8 @@
 """Code generation for regions that go along rows: a row stays with the threads that share it, from its first stage to its last.
 
+A row is any set of adjacent dimensions. Where it is a column, the last of the other dimensions counts the threads, so that
+neighbouring threads load neighbouring elements.
+
 Threads beyond the last row do the work of the first row and store nothing, so that all threads reach all barriers.
 """
 
@@ -83,23 +86,37 @@ class _RowKernel:
 
     def place(self) -> list[str]:
         """Returns lines that set the row of a thread, its place among the threads of the row, and load what the row shares."""
-        index, threads = self.index, self.shape.threads
-        alone = self.shape.reach == "thread"
-        near = "fz_lanes < WaveGetLaneCount() ? fz_lanes : WaveGetLaneCount()"
+        outer = [d for d in range(self.variant.rank) if d not in self.rows]
         lines = [
             f"uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;",
-            f"uint fz_lanes = {'1' if alone else f'{BLOCK}.lanes'};",
-            *([] if alone else [f"uint fz_near = {near};"]),
-            "uint fz_in = fz_lane & (fz_lanes - 1);",
-            f"{index} fz_row = {index}(fz_at) * {index}({threads} / fz_lanes) + {index}(fz_lane / fz_lanes);",
+            *self.sharing(),
             f"bool fz_own = fz_row < {BLOCK}.outputs;",
             "if (!fz_own) fz_row = 0;",
-            *decoded(self.variant, "fz_row", range(self.rows[0])),
+            *decoded(self.variant, "fz_row", outer),
         ]
         if self.shape.held and not self.shape.exact:  # the elements of the thread
             lines.append(f"uint fz_count = (uint({BLOCK}.reduced) + fz_lanes - 1 - fz_in) / fz_lanes;")
         shared = [o for v, o in self.operand.items() if v in self.body.whole and o in self.text.loaded]
         return [*lines, *(f"{declare(o.want, f'a_{o.name}')} = {self.text.load(o)};" for o in shared)]
+
+    def sharing(self) -> list[str]:
+        """Returns lines that set the row of a thread, the number of threads that share it, and the thread's place among these."""
+        index, shape = self.index, self.shape
+        lanes = f"uint fz_lanes = {'1' if shape.reach == 'thread' else f'{BLOCK}.lanes'};"
+        if shape.columns and shape.reach == "group":
+            return [
+                lanes,
+                f"uint fz_side = {shape.threads} / fz_lanes;",
+                "uint fz_in = fz_lane / fz_side;",
+                f"{index} fz_row = {index}(fz_at) * {index}(fz_side) + {index}(fz_lane % fz_side);",
+            ]
+        near = "fz_lanes < WaveGetLaneCount() ? fz_lanes : WaveGetLaneCount()"
+        return [
+            lanes,
+            *([] if shape.reach == "thread" else [f"uint fz_near = {near};"]),
+            "uint fz_in = fz_lane & (fz_lanes - 1);",
+            f"{index} fz_row = {index}(fz_at) * {index}({shape.threads} / fz_lanes) + {index}(fz_lane / fz_lanes);",
+        ]
 
     def row_results(self) -> list[str]:
         """Returns lines with which the first thread of a row stores the results that are the same along the row."""

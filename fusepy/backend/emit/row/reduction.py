@@ -8,6 +8,7 @@ from fusepy.backend.emit.fold.accumulators import Accumulator
 from fusepy.backend.emit.fold.structs import stage_text
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.backend.emit.row.variant import RowShape
+from fusepy.backend.memory.element import Element
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.folds import Fold
@@ -15,6 +16,12 @@ from fusepy.ir.rows.body import RowStage
 from fusepy.ir.value import declare
 
 FEWEST = 4  # threads of a wave, at least
+
+
+def exchanged_bytes(folds: Sequence[Node]) -> int:
+    """Returns the bytes in which a thread passes on what it has combined, for ``row_fold`` nodes; each has memory of its own."""
+    members = [t for n in folds for _, t in Accumulator(0, Fold.of_node(n), n.operands[0].type).members()]
+    return sum(Element.of(t).nbytes for t in members)
 
 
 class StageFolds:
@@ -33,7 +40,7 @@ class StageFolds:
         """Returns the structs and functions, with the shared memory of the group."""
         lines = stage_text(self.accumulators, self.number)
         if self.shape.reach == "group":
-            count = self.shape.threads // FEWEST
+            count = self.shape.threads if self.shape.columns else self.shape.threads // FEWEST
             lines += [*(f"groupshared {declare(t, f'fz_s{self.number}_{n}')}[{count}];" for n, t in self.members), ""]
         return lines
 
@@ -56,6 +63,8 @@ class StageFolds:
         """Returns the lines after which each thread of a row has the total of the row."""
         if self.shape.reach == "thread":
             return []
+        if self.shape.columns:
+            return self.in_columns()
         return [*self.in_wave(), *(self.in_group() if self.shape.reach == "group" else ())]
 
     def merged(self, read: str) -> list[str]:
@@ -73,6 +82,15 @@ class StageFolds:
             for n, _ in self.members
         ]
         return ["for (uint fz_n = 1; fz_n < fz_near; fz_n <<= 1)", *block(self.merged(other)), *first]
+
+    def in_columns(self) -> list[str]:
+        """Returns lines that combine the threads of each column. Every thread adds all of its column, in the same order."""
+        k = self.number
+        shared = [f"fz_s{k}_{n}[fz_lane] = fz_acc{k}.{n};" for n, _ in self.members]
+        back = [f"fz_acc{k}.{n} = fz_s{k}_{n}[fz_lane % fz_side];" for n, _ in self.members]
+        merged = self.merged(f"fz_s{k}_{{}}[fz_lane % fz_side + fz_n * fz_side]")
+        loop = ["for (uint fz_n = 1; fz_n < fz_lanes; ++fz_n)", *block(merged)]
+        return [*shared, "GroupMemoryBarrierWithGroupSync();", *back, *loop]
 
     def in_group(self) -> list[str]:
         """Returns lines that combine the waves of a row. Every thread adds all of them, in the same order."""

@@ -5,12 +5,17 @@ best, with 32 a thread, since no thread waits at a barrier (H100, softmax of 65,
 of 32,000 are faster with 64 numbers a thread and few threads (519 µs) than read again (682). Longer ones are read once for each
 stage, from the second time on out of the device's cache. On lavapipe a row that is read again comes out of the processor's cache.
 There each lane goes along a row of its own, unless rows are few or long (decision 031).
+
+Columns lie side by side, so each thread has one by itself, or those that share one stand in several waves, each of which has
+neighbouring columns. On lavapipe a lane that holds a column of up to 32 elements takes half as long as one that reads it again.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from fusepy.backend.emit.fold.tuning import SHARED_BYTES
 from fusepy.backend.emit.row.variant import RowShape
 
 REGISTERS = 32  # numbers of 4 bytes that a thread holds; twice as many only if rows would be read again
@@ -20,6 +25,10 @@ OWN_ROW = 1024  # the longest row on the CPU of which each lane has one by itsel
 FEWEST = 128  # threads of a group on a GPU
 LONGEST = 1024  # threads of a group
 FULL = 1 << 16  # threads that keep a GPU's memory busy
+ALONE = 1 << 14  # columns from which on each thread of a GPU has one by itself
+SIDE = 32  # columns side by side in a group of a GPU; fewer if there are less than 4,096 in all, or if threads pass on much
+NARROW = 8  # columns side by side at least: loads of 32 bytes
+SHARING = 64  # threads that share a column
 LAUNCH = {"software": 1 << 17}  # bytes that memory moves while a kernel starts and ends
 LAUNCH_OF_GPU = 1 << 23
 
@@ -34,6 +43,9 @@ class RowWork:
         moved: the bytes that are read and written for an element in all.
         again, stored: as in `Joined`.
         light: the body is a few operations, so loops over it may be unrolled.
+        columns: the rows lie side by side, as columns do.
+        axes: the dimensions of a row; for several, each element costs divisions.
+        exchanged: the bytes in which a thread passes what it has combined to the others, for all folds.
     """
 
     rows: int
@@ -44,6 +56,9 @@ class RowWork:
     light: bool
     again: float = 0.0
     stored: int = 0
+    columns: bool = False
+    axes: int = 1
+    exchanged: int = 0
 
 
 def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
@@ -54,11 +69,14 @@ def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
     """
     if kind == "software":
         width = max(lanes, 1)
+        if work.columns:
+            return _columns_of_lanes(width, work), 1
         if width == 1 or work.length < 4 * width or (work.length <= OWN_ROW and work.rows >= 2 * width):
             return RowShape(8 * width if work.rows >= 128 * width else width, 0, 4 if work.light else 1, "thread", exact=True), 1
         return RowShape(width, 0, 8 if work.light else 2, "wave", exact=True), width
-    most = REGISTERS // max(work.words, 1)
-    most = max(1, 1 << most.bit_length() - 1) if work.light else min(most, 4)
+    if work.columns:
+        return _column_shape(work)
+    most = _most(work)
     # with 5 elements a thread fewer are beyond the end of a row of 33: 147 µs instead of 160
     little = 5 if _power_above(-(-work.length // 5)) == _power_above(-(-work.length // 8)) else 8
     many = [(2 * REGISTERS, HOLDING)] if work.light and work.words == 1 else []
@@ -70,6 +88,41 @@ def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
     return RowShape(LONGEST if work.light else 256, 0, 8 if work.light else 2), LONGEST if work.light else 256
 
 
+def _most(work: RowWork) -> int:
+    """Returns the most elements that a thread of a GPU holds, 0 if they are too large."""
+    most = REGISTERS // max(work.words, 1)
+    return max(1, 1 << most.bit_length() - 1) if work.light else min(most, 4)
+
+
+def _columns_of_lanes(width: int, work: RowWork) -> RowShape:
+    """Returns the shape on the CPU, where each lane has a column by itself, and holds it if it is short."""
+    threads = 8 * width if work.rows >= 128 * width else width
+    for held in (4, 8, 16, 32) if work.axes == 1 else (4, 8):
+        if work.light and work.length <= held <= _most(work):
+            return RowShape(threads, held, min(held, 16), "thread", held == work.length, True)
+    return RowShape(threads, 0, 4 if work.light else 1, "thread", True, True)
+
+
+def _column_shape(work: RowWork) -> tuple[RowShape, int]:
+    """Returns the shape on a GPU, and the number of threads that share a column; nothing is held of columns that are too long.
+
+    Few columns are shared by more threads, in smaller groups, so that more multiprocessors have some.
+    """
+    most, few = _most(work), work.rows < SIDE * FEWEST
+    many = [(2 * REGISTERS, WAVE)] if work.light and work.words == 1 else []
+    alone = [(n, 1) for n in (4, 8, 16, REGISTERS)] + [(n, 1) for n, _ in many]
+    shared = [(16, SHARING), (REGISTERS, SHARING)] if few else [(REGISTERS, WAVE), *many, (REGISTERS, SHARING)]
+    for held, limit in [*(alone if work.length <= 8 or work.rows >= ALONE else ()), *shared]:
+        held = min(held, 2 * REGISTERS if many else most)
+        lanes = _power_above(-(-work.length // max(held, 1)))
+        fit = 1 << (SHARED_BYTES // max(work.exchanged, 1)).bit_length() - 1 if lanes > 1 else FEWEST
+        threads = min(fit, HOLDING, max(FEWEST, (NARROW if few else SIDE) * lanes))
+        if held and lanes <= limit and threads >= NARROW * lanes:
+            reach = "thread" if lanes == 1 else "group"
+            return RowShape(threads, held, 16 if held > 8 else 8, reach, lanes * held == work.length, True), lanes
+    return RowShape(256, 0, 2, columns=True), 8
+
+
 def _power_above(number: int) -> int:
     """Returns the smallest power of two that is at least `number`."""
     return 1 << max(number - 1, 0).bit_length()
@@ -78,7 +131,9 @@ def _power_above(number: int) -> int:
 def cost(kind: str, lanes: int, work: RowWork) -> tuple[float, float]:
     """Returns the cost of one kernel, and the cost of a kernel for each stage: in bytes of memory traffic.
 
-    A kernel of few rows leaves most of the device idle; separate kernels divide each row among more threads.
+    A kernel of few rows leaves most of the device idle; separate kernels divide each row among more threads. Columns that are too
+    long cost infinitely much: the threads of a GPU cannot hold them, and on the CPU they leave the caches before they are read
+    again, since a line of memory has elements of several columns. Nor does the CPU find the places of several axes again.
     """
     launch = LAUNCH.get(kind, LAUNCH_OF_GPU)
     shape, threads = row_shape(kind, lanes, work)
@@ -91,5 +146,7 @@ def cost(kind: str, lanes: int, work: RowWork) -> tuple[float, float]:
     else:
         busy = min(1.0, work.rows * threads / FULL)
     once = work.loaded[0] + written + sum(max(n - work.loaded[0], 0) for n in work.loaded[1:])
+    if work.columns and not shape.held and (kind != "software" or work.length > OWN_ROW or work.axes > 1):
+        return math.inf, float(separate)
     again = 0.0 if shape.held else work.again + 0.3 * (sum(work.loaded) - work.loaded[0])  # out of a cache
     return (once + again) * elements / max(busy, 1e-9) + launch, float(separate)

@@ -1,4 +1,4 @@
-"""The variants of kernels that go along rows: the number of threads that share a row, and the elements that they hold."""
+"""The variants of kernels that go along rows or columns: the threads that share one, and the elements that they hold."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class RowShape:
         reach: which threads may share a row: those of a ``"group"``, of a ``"wave"``, or one ``"thread"`` has it alone.
         exact: no thread computes an element beyond the end of its row: loops end there, or the threads hold exactly one row.
             Otherwise a thread computes the last element again instead, so that all loads can be in flight together.
+        columns: rows lie side by side in memory, as columns do: neighbouring threads have neighbouring ones. The threads that
+            share a column stand as far apart in their group as it has columns.
     """
 
     threads: int
@@ -27,6 +29,7 @@ class RowShape:
     ahead: int = 8
     reach: str = "group"
     exact: bool = False
+    columns: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class RowVariant(Variant):
         keep = (
             f"{s.held} elements a thread in registers{', all of them full' * s.exact}"
             if s.held
-            else "rows read once for each stage"
+            else f"{'columns' if s.columns else 'rows'} read once for each stage"
         )
         own = {"group": f"groups of {s.threads}", "wave": "waves", "thread": "single threads"}[s.reach]
-        return f"{super().__str__()}, rows by {own}, {keep}"
+        return f"{super().__str__()}, {'columns' if s.columns else 'rows'} by {own}, {keep}"

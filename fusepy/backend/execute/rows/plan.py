@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from fusepy.backend.emit.row.reduction import exchanged_bytes
 from fusepy.backend.emit.row.tuning import RowWork, cost, row_shape
 from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, is_light
@@ -38,7 +39,7 @@ class RowRecipe(Recipe):
 class RowPlan(Plan):
     """The compiled form of a region that goes along rows; see `Plan`."""
 
-    __slots__ = ("_feeding", "_light", "_loads", "_rows", "_strict", "_words", "_written")
+    __slots__ = ("_exchanged", "_feeding", "_light", "_loads", "_rows", "_strict", "_words", "_written")
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class RowPlan(Plan):
         along = [{inputs[v] for v in stage.loads} for stage in body.stages(held=False)]
         self._loads = [[i for i in sorted(stage) if self.operands[i] in self.memory] for stage in along]
         self._written = body.outputs
+        self._exchanged = exchanged_bytes(body.folds)
         folded = {v for n in body.folds for v in n.results}
         ends = [*(n.operands[0] for n in body.folds), *(body.body.outputs[j] for j in body.outputs)]
         cones = [(body.cone([end], folded), body.cone([end], ())) for end in ends]
@@ -73,9 +75,7 @@ class RowPlan(Plan):
             return RowRecipe((), 0, (), (), False, refused=f"the extents do not fit together: {error.what}")
         shapes = [slots[p].shape for p in self.positions]
         grid = plain.grid
-        first = self._rows[0]
-        rows, length = math.prod(grid[:first]), math.prod(grid[first:])
-        work = self._work(rows, length, grid, shapes)
+        work = self._work(grid, shapes)
         refused = self._misfit(grid, shapes)
         if self._strict:
             refused = "strict broadcasting compares what each reduction leaves"
@@ -86,10 +86,11 @@ class RowPlan(Plan):
             return RowRecipe(*made, work, refused=refused)
         target = self.device.target
         one, separate = cost(target.kind, target.lanes, work)
-        said = f"{_bytes(one)} of memory traffic in one kernel, {_bytes(separate)} in one for each reduction"
-        if one > separate:
-            return RowRecipe(*made, work, refused=f"{rows:,} rows of {length:,} elements cost {said}")
-        return RowRecipe(*made, work, why=f"since {rows:,} rows of {length:,} elements cost {said}")
+        which = f"{work.rows:,} {'columns' if work.columns else 'rows'} of {work.length:,} elements"
+        if one == math.inf:
+            return RowRecipe(*made, work, refused=f"{which} are too long for one kernel")
+        said = f"{which} cost {_bytes(one)} of memory traffic in one kernel, {_bytes(separate)} in one for each reduction"
+        return RowRecipe(*made, work, refused=said) if one > separate else RowRecipe(*made, work, why=f"since {said}")
 
     def _misfit(self, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]]) -> str:
         """Returns why the parts of the region have different grids for these shapes; empty if they share one."""
@@ -102,8 +103,10 @@ class RowPlan(Plan):
                     return "what is reduced or returned is smaller than what uses it or stands beside it"
         return ""
 
-    def _work(self, rows: int, length: int, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]]) -> RowWork:
+    def _work(self, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]]) -> RowWork:
         """Returns the work of a call; what is the same for many rows, or along the row, costs nothing."""
+        length = math.prod(grid[d] for d in self._rows)
+        beside = math.prod(grid[self._rows[-1] + 1 :]) > 1
         full = [
             o.position for o in self.operands if o.dims and math.prod(shapes[o.position][: len(o.dims)]) * 4 >= math.prod(grid)
         ]
@@ -111,7 +114,19 @@ class RowPlan(Plan):
         loaded = tuple(sum(size[i] for i in stage if i in full) for stage in self._loads)
         written = sum(self.elements[j].nbytes for j in self._written)
         joined = spec_of(self.region).joined
-        return RowWork(rows, length, self._words, loaded, sum(loaded) + written, self._light, joined.again, joined.stored)
+        return RowWork(
+            math.prod(grid) // max(length, 1),
+            length,
+            self._words,
+            loaded,
+            sum(loaded) + written,
+            self._light,
+            joined.again,
+            joined.stored,
+            beside,
+            len(self._rows),
+            self._exchanged,
+        )
 
     # ---- lowering -----------------------------------------------------------------------------------------------
 

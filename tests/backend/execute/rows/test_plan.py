@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.emit.row.tuning import RowWork, cost, row_shape
 from fusepy.errors import ShapeError
 from tests.support.slang_functions import ramp
 
@@ -96,27 +95,13 @@ def test_what_is_reduced_goes_along_a_row_of_its_own_extent(columns: int) -> Non
     fp.check_grads(lambda x, w, c: fp.sum(x * w * c), x, ramp(6), c)
 
 
-@pytest.mark.parametrize("kind", ["software", "cuda", "gpu"])
-def test_shapes_cover_the_row(kind: str) -> None:
-    for rows in (1, 100, 100_000):
-        for length in (1, 2, 33, 1000, 4096, 8192, 10_000, 32_000, 1 << 20):
-            for words in (1, 2, 3, 8, 40):
-                work = RowWork(rows, length, words, (4, 4), 12, light=words < 40)
-                shape, lanes = row_shape(kind, 8, work)
-                assert lanes & (lanes - 1) == 0
-                assert lanes <= shape.threads <= 1024
-                assert shape.held == 0 or (shape.held * lanes >= length and shape.held * words <= 64)
-                assert min(cost(kind, 8, work)) > 0
-
-
-def test_memory_decides() -> None:
-    """Two walks along rows that fill the device cost as much as one; with few rows the device would idle."""
-    many, few = (RowWork(rows, 8192, 1, (4, 4, 4), 16, light=True) for rows in (8192, 2))
-    one, apart = cost("cuda", 0, many)
-    assert 1.9 < apart / one < 2.1
-    one, apart = cost("cuda", 0, RowWork(1, 1 << 22, 1, (4, 4, 4), 16, light=True))
-    assert apart < one
-    assert cost("cuda", 0, few)[0] < cost("cuda", 0, few)[1], "a launch costs more than what two rows take"
+@pytest.mark.parametrize(
+    ("shape", "axis", "said"),
+    [((30, 40), 0, "40 columns of 30"), ((30, 1), 0, "1 rows of 30"), ((2, 30, 4), 1, "8 columns of 30")],
+)
+def test_rows_that_lie_side_by_side_are_columns(device: Any, shape: tuple[int, ...], axis: int, said: str) -> None:
+    f = fp.fuse(lambda x: x - fp.mean(x, axis, True))
+    assert f"since {said} elements cost" in f.explain(ramp(*shape)).variants[0]
 
 
 def test_what_is_the_same_along_the_row_is_not_summed_along_it(device: Any) -> None:

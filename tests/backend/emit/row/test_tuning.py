@@ -1,0 +1,74 @@
+"""The thread shapes of kernels that go along rows or columns, and the price of one kernel beside that of several."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from fusepy.backend.emit.row.tuning import RowWork, cost, row_shape
+from fusepy.backend.emit.row.variant import RowShape
+
+
+@pytest.mark.parametrize("kind", ["software", "cuda", "gpu"])
+def test_shapes_cover_the_row(kind: str) -> None:
+    for rows in (1, 100, 100_000):
+        for length in (1, 2, 33, 1000, 4096, 8192, 10_000, 32_000, 1 << 20):
+            for words in (1, 2, 3, 8, 40):
+                work = RowWork(rows, length, words, (4, 4), 12, light=words < 40)
+                shape, lanes = row_shape(kind, 8, work)
+                assert lanes & (lanes - 1) == 0
+                assert lanes <= shape.threads <= 1024
+                assert shape.held == 0 or (shape.held * lanes >= length and shape.held * words <= 64)
+                assert min(cost(kind, 8, work)) > 0
+
+
+@pytest.mark.parametrize("kind", ["software", "cuda", "gpu"])
+def test_shapes_cover_the_column(kind: str) -> None:
+    for rows in (1, 100, 5000, 100_000):
+        for length in (1, 2, 5, 33, 64, 65, 1000, 1025, 2048, 1 << 20):
+            for words, exchanged in ((1, 12), (2, 24), (3, 200), (8, 12), (40, 12)):
+                work = RowWork(rows, length, words, (4, 4), 12, light=words < 40, columns=True, exchanged=exchanged)
+                shape, lanes = row_shape(kind, 8, work)
+                assert shape.columns
+                assert shape.threads % lanes == lanes & (lanes - 1) == 0
+                assert lanes <= shape.threads <= 512
+                assert shape.held == 0 or (shape.held * lanes >= length and shape.held * words <= 64)
+                assert lanes == 1 or not shape.held or (shape.threads * exchanged <= 1 << 14 and shape.threads // lanes >= 8)
+                assert min(cost(kind, 8, work)) > 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "shape"),
+    [
+        (1 << 22, 16, (RowShape(128, 16, 16, "thread", exact=True, columns=True), 1)),
+        (512, 512, (RowShape(256, 16, 16, exact=True, columns=True), 32)),
+        (4096, 2048, (RowShape(512, 64, 16, exact=True, columns=True), 32)),
+        (1 << 20, 3, (RowShape(128, 4, 8, "thread", columns=True), 1)),
+    ],
+)
+def test_columns_on_a_gpu(rows: int, length: int, shape: tuple[RowShape, int]) -> None:
+    work = RowWork(rows, length, 1, (4, 4, 4), 16, light=True, columns=True, exchanged=12)
+    assert row_shape("cuda", 0, work) == shape
+    one, apart = cost("cuda", 0, work)
+    assert one < apart
+    for few, long in ((64, 1 << 20), (rows, 5000)):
+        assert cost("cuda", 0, replace(work, rows=few, length=long))[0] == math.inf
+
+
+def test_axes_of_long_columns_are_not_counted_again_on_the_cpu() -> None:
+    work = RowWork(1000, 960, 1, (4, 4), 12, light=True, columns=True)
+    assert cost("software", 8, work)[0] < math.inf
+    assert cost("software", 8, replace(work, axes=2))[0] == math.inf
+    assert cost("software", 8, replace(work, axes=2, length=8))[0] < math.inf
+
+
+def test_memory_decides() -> None:
+    """Two walks along rows that fill the device cost as much as one; with few rows the device would idle."""
+    many, few = (RowWork(rows, 8192, 1, (4, 4, 4), 16, light=True) for rows in (8192, 2))
+    one, apart = cost("cuda", 0, many)
+    assert 1.9 < apart / one < 2.1
+    one, apart = cost("cuda", 0, RowWork(1, 1 << 22, 1, (4, 4, 4), 16, light=True))
+    assert apart < one
+    assert cost("cuda", 0, few)[0] < cost("cuda", 0, few)[1], "a launch costs more than what two rows take"
