@@ -95,27 +95,29 @@ class _RowKernel:
             *decoded(self.variant, "fz_row", outer),
         ]
         if self.shape.held and not self.shape.exact:  # the elements of the thread
-            lines.append(f"uint fz_count = (uint({BLOCK}.reduced) + fz_lanes - 1 - fz_in) / fz_lanes;")
+            lines.append(f"uint fz_count = (uint({BLOCK}.reduced) + fz_lanes - 1 - fz_in) >> fz_bits;")
         shared = [o for v, o in self.operand.items() if v in self.body.whole and o in self.text.loaded]
         return [*lines, *(f"{declare(o.want, f'a_{o.name}')} = {self.text.load(o)};" for o in shared)]
 
     def sharing(self) -> list[str]:
         """Returns lines that set the row of a thread, the number of threads that share it, and the thread's place among these."""
         index, shape = self.index, self.shape
-        lanes = f"uint fz_lanes = {'1' if shape.reach == 'thread' else f'{BLOCK}.lanes'};"
+        alone = shape.reach == "thread"
+        lanes = [f"uint fz_lanes = {'1' if alone else f'{BLOCK}.lanes'};"]  # a power of two: no division
+        lanes.append(f"uint fz_bits = {'0' if alone else 'firstbithigh(fz_lanes)'};")
         if shape.columns and shape.reach == "group":
             return [
-                lanes,
-                f"uint fz_side = {shape.threads} / fz_lanes;",
-                "uint fz_in = fz_lane / fz_side;",
-                f"{index} fz_row = {index}(fz_at) * {index}(fz_side) + {index}(fz_lane % fz_side);",
+                *lanes,
+                f"uint fz_side = {shape.threads} >> fz_bits;",
+                f"uint fz_in = fz_lane >> ({shape.threads.bit_length() - 1} - fz_bits);",
+                f"{index} fz_row = {index}(fz_at) * {index}(fz_side) + {index}(fz_lane & (fz_side - 1));",
             ]
         near = "fz_lanes < WaveGetLaneCount() ? fz_lanes : WaveGetLaneCount()"
         return [
-            lanes,
+            *lanes,
             *([] if shape.reach == "thread" else [f"uint fz_near = {near};"]),
             "uint fz_in = fz_lane & (fz_lanes - 1);",
-            f"{index} fz_row = {index}(fz_at) * {index}({shape.threads} / fz_lanes) + {index}(fz_lane / fz_lanes);",
+            f"{index} fz_row = {index}(fz_at) * {index}({shape.threads} >> fz_bits) + {index}(fz_lane >> fz_bits);",
         ]
 
     def row_results(self) -> list[str]:

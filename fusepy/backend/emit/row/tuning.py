@@ -19,6 +19,9 @@ from fusepy.backend.emit.fold.tuning import SHARED_BYTES
 from fusepy.backend.emit.row.variant import RowShape
 
 REGISTERS = 32  # numbers of 4 bytes that a thread holds; twice as many only if rows would be read again
+HELD = (5, 8, 9, 16, REGISTERS)  # elements of a row that a thread may hold
+OVERHEAD = 6  # elements whose work takes as long as all that a thread does once
+NEAR = 8  # threads of a row at least, if it is not shorter: they load 32 bytes side by side
 WAVE = 32  # threads that share a row without a barrier
 HOLDING = 512  # threads of a group that holds rows in registers
 OWN_ROW = 1024  # the longest row on the CPU of which each lane has one by itself: the rows of a vector stay in the cache
@@ -76,16 +79,30 @@ def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
         return RowShape(width, 0, 8 if work.light else 2, "wave", exact=True), width
     if work.columns:
         return _column_shape(work)
+    held = _held_in_registers(work)
+    if held is None:
+        return RowShape(LONGEST if work.light else 256, 0, 8 if work.light else 2), LONGEST if work.light else 256
+    lanes = _power_above(-(-work.length // held))
+    threads = FEWEST if lanes <= FEWEST else 256 if lanes <= 256 else HOLDING
+    sure = next((n for n in (held, held - 1, held // 2) if n * lanes <= work.length), 0)
+    return RowShape(threads, held, 16 if held > 8 else 8, exact=lanes * held == work.length, sure=sure), lanes
+
+
+def _held_in_registers(work: RowWork) -> int | None:
+    """Returns how many elements of a row each thread of a GPU holds; None if the row is too long.
+
+    A thread costs as much as `OVERHEAD` elements, and so does an element beyond the end of the row: 129 elements are 16 threads
+    with 9 each, and not 32 with 5 or 16 with 16.
+    """
     most = _most(work)
-    # with 5 elements a thread fewer are beyond the end of a row of 33: 147 µs instead of 160
-    little = 5 if _power_above(-(-work.length // 5)) == _power_above(-(-work.length // 8)) else 8
-    many = [(2 * REGISTERS, HOLDING)] if work.light and work.words == 1 else []
-    for held, limit in ((min(little, most), WAVE), (min(16, most), WAVE), (min(32, most), HOLDING), *many):
-        lanes = _power_above(-(-work.length // max(held, 1)))
-        if held and lanes <= limit:
-            threads = FEWEST if lanes <= FEWEST else 256 if lanes <= 256 else HOLDING
-            return RowShape(threads, held, 16 if held > 8 else 8, exact=lanes * held == work.length), lanes
-    return RowShape(LONGEST if work.light else 256, 0, 8 if work.light else 2), LONGEST if work.light else 256
+    found = [n for n in HELD if n <= most] or [most] * (most > 0)
+    lanes = {n: _power_above(-(-work.length // n)) for n in found}
+    least = min(NEAR, max(lanes.values(), default=0))
+    fits = [n for n in found if least <= lanes[n] <= (HOLDING if n == found[-1] else WAVE)]
+    if fits:
+        return min(fits, key=lambda n: lanes[n] * (n + OVERHEAD))
+    long = work.light and work.words == 1 and work.length <= 2 * REGISTERS * HOLDING
+    return 2 * REGISTERS if long else None
 
 
 def _most(work: RowWork) -> int:

@@ -20,6 +20,7 @@ class RowShape:
         reach: which threads may share a row: those of a ``"group"``, of a ``"wave"``, or one ``"thread"`` has it alone.
         exact: no thread computes an element beyond the end of its row: loops end there, or the threads hold exactly one row.
             Otherwise a thread computes the last element again instead, so that all loads can be in flight together.
+        sure: elements of every thread that lie in the row for certain, so that nothing is asked of them.
         columns: rows lie side by side in memory, as columns do: neighbouring threads have neighbouring ones. The threads that
             share a column stand as far apart in their group as it has columns.
     """
@@ -30,6 +31,7 @@ class RowShape:
     reach: str = "group"
     exact: bool = False
     columns: bool = False
+    sure: int = 0
 
 
 @dataclass(frozen=True)

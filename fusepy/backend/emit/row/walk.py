@@ -103,10 +103,13 @@ class StageWalk:
         index, shape = self.index, self.shape
         offset = f"{index}(fz_in)" if number == "0" else f"{index}(({number}) * fz_lanes + fz_in)"
         lines = [f"{index} e = {_sum(start, offset)};"]
+        sure = f"{number} < {shape.sure} || " if shape.sure else ""  # known where loops are unrolled
         if not shape.exact and loading:
-            lines.append(f"e = select(e < {BLOCK}.reduced, e, {BLOCK}.reduced - 1);")
+            lines.append(
+                f"e = {f'{number} < {shape.sure} ? e : ' if sure else ''}select(e < {BLOCK}.reduced, e, {BLOCK}.reduced - 1);"
+            )
         elif not shape.exact:
-            lines.append(f"bool fz_inside = {f'uint({number}) < fz_count' if shape.held else f'e < {BLOCK}.reduced'};")
+            lines.append(f"bool fz_inside = {f'{sure}uint({number}) < fz_count' if shape.held else f'e < {BLOCK}.reduced'};")
         lines += decoded(self.variant, "e", self.text.spec.rows)
         return [*lines, *([linear_index(self.variant)] if self.text.any_addressed("index") else ())]
 
