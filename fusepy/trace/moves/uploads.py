@@ -17,8 +17,6 @@ Place = tuple[int, int]  # of a node, and of its operand
 
 def upload_apart(trace: OpenTrace, outputs: Sequence[Value]) -> None:
     """Gives each whole read of such an array an input of its own, if the array is used in another type as well."""
-    if not any(map(is_default, trace.builder.inputs)):
-        return
     whole: dict[Value, dict[Type, list[Place]]] = {}
     used: dict[Value, set[Type]] = {v: {v.type} for v in outputs}
     for k, node in enumerate(trace.builder.nodes):
