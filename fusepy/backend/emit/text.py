@@ -198,8 +198,10 @@ class KernelText:
         preludes = dict.fromkeys(self.given.accesses[o.arrival].prelude for o in self.operands if not o.is_resource)
         text += [line for prelude in preludes if prelude for line in ("", prelude.rstrip())]
         spelled = self.arrays.spell("\n".join([*text, "", *program]) + "\n")
-        values = (v for node in self.calls.walk() for v in (*node.operands, *node.results))
-        spelled = unhidden_types(spelled, [*(v.type for v in values), *(o.want for o in self.operands)])
+        for node in self.calls.nodes:
+            for value in (*node.operands, *node.results):
+                if value.type.kind is Kind.NAMED:
+                    spelled = unhidden_types(spelled, [value.type])
         labels = tuple(o.label for o in (*self.operands, *self.then))
         shims, linked, calls = tuple(sources.items()), self.given.options.conformances, called_names(self.region)
         own = (self.body.name, bound, labels, calls, stage, tuple(objects), self.given.options.fast_math)

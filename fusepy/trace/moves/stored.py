@@ -13,6 +13,7 @@ from typing import Protocol
 
 from fusepy.derivatives.terms import Term
 from fusepy.ir.graph import Node, Value
+from fusepy.ir.narrowing import DEFAULTS
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.cost import LAUNCH_BYTES, compute_bytes, element_bytes
 from fusepy.passes.rewrite import substitute
@@ -49,8 +50,11 @@ class Copy:
 
 def finished(trace: OpenTrace, outputs: Sequence[Value]) -> list[Value]:
     """Settles what is stored for its views, and which arrays are uploaded twice, of a whole function; returns its outputs."""
-    upload_apart(trace, outputs)
-    return store_dear(trace, outputs) if trace.moves.copies else list(outputs)
+    for value in trace.builder.inputs:
+        if value.copied and value.type in DEFAULTS:
+            upload_apart(trace, outputs)
+            break
+    return store_dear(trace, outputs) if trace.moves.copies else [*outputs]
 
 
 def store_dear(trace: OpenTrace, outputs: Sequence[Value]) -> list[Value]:

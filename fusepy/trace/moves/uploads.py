@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.narrowing import DEFAULTS, is_default
+from fusepy.ir.narrowing import is_default
 from fusepy.ir.resolve.settle import settle
 from fusepy.ir.types import AS_ONE, Type
 from fusepy.trace.moves.inputs import view_of
@@ -17,11 +17,6 @@ Place = tuple[int, int]  # of a node, and of its operand
 
 def upload_apart(trace: OpenTrace, outputs: Sequence[Value]) -> None:
     """Gives each whole read of such an array an input of its own, if the array is used in another type as well."""
-    for value in trace.builder.inputs:  # no call for each: a trace counts
-        if value.copied and value.type in DEFAULTS:
-            break
-    else:
-        return
     whole: dict[Value, dict[Type, list[Place]]] = {}
     used: dict[Value, set[Type]] = {v: {v.type} for v in outputs}
     for k, node in enumerate(trace.builder.nodes):

@@ -146,7 +146,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         4 * X,
     ),
     "one array as two types": (
-        lambda m: fused(lambda x: a(m).sums(x, x), np.arange(3)),
+        lambda m: fused(lambda x: a(m).sums(x, x), [0, 1, 2]),
         "pass an array for each of them",
         lambda m: a(m).sums(np.arange(3, dtype=np.float32), np.arange(3, dtype=np.int32)),
         2,
