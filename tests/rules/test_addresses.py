@@ -111,7 +111,6 @@ ELSEWHERE: dict[str, str] = {
     "cli/darkroom.py": "cli/test_demo.py",
     "cli/drivers.py": "cli/test_doctor.py",
     "cli/picture.py": "cli/test_demo.py",
-    "backend/memory/host_arrays.py": "debug/test_show.py",
     "debug/pixels.py": "debug/test_show.py",
     "deferred/calls.py": "deferred/test_record.py",
     "deferred/forecast.py": "deferred/test_explain.py",
