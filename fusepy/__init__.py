@@ -3,6 +3,7 @@
 import typing as _typing
 
 from fusepy import debug, nn, random
+from fusepy import errors as _errors
 from fusepy import rays as _rays
 from fusepy import scenes as _scenes
 from fusepy import vocabulary as _vocabulary
@@ -23,37 +24,7 @@ from fusepy.deferred.capture import Capture, capture
 from fusepy.deferred.explain import explain
 from fusepy.deferred.record import lazy
 from fusepy.drawing import Raster, antialias, interpolate, opposite_corners, raster, rasterize, render
-from fusepy.errors import (
-    AmbiguousCallError,
-    ArgumentError,
-    CacheWarning,
-    CompileError,
-    CycleError,
-    DeviceError,
-    DeviceLostError,
-    ExportError,
-    FusepyError,
-    GradientError,
-    GraphError,
-    InvalidNameError,
-    IRSyntaxError,
-    LeakedTracerError,
-    MissingPackageError,
-    NoMatchError,
-    NonFiniteError,
-    OutOfDeviceMemory,
-    PrecisionWarning,
-    RangeError,
-    ResolveError,
-    ShapeError,
-    StudioError,
-    TraceError,
-    TraceRecursionError,
-    UnknownNameError,
-    UnrollWarning,
-    UnsupportedArgumentError,
-    VerifyError,
-)
+from fusepy.errors import *  # noqa: F403
 from fusepy.functions.dispatch import Dispatch
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction, fuse
@@ -100,68 +71,39 @@ else:  # looked up on demand, so that `dir` lists fusepy's own names only
 __version__ = "0.1.0"
 
 __all__ = [
-    "AmbiguousCallError",
-    "ArgumentError",
     "Batchable",
     "BoundFunction",
     "BufferCursor",
-    "CacheWarning",
     "CallContext",
     "Capture",
-    "CompileError",
-    "CycleError",
     "Description",
     "Device",
-    "DeviceError",
-    "DeviceLostError",
     "Dispatch",
     "ElementCursor",
     "Explanation",
-    "ExportError",
     "Function",
     "FusedFunction",
-    "FusepyError",
-    "GradientError",
     "Graph",
-    "GraphError",
     "GraphValue",
-    "IRSyntaxError",
     "InstanceList",
     "InstanceTensor",
-    "InvalidNameError",
-    "LeakedTracerError",
     "Lowered",
     "Marshal",
-    "MissingPackageError",
     "Module",
     "NDBuffer",
     "NDDifferentiableBuffer",
-    "NoMatchError",
     "Node",
     "NodeLibrary",
-    "NonFiniteError",
-    "OutOfDeviceMemory",
     "PixelReport",
     "PixelValue",
-    "PrecisionWarning",
-    "RangeError",
-    "ResolveError",
     "Resolved",
     "Shape",
-    "ShapeError",
     "ShownImage",
     "SlangType",
     "Stats",
     "Struct",
-    "StudioError",
     "Tensor",
-    "TraceError",
-    "TraceRecursionError",
     "Type",
-    "UnknownNameError",
-    "UnrollWarning",
-    "UnsupportedArgumentError",
-    "VerifyError",
     "autotune",
     "call_id",
     "capture",
@@ -209,6 +151,7 @@ __all__ = [
     "wang_hash",
     "while_loop",
 ]
+__all__ += _errors.__all__
 __all__ += _math.__all__
 __all__ += _reductions.__all__
 __all__ += _movement.__all__

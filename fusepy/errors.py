@@ -41,6 +41,14 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
+__all__ = [
+    "AmbiguousCallError", "ArgumentError", "CacheWarning", "CompileError", "CycleError", "DeviceError", "DeviceLostError",
+    "ExportError", "FusepyError", "GradientError", "GraphError", "IRSyntaxError", "InvalidNameError", "LeakedTracerError",
+    "MissingPackageError", "NoMatchError", "NonFiniteError", "OutOfDeviceMemory", "PrecisionWarning", "RangeError",
+    "ResolveError", "ShapeError", "StudioError", "TraceError", "TraceRecursionError", "UnknownNameError", "UnrollWarning",
+    "UnsupportedArgumentError", "VerifyError",
+]  # fmt: skip
+
 
 class FusepyError(Exception):
     """Base of all errors raised by fusepy.

@@ -213,13 +213,8 @@ class Forward:
             given.append((fresh[body.inputs[i]], Value(type, (), name=name)))
         inputs, tangents = [fresh[v] for v in body.inputs], [d for _, d in given]
         carried = 0 if place is None else len(through)
-        builder.inputs = [
-            *inputs[:place],
-            *tangents[:carried],
-            *inputs[len(inputs) if place is None else place :],
-            *tangents[carried:],
-        ]
+        rest = [] if place is None else inputs[place:]
+        builder.inputs = [*inputs[:place], *tangents[:carried], *rest, *tangents[carried:]]
         forward = Forward(builder, tuple(builder.nodes), self.oracle, self.terms.loc, self.adjoint)
         moved = forward.run(given, [fresh[body.outputs[j]] for j in through])
-        kept = [] if place is None else [fresh[v] for v in body.outputs]
-        return builder.finish([*kept, *(v for v in moved if v is not None)])
+        return builder.finish([*(fresh[v] for v in body.outputs if place is not None), *(v for v in moved if v is not None)])

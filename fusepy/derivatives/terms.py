@@ -120,8 +120,7 @@ class Terms:
     ) -> list[Term]:
         """Records a node, over the axes that its operands run along."""
         found = [t if isinstance(t, Term) else self.number(t) for t in operands]
-        if not bodies:
-            found = [self.loaded(t) for t in found]
+        found = found if bodies else [self.loaded(t) for t in found]
         frame = sorted({d for t in found for d in t.dims})
         own = {d: i for i, d in enumerate(frame)}
         maps = [ArgMap(tuple(own[d] for d in t.dims), t.wants) for t in found]
@@ -182,8 +181,7 @@ class Terms:
     def ungrouped(self, term: Term, axis: int) -> Term:
         """Returns the components of vectors or matrices as numbers, along new axes of the frame from `axis` on."""
         for place, extent in enumerate(term.type.shape):
-            at = Term(self, self.extents.shapes.numbers(extent), (axis + place,))
-            term = self.op("index", term, at)
+            term = self.op("index", term, Term(self, self.extents.shapes.numbers(extent), (axis + place,)))
         return term
 
     def total(self, terms: Sequence[Term]) -> Term:
