@@ -81,12 +81,27 @@ def extents(variant: Variant) -> list[Field]:
     return [Field(variant.index, f"extent{d}", "extent", d) for d in range(variant.rank)]
 
 
-def decoded(variant: Variant, number: str, dims: Sequence[int]) -> list[str]:
-    """Returns statements that compute the coordinates along `dims`, slowest first, from a number in C order."""
+def reciprocals(variant: Variant) -> list[Field]:
+    """Returns the fields with which `decoded` divides without divisions."""
+    parts = ("factor", "shift")
+    return [Field("uint", f"{part}{d}", part, d) for d in range(1, variant.rank) for part in parts]
+
+
+def decoded(variant: Variant, number: str, dims: Sequence[int], quick: bool = False) -> list[str]:
+    """Returns statements that compute the coordinates along `dims`, slowest first, from a number in C order.
+
+    Args:
+        quick: the block has `reciprocals`; the number is below 2^31.
+    """
     index, rest, lines = variant.index, number, list[str]()
     for d in reversed(dims[1:]):
-        lines += [f"{index} d{d} = {rest} % {BLOCK}.extent{d};", f"{index} rest{d} = {rest} / {BLOCK}.extent{d};"]
-        rest = f"rest{d}"
+        extent, whole = f"{BLOCK}.extent{d}", f"rest{d}"
+        if quick:
+            product = f"(uint64_t(uint({rest})) * {BLOCK}.factor{d}) >> {BLOCK}.shift{d}"
+            lines += [f"{index} {whole} = {index}({product});", f"{index} d{d} = {rest} - {whole} * {extent};"]
+        else:
+            lines += [f"{index} d{d} = {rest} % {extent};", f"{index} {whole} = {rest} / {extent};"]
+        rest = whole
     return [*lines, f"{index} d{dims[0]} = {rest};"] if dims else lines
 
 

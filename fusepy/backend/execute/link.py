@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from fusepy.backend.device.block import size_class
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import Field
+from fusepy.backend.execute.division import reciprocal
 from fusepy.backend.execute.fold_plan import ReducePlan
 from fusepy.backend.execute.launch import Launch, Make, Read, Row
 from fusepy.backend.execute.layouts import Layout
@@ -17,7 +18,7 @@ from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.tensor import Tensor
 
 _INTEGERS = ("uint", "int", "int64_t")
-_OF_LAYOUT = ("out_base", "out_stride", "count", "extent", "zero", "stride")
+_OF_LAYOUT = ("out_base", "out_stride", "count", "extent", "factor", "shift", "zero", "stride")
 
 
 class Patches(NamedTuple):
@@ -189,6 +190,8 @@ def _of_layout(field: Field, launch: Launch, slots: Sequence[Layout]) -> int:
         return recipe.count
     if role == "extent":
         return recipe.grid[source]
+    if role in ("factor", "shift"):
+        return reciprocal(max(recipe.grid[source], 1))[role == "shift"]
     if role == "zero":
         return 0
     assert role == "stride", role

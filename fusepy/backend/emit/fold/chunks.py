@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import BLOCK, Field
-from fusepy.backend.emit.space import decoded, extents, linear_index
+from fusepy.backend.emit.space import decoded, extents, linear_index, reciprocals
 from fusepy.backend.emit.text import KernelText
 from fusepy.ir.ops.control import block
+
+DIVIDING = ("software",)  # kinds of devices that divide as fast as they multiply numbers of 64 bits
 
 
 class FoldChunks:
@@ -19,6 +21,7 @@ class FoldChunks:
 
     Attributes:
         coordinates: the kernel computes the coordinates of its elements in the grid.
+        quick: it divides by products and shifts, as is faster on GPUs.
     """
 
     def __init__(self, variant: FoldVariant, text: KernelText):
@@ -27,6 +30,7 @@ class FoldChunks:
         self.threads = (variant.shape.threads, 1, 1)
         self.coordinates = not variant.linear or variant.shape.rows
         self._counts = text.any_addressed("index")
+        self.quick = text.given.target.kind not in DIVIDING and not (variant.wide or variant.shape.tile)
 
     def fields(self) -> list[Field]:
         """Returns its numbers in the parameter block."""
@@ -38,7 +42,11 @@ class FoldChunks:
         fields += [Field(index, role, role) for role in ("rows", "full_rows", "elements")] if shape.columns > 1 else []
         if shape.tile is not None:
             fields += [Field(index, "rows_of_group", "rows_of_group"), *(Field("uint", n, n) for n in ("across", "down"))]
-        return [*fields, Field("uint", "zero", "zero"), *(extents(variant) if self.coordinates else ())]
+        return [*fields, Field("uint", "zero", "zero"), *self.of_coordinates()]
+
+    def of_coordinates(self) -> list[Field]:
+        """Returns the fields of which coordinates are computed."""
+        return [*extents(self.variant), *(reciprocals(self.variant) if self.quick else ())] if self.coordinates else []
 
     # ---- the place of a thread ----------------------------------------------------------------------------------
 
@@ -166,4 +174,4 @@ class FoldChunks:
     def decoded(self, dims: Sequence[int], number: str) -> list[str]:
         """Returns lines that compute coordinates from a number in C order, if they are needed."""
         needed = self.coordinates and (self.variant.of_elements or self.variant.finishes)
-        return decoded(self.variant, number, dims) if needed else []
+        return decoded(self.variant, number, dims, self.quick) if needed else []
