@@ -25,7 +25,7 @@ class Profile:
 
     Attributes:
         seconds: the time on the host from the start to the end of the block, without the wait for the timestamps.
-        calls: the calls that have run: of functions, of entry points, draws, replays. Connected calls of `lazy` are one.
+        calls: the calls inside: of functions, of entry points, draws, replays. Connected calls of `lazy` are one.
         kernels: the kernels, those that took most time first.
         launches: all launches, in the order of recording; `kernel` is an index of `kernels`.
         kernels_compiled, compile_seconds: kernels that were in no cache, and the time in Slang and in the driver for them.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 HEAD = ("kernel", "launches", "time", "share", "bytes", "bandwidth", "")
+NAMED = 6  # nodes in a row
 HOST = 0  # the track of the host; devices have the next ones
 
 
@@ -65,7 +66,9 @@ def table(kernels: Sequence[ProfiledKernel]) -> list[str]:
 def _row(kernel: ProfiledKernel, total: float) -> tuple[str, ...]:
     share = f"{kernel.seconds / total:.0%}" if kernel.seconds is not None and total else "-"
     times = scaled(kernel.seconds, "s"), share, scaled(kernel.nbytes, "B"), scaled(kernel.bandwidth, "B/s")
-    return (str(kernel), f"{kernel.launches:,}", *times, ", ".join(kernel.nodes))
+    more = len(kernel.nodes) - NAMED
+    nodes = kernel.nodes if more <= 1 else (*kernel.nodes[:NAMED], f"and {more} more")
+    return (str(kernel), f"{kernel.launches:,}", *times, ", ".join(nodes))
 
 
 def counted(n: int, one: str, many: str = "") -> str:

@@ -17,6 +17,7 @@ import fusepy as fp
 from fusepy.backend.device.sink import CAPTURED
 from fusepy.backend.kernels import profiling
 from fusepy.inspect import profiled
+from fusepy.inspect.profiled_kernels import ProfiledKernel, scaled, table
 from tests.support.slang_functions import ramp
 
 SOURCE = """
@@ -155,6 +156,41 @@ def test_what_is_no_kernel_of_a_program(m: Any, x: Any, device: Any) -> None:
         g.replay()
         fp.fuse(lambda x: x + 1).append_to(device.sgl.create_command_encoder(), x)
     assert counted(p) == {"copy": (1, None), "replay of a capture": (2, None)}
+
+
+def test_a_row_names_a_few_nodes() -> None:
+    nodes = tuple("abcdefgh")
+    assert table([ProfiledKernel("f", 0, nodes, "a device", 1, 0.5, None)])[1].endswith("  a, b, c, d, e, f, and 2 more")
+    assert table([ProfiledKernel("f", 0, nodes[:7], "a device", 1, 0.5, None)])[1].endswith("  a, b, c, d, e, f, g")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (0, "0 B"), (768, "768 B"), (1000, "1 kB"), (999_600, "1000 kB"), (16_777_216, "16.8 MB"), (2.5e12, "2.5 TB")],
+)
+def test_numbers_with_prefixes(value: float | None, text: str) -> None:
+    assert scaled(value, "B") == text
+
+
+def test_times_with_prefixes() -> None:
+    assert [scaled(t, "s") for t in (1234.0, 1.5, 2.5e-3, 4e-6, 8e-9, 0.0)] == [
+        "1234 s",
+        "1.5 s",
+        "2.5 ms",
+        "4 µs",
+        "8 ns",
+        "0 s",
+    ]
+
+
+def test_a_draw(device: Any) -> None:
+    """A draw is a pass, no dispatch."""
+    source = "struct V { float4 position : SV_Position; }; V vs(float2 p) { V v; v.position = float4(p, 0, 1); return v; }"
+    m = fp.Module.load_from_source(device, "profiled_draw", source + " float4 fs() { return 1; }")
+    with fp.profile() as p:
+        fp.raster(m, vertex="vs", fragment="fs")({"p": np.float32([[-1, -1], [3, -1], [-1, 3]])}, targets=(4, 4))
+    assert counted(p) == {"vs/fs kernel 0": (1, 3 * 8 + 4 * 4 * 16)}
+    assert p.kernels[0].nodes == ("vs", "fs")
 
 
 def test_lazy_calls_count_where_they_run(m: Any, x: Any) -> None:
