@@ -33,6 +33,7 @@ from fusepy.graphs.graph import Graph
 from fusepy.inspect.explain import Explanation
 from fusepy.inspect.lowered import Lowered
 from fusepy.inspect.pixel_report import PixelReport, PixelValue
+from fusepy.inspect.profile import Profile, profile
 from fusepy.inspect.resolution import Resolved, resolve
 from fusepy.ir.types import Type
 from fusepy.language import math as _math
@@ -96,6 +97,7 @@ __all__ = [
     "NodeLibrary",
     "PixelReport",
     "PixelValue",
+    "Profile",
     "Resolved",
     "Shape",
     "ShownImage",
@@ -130,6 +132,7 @@ __all__ = [
     "load",
     "nn",
     "pack",
+    "profile",
     "rand_float",
     "random",
     "register",

@@ -62,6 +62,8 @@ class Capture:
                 queue.follow(self._follows())
             if args:
                 self._exchange(flat(args))
+            profile = CAPTURED.get()
+            ended = None if profile is None else profile.replays(device, self.launches)
             if queue.driver is not None and self._sink.whole:
                 stream = queue.settled()
                 if self._graph is None:
@@ -71,6 +73,8 @@ class Capture:
                 for step in self._sink.steps:
                     step()
             device.counters.dispatches += self.launches
+            if ended is not None:
+                ended()
             if self._follows is not None:
                 queue.rejoin()
         for work in self._sink.afterwards:

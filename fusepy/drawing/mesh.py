@@ -171,7 +171,7 @@ class MeshRaster:
                     kernel = self._kernels[key] = MeshKernel(device, source, self.names, stage)
                 own = [] if textures is not None else self._tensors(colors, size)
                 given = _listed(textures)
-                kernel.draw(sink_on(device), bindings, groups, size, [view_of(one) for one in given], own)
+                kernel.draw(sink_on(device, "draw of meshlets"), bindings, groups, size, [view_of(one) for one in given], own)
         except FusepyError as error:
             raise error.at(user_line()) from None
         if textures is not None:

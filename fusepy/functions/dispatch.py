@@ -110,7 +110,7 @@ def _kernel(function: Dispatched) -> RawKernel:
 
 def _sink(device: Device, encoder: Any, name: str) -> AbstractContextManager[Sink]:
     """Returns the sink of a dispatch: the user's encoder, or that of the device."""
-    return nullcontext(sink_on(device)) if encoder is None else recording_into(device, encoder, name)
+    return nullcontext(sink_on(device, name)) if encoder is None else recording_into(device, encoder, name)
 
 
 def dispatch(

@@ -101,3 +101,17 @@ def in_words(axes: Sequence[CopyAxis], addresses: Sequence[int]) -> tuple[int, l
     size = math.gcd(common, 16)
     words = [(n, s // size, t // size) for n, s, t in outer]
     return size, [*words, (nbytes // size, 1, 1)] if nbytes != size or not words else words
+
+
+def reciprocal(divisor: int) -> tuple[int, int]:
+    """Returns a factor of 32 bits and a shift: ``n * factor >> shift`` is ``n // divisor`` for all n below 2^31.
+
+    Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994, theorem 4.2.
+
+    Example:
+        >>> factor, shift = reciprocal(7)
+        >>> 48 * factor >> shift, 49 * factor >> shift
+        (6, 7)
+    """
+    shift = 31 + (divisor - 1).bit_length()
+    return -(-(1 << shift) // divisor), shift

@@ -120,7 +120,7 @@ class Program(Delivery):
         if device.lost is not None:
             device.check()
         if sink is None:
-            sink = device.queue if CAPTURED.get() is None else sink_on(device)
+            sink = device.queue if CAPTURED.get() is None else sink_on(device, self, args)
             if self.follows is not None:
                 return self._on_stream(self.follows, args, result, sink, bindings)
         elif sink.keeps:

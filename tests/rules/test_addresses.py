@@ -11,6 +11,7 @@ LINES = 100
 ELSEWHERE: dict[str, str] = {
     "backend/memory/construction.py": "backend/memory/test_tensor.py",
     "trace/inputs.py": "modules/test_struct.py",
+    "backend/kernels/profiling.py": "inspect/test_profile.py",
     "backend/execute/readback.py": "program/test_readback.py",
     "backend/rays/kernel.py": "rays/test_ray_function.py",
     "rays/ray_stages.py": "rays/test_fused_stage.py",
@@ -139,6 +140,8 @@ ELSEWHERE: dict[str, str] = {
     "inspect/chart.py": "inspect/page/test_page.py",
     "inspect/explain.py": "inspect/test_reasons.py",
     "inspect/lowered.py": "functions/test_lower.py",
+    "inspect/profiled.py": "inspect/test_profile.py",
+    "inspect/profiled_kernels.py": "inspect/test_profile.py",
     "inspect/page/layout.py": "inspect/page/test_page.py",
     "inspect/resolution.py": "ir/resolve/test_on_a_device.py",
     "ir/graph.py": "ir/test_verify.py",

@@ -8,9 +8,10 @@ NAMES = ("dispatches", "kernels_compiled", "plan_hits", "plan_misses", "disk_hit
 class Counters:
     """The counters of one device that `fusepy.stats` reports. They outlive the device, so that sums over all never fall."""
 
-    __slots__ = NAMES
+    __slots__ = (*NAMES, "compile_seconds")
 
     def __init__(self) -> None:
+        self.compile_seconds = 0.0  # in Slang and the driver, for kernels that were in no cache
         self.dispatches = self.kernels_compiled = self.plan_hits = self.plan_misses = self.disk_hits = self.disk_misses = 0
         _all.append(self)
 

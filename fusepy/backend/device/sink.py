@@ -15,10 +15,14 @@ Root = spy.ShaderObject  # the parameters of a pipeline
 
 
 class Capturing(Protocol):
-    """The sink of a capture, seen by code that works on a device without a sink of its own."""
+    """What takes the work of this thread whose caller names no sink: a capture, or a profile."""
 
-    def sink_on(self, device: Any) -> Sink:
-        """Returns the sink for work on a device: this one, or the queue of another device."""
+    def sink_on(self, device: Any, work: Any = None, args: Sequence[Any] = ()) -> Sink:
+        """Returns the sink for work on a device; see the function of this name."""
+        ...
+
+    def replays(self, device: Any, launches: int) -> Callable[[], None]:
+        """Notes that the replay of a capture begins, and returns the function to call at its end. The device's lock is held."""
         ...
 
     def took(self, block: Any) -> None:
@@ -30,14 +34,18 @@ class Capturing(Protocol):
         ...
 
 
-# the capture that runs on this thread
+# the capture or the profile that is open on this thread
 CAPTURED: ContextVar[Capturing | None] = ContextVar("fusepy_captured", default=None)
 
 
-def sink_on(device: Any) -> Sink:
-    """Returns the sink for work whose caller names none: the device's queue, or inside a capture the sink of the capture."""
+def sink_on(device: Any, work: Any = None, args: Sequence[Any] = ()) -> Sink:
+    """Returns the sink for work whose caller names none: the device's queue, or the sink of an open capture or profile.
+
+    Args:
+        work: what runs, for a profile: a `Program` on these `args`, or the name of a function.
+    """
     captured = CAPTURED.get()
-    return device.queue if captured is None else captured.sink_on(device)
+    return device.queue if captured is None else captured.sink_on(device, work, args)
 
 
 class Launcher(Protocol):

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from fusepy.backend.device.block import size_class
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import Field
-from fusepy.backend.execute.division import reciprocal
 from fusepy.backend.execute.fold_plan import ReducePlan
 from fusepy.backend.execute.launch import Launch, Make, Read, Row
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.tape import LinkedTape, Tape, shown
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.ir.strides import reciprocal
 
 _INTEGERS = ("uint", "int", "int64_t")
 _OF_LAYOUT = ("out_base", "out_stride", "count", "extent", "factor", "shift", "zero", "stride")

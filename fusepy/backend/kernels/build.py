@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -87,6 +88,7 @@ def _from_slang(
     in_users_names: Callable[[], KernelSource] | None,
     make: type[Kernel],
 ) -> Kernel:
+    start = time.perf_counter()
     try:
         kernel, header, program = _compiled(device, source, sources, make)
     except CompileError:
@@ -94,6 +96,7 @@ def _from_slang(
             _compiled(device, in_users_names(), sources, make)  # raises the same error with the user's lines
         raise
     device.counters.kernels_compiled += 1
+    device.counters.compile_seconds += time.perf_counter() - start
     if all(s.cacheable for s in sources):
         device.cache.put_later(key, partial(entry_of, device.cache, device.identity, header, program.binaries, sources))
     return kernel

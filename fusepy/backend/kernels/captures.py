@@ -69,8 +69,11 @@ class CaptureSink(Sink):
     def flush(self) -> None:
         """Does nothing: nothing runs yet."""
 
-    def sink_on(self, device: Device) -> Sink:
+    def sink_on(self, device: Device, work: Any = None, args: Sequence[Any] = ()) -> Sink:
         return self if device.queue is self._queue else device.queue
+
+    def replays(self, device: Device, launches: int) -> Callable[[], None]:
+        return _nothing
 
     def took(self, block: Block) -> None:
         self._fresh.append(block)
@@ -81,6 +84,10 @@ class CaptureSink(Sink):
             raise refused_read("a read on the host")
         if not any(block.address <= written < block.address + max(block.nbytes, 1) for block in self._fresh):
             raise refused_read("a write on the host to a tensor that was there before")
+
+
+def _nothing() -> None:
+    """Does nothing: a capture does not note replays."""
 
 
 def refused_read(saw: str) -> ExportError:

@@ -101,7 +101,7 @@ class Level:
         def build(encoder: spy.CommandEncoder) -> None:
             encoder.build_acceleration_structure(desc, made, made if update else None, spy.BufferOffsetPair(scratch))
 
-        sink_on(device).record(build)
+        sink_on(device, "acceleration structure").record(build)
 
 
 def _described(inputs: Sequence[Any], flags: spy.AccelerationStructureBuildFlags) -> spy.AccelerationStructureBuildDesc:

@@ -1,4 +1,4 @@
-"""Division by products and shifts is exact."""
+"""Coordinates of elements: division by products and shifts is exact."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import fusepy as fp
-from fusepy.backend.execute.division import reciprocal
+from fusepy.ir.strides import reciprocal
 from tests.support.examples import examples
 
 NUMBERS = st.integers(0, 2**31 - 1)
