@@ -180,7 +180,7 @@ class Forward:
         tangent = self.tangents.get(value)
         if tangent is None:
             return None
-        if is_taken(node) and x.type.element is not None:  # linear in the array
+        if is_taken(node) and x.type.kind in AS_ONE and x.type.element is not None:  # linear in the array
             element = differential(x.type.element, self.oracle)
             assert element is not None, "it has a tangent"
             return Term(self.terms, tangent, x.dims, Type.whole("fusepy::Tensor", element, x.type.rank))

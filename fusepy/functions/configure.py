@@ -220,7 +220,7 @@ def options(function: F, options: Mapping[str, Any] | None = None, /, **named: A
             textures, buffers and pointers that Slang reads at any index. Each is the exact sum, rounded once. While the program
             runs, a sum takes 44 bytes for each float or half of the gradient, and 272 for a double.
         fast_math: True for arithmetic of floats that is faster and less exact on CUDA: ``/``, `sqrt`, `exp`, `log`, `pow`, `sin`
-            and the like. Elsewhere they are the device's own anyway. The guide has the errors.
+            and the like. Elsewhere it changes nothing. The guide on numbers has the errors.
 
     Raises:
         ArgumentError: for an unknown option, a group that the device cannot run, or a value of another type.

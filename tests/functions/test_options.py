@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from fusepy.backend.slang.session import PRECISE, Codegen, _session_key
+from fusepy.backend.sources.source import ModuleSource
 from tests.support.examples import examples
 
 SOURCE = """
@@ -53,32 +55,32 @@ def test_any_group_gives_what_numpy_gives(shape: list[int], group: Any, broadcas
     np.testing.assert_allclose(m.mad.options(numthreads=group)(a, b), a * b + 1, rtol=1e-6)
 
 
-def test_fast_math_is_an_option_of_functions_and_modules(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its kernels are compiled in a session of their own, also where a fused function has no module."""
-    seen: list[Any] = []
-    create = type(device.raw).create_slang_session
-
-    def noted(self: Any, compiler_options: Any, **more: Any) -> Any:
-        seen.append(compiler_options.get("floating_point_mode"))
-        return create(self, compiler_options=compiler_options, **more)
-
-    monkeypatch.setattr(type(device.raw), "create_slang_session", noted)
+def test_fast_math_is_an_option_of_functions_and_modules(device: Any) -> None:
+    """Alone and together; on devices other than CUDA it is the same code."""
     x = np.linspace(0.1, 4, 50, dtype=np.float32)
     plain = fp.fuse(lambda x: fp.exp(-x) * x**0.4545 + 0.25)
     want = np.exp(-x) * x**0.4545 + 0.25
     np.testing.assert_allclose(plain(x), want, rtol=1e-5)
-    seen.clear()
-    compiled = fp.stats(device).kernels_compiled + fp.stats(device).disk_hits
+    compiled = fp.stats(device).kernels_compiled
     np.testing.assert_allclose(plain.options(fast_math=True)(x), want, rtol=1e-5)
-    assert fp.stats(device).kernels_compiled + fp.stats(device).disk_hits == compiled + 1
-    assert seen == [spy.SlangFloatingPointMode.fast]
-    quick = fp.Module.load_from_source(
-        device, "quick_decay", "float decay(float x) { return exp(-x); }", options={"fast_math": True}
-    )
+    cuda = device.target.kind == "cuda"
+    assert (fp.stats(device).kernels_compiled > compiled) is cuda
+    source = "float decay(float x) { return exp(-x); }"
+    quick = fp.Module.load_from_source(device, "quick_decay", source, options={"fast_math": True})
     np.testing.assert_allclose(fp.fuse(lambda x: quick.decay(x) + plain(x))(x), np.exp(-x) + want, rtol=1e-5)
-    assert set(seen[1:]) == {spy.SlangFloatingPointMode.fast}
+    np.testing.assert_allclose(quick.decay.options(fast_math=True)(x), np.exp(-x), rtol=1e-5)
     with pytest.raises(fp.ArgumentError, match="fast_math is True or False"):
         plain.options(fast_math=1)
+    with pytest.raises(fp.ArgumentError, match="fast_math is True or False"):
+        fp.Module.load_from_source(device, "quick_no", source, options={"fast_math": "no"})
+
+
+def test_fast_math_is_an_option_of_cudas_compiler_only() -> None:
+    source = ModuleSource.make("quick", "float f(float x) { return x; }", options={"fast_math": True})
+    for sources, codegen in (([source], PRECISE), ([source], Codegen(fast_math=True)), ([], Codegen(fast_math=True))):
+        found = [dict(_session_key(sources, codegen, kind)[2]) for kind in (spy.DeviceType.cuda, spy.DeviceType.vulkan)]
+        assert found == [{"floating_point_mode": spy.SlangFloatingPointMode.fast}, {}]
+    assert _session_key([], PRECISE, spy.DeviceType.cuda)[2] == ()
 
 
 @pytest.mark.req("F3")

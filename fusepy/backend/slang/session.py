@@ -123,7 +123,7 @@ class Sessions:
         Raises:
             CompileError: if two of them want different things of one session.
         """
-        dirs, defines, options, extends = _session_key(sources, codegen)
+        dirs, defines, options, extends = _session_key(sources, codegen, self._kind)
         if self.examines(sources, text):
             options = (*(pair for pair in options if pair[0] not in dict(self._shown)), *self._shown)
         # Slang cannot read a stored module whose imports import it
@@ -135,7 +135,7 @@ class Sessions:
         Raises:
             CompileError: if two of them want different things of one session.
         """
-        dirs, defines, options, extends = _session_key(sources, codegen)
+        dirs, defines, options, extends = _session_key(sources, codegen, self._kind)
         return self._rotated(((str(self.loaded), *map(str, imports), *dirs), defines, options, extends), sources, False)
 
     def close(self, cause: str) -> None:
@@ -175,7 +175,8 @@ def _remove(folder: Path, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _session_key(sources: Sequence[ModuleSource], codegen: Codegen) -> SessionKey:
+def _session_key(sources: Sequence[ModuleSource], codegen: Codegen, kind: spy.DeviceType) -> SessionKey:
+    """Returns the key of the session for these modules. Fast arithmetic is an option of CUDA's compiler only."""
     dirs: dict[str, None] = {}
     defines: dict[str, str] = {}
     options: dict[str, object] = {}
@@ -189,7 +190,8 @@ def _session_key(sources: Sequence[ModuleSource], codegen: Codegen) -> SessionKe
                         saw=f"{table[name]} and {value}",
                         hint="load both modules with the same defines and options",
                     )
-    if codegen.fast_math or options.pop(FAST_MATH, False):
+    of_modules = options.pop(FAST_MATH, False)
+    if (codegen.fast_math or of_modules) and kind is spy.DeviceType.cuda:
         options["floating_point_mode"] = spy.SlangFloatingPointMode.fast
     if not codegen.optimised:  # turns off spirv-opt; Slang's own optimisations still run
         options["optimization"] = spy.SlangOptimizationLevel.none

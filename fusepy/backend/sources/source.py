@@ -121,6 +121,10 @@ def _option(name: Any, value: Any) -> tuple[str, object]:
         raise ArgumentError(
             f"{name!r} is not an option of a module", saw=repr(value)[:60], hint=hints.get(name, "options are given by name")
         )
+    if name == "fast_math" and not isinstance(value, bool):
+        raise ArgumentError(
+            "the option fast_math is True or False", saw=repr(value)[:60], hint='write options={"fast_math": True}'
+        )
     listed: Any = value
     return name, tuple(listed) if isinstance(value, (list, tuple)) else value
 

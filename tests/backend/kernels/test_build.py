@@ -45,7 +45,7 @@ def repeated(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def counted(m: Any, p: Any, b: Any) -> Any:
-    return fp.fori_loop(0, 3, lambda _, carry: m.blend(carry, b), fp.sum(p, 0, keepdims=True) - p)
+    return fp.fori_loop(0, 3, lambda _, carry: m.blend(carry, b), fp.cumsum(p, 0)[:, ::-1] - p)
 
 
 # ten equal steps of a program, and how many kernels one of them has

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.emit.fold.accumulators import Accumulator
+from fusepy.backend.emit.fold.tuning import SHARED_BYTES
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import declare
 
-BYTES = 24 << 10  # of a group: two groups or more run on a multiprocessor at a time
 BANKS = 32  # one cell is left out behind so many: neighbours of neighbours would lie in one bank
 
 
@@ -32,8 +32,9 @@ class Staging:
         if not shape.ordered:
             return None
         made = Staging(accumulators, shape)
-        sizes = [_bytes(type) for type, _ in made.arrays()]
-        return made if sum(sizes) * made.count <= BYTES else None
+        staged = sum(_bytes(type) for type, _ in made.arrays()) * made.count
+        exchanged = sum(_bytes(type) for a in accumulators for _, type in a.members()) * shape.threads
+        return made if staged + exchanged <= SHARED_BYTES else None
 
     @property
     def count(self) -> int:

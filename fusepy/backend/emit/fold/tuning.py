@@ -146,7 +146,8 @@ def scan_shape(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int =
     read twice, so rows are cut only if they leave most multiprocessors idle.
     """
     if kind != "software" and inner:
-        shape = FoldShape(True, True, _power(SHARED_BYTES // nbytes, 16, 256), SCANNED, ordered=True, shared=True)
+        staged = nbytes * SCANNED * 33 // 64  # of elements, which take half of what is kept of a sum of floats
+        shape = FoldShape(True, True, _power(SHARED_BYTES // (nbytes + staged), 16, 256), SCANNED, ordered=True, shared=True)
         lanes = scan_lanes(reduced, shape.threads)
         chunks = GROUPS_OF_GPU // max(outputs, 1)
         return shape, max(1, min(reduced // (16 * lanes), chunks)) if chunks >= 4 else 1

@@ -132,7 +132,7 @@ def _column_shape(work: RowWork) -> tuple[RowShape, int]:
     for held, limit in [*(alone if work.length <= 8 or work.rows >= ALONE else ()), *shared]:
         held = min(held, 2 * REGISTERS if many else most)
         lanes = _power_above(-(-work.length // max(held, 1)))
-        fit = 1 << (SHARED_BYTES // max(work.exchanged, 1)).bit_length() - 1 if lanes > 1 else FEWEST
+        fit = 1 << max(SHARED_BYTES // max(work.exchanged, 1), 1).bit_length() - 1 if lanes > 1 else FEWEST
         threads = min(fit, HOLDING, max(FEWEST, (NARROW if few else SIDE) * lanes))
         if held and lanes <= limit and threads >= NARROW * lanes:
             reach = "thread" if lanes == 1 else "group"

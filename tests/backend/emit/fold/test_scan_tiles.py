@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,6 @@ from fusepy.backend.emit.fold.tuning import scan_shape
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.types import Type
-
-TILES = scan_shape("gpu", 4, 5000, True)[0]
 
 
 @pytest.fixture
@@ -44,9 +43,12 @@ def test_scans_by_tiles_have_numpys_values(device: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("type", "staged"), [("float", True), ("bool", True), ("double", True), ("float4", False), ("float2x2", False)]
+    ("type", "staged"), [("float", True), ("bool", True), ("double", True), ("float4", True), ("float2x2", False)]
 )
-def test_elements_that_are_too_large_for_shared_memory_are_not_staged(type: str, staged: bool) -> None:
-    made = Staging.of([Accumulator(0, Fold("sum", scans=True), Type.parse(type))], TILES)
-    assert (made is not None) is staged
+def test_groups_are_as_large_as_their_shared_memory_allows(type: str, staged: bool) -> None:
+    (scan,) = scans = [Accumulator(0, Fold("max" if type == "bool" else "sum", scans=True), Type.parse(type))]
+    kept = sum((t.dtype.itemsize if t.dtype else 4) * math.prod(t.shape) for _, t in scan.members())
+    shape = scan_shape("gpu", 4, 5000, True, kept)[0]
+    assert shape.threads >= 32
+    assert (Staging.of(scans, shape) is not None) is staged
     assert Staging.of([], FoldShape(True, True, 256)) is None
