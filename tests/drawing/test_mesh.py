@@ -112,6 +112,7 @@ def test_mesh_shaders_that_do_not_fit_are_refused(m: Any) -> None:
         (lambda: draw(groups=(1, 2, 3, 4), targets=SIZE), fp.ShapeError, "groups are one to three numbers"),
         (lambda: draw(groups=70_000, targets=SIZE), fp.ShapeError, "65,535"),
         (lambda: draw.options(topology="lines"), fp.ArgumentError, "no option 'topology'"),
+        (lambda: draw.options(fast_math=True), fp.ArgumentError, "no option 'fast_math'"),
         (lambda: fp.raster(m, mesh="vs", fragment="fs")(targets=SIZE), fp.ArgumentError, "no entry point of the stage mesh"),
         (lambda: fp.raster(m, mesh="ms", fragment="plain")(targets=SIZE), fp.ArgumentError, "of the stage fragment"),
         (lambda: fp.raster(m, mesh=m.vs, fragment="fs"), fp.ArgumentError, "mesh is the name of an entry point"),
