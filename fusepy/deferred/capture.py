@@ -12,8 +12,8 @@ from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.cuda.graphs import CudaGraph
 from fusepy.backend.device.recorder import Written
-from fusepy.backend.device.sink import CAPTURED
-from fusepy.backend.kernels.captures import CaptureSink, refused_read
+from fusepy.backend.device.sink import CAPTURED, Sink
+from fusepy.backend.kernels.captures import CaptureSink, nothing, refused_read
 from fusepy.backend.marshals.registry import host_array, kind_of_value
 from fusepy.backend.marshals.result_kinds import stream_of
 from fusepy.backend.memory.pending import PENDING, RECORDER
@@ -37,7 +37,7 @@ class Capture:
 
     def __init__(self, device: Device, sink: CaptureSink, arguments: Sequence[Any], result: Any):
         self.result = result
-        self.launches = len(sink.steps)
+        self.launches = len(sink.steps) - sink.hosted
         self._device, self._sink, self._arguments = device, sink, arguments
         self._follows = None if device.cuda is None else stream_of([unmapped(a) for a in arguments])
         self._graph: CudaGraph | None = None
@@ -164,7 +164,8 @@ class _Recorder:
         self._first = device
 
     def __enter__(self) -> _Recorder:
-        self._ends = ExitStack()
+        self._ends, self._outer = ExitStack(), CAPTURED.get()
+        self._ends.callback(CAPTURED.reset, CAPTURED.set(self))
         if self._first is not None:
             self._sink_of(self._first)
         self._ends.callback(RECORDER.reset, RECORDER.set(self))
@@ -188,6 +189,22 @@ class _Recorder:
             check_names(bindings, program)
             sink.keep(Written(bindings.values.values()))
         return program(flat(args) if program.nested else args, result, sink, bindings)
+
+    def sink_on(self, device: Device, work: Any = None, args: Sequence[Any] = ()) -> Sink:
+        """Decides about the device at the first launch that does not come as a call: a dispatch, a draw of mesh shaders."""
+        outside = self._outer
+        return self._sink_of(device) if work is not None else device.queue if outside is None else outside.sink_on(device)
+
+    def replays(self, device: Device, launches: int) -> Callable[[], None]:
+        return nothing if self._outer is None else self._outer.replays(device, launches)
+
+    def took(self, block: Any) -> None:
+        if self._outer is not None:
+            self._outer.took(block)
+
+    def refuse(self, written: int | None) -> None:
+        if self._outer is not None:
+            self._outer.refuse(written)
 
     def _sink_of(self, device: Device) -> CaptureSink:
         if self.device is None:

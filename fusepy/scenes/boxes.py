@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,20 +50,24 @@ class Boxes(Geometry):
             low, high: by default the arrays or tensors that were given last, which the program has changed in place.
         """
         given = zip((low, high), self._source)
-        self._write(tuple(old if new is None else new for new, old in given), None, update=True)
+        self._checked_write(tuple(old if new is None else new for new, old in given), None, update=True)()
         self._changed()
 
     def rebuild(self, low: Any, high: Any) -> None:
         """Moves the boxes, and builds the structure again; scenes with the boxes follow. The number of boxes stays the same."""
-        self._write((low, high), None, update=False)
+        self._checked_write((low, high), None, update=False)()
         self._changed()
 
-    def _write(self, source: tuple[Any, ...], indices: Any, *, update: bool) -> None:
+    def _checked_write(self, source: tuple[Any, ...], indices: Any, *, update: bool) -> Callable[[], None]:
         low, high = source
         corners = self._corners(low, high, self.device)
         check_count("low", corners.shape[0], self.count)
-        self.level.write(corners, update=update)
-        self._source = source
+
+        def write() -> None:
+            self.level.write(corners, update=update)
+            self._source = source
+
+        return write
 
     def _corners(self, low: Any, high: Any, device: Device) -> Tensor:
         lows, first = rows_of(low, 3, FLOAT, "low", device, self._checked)

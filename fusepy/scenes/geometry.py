@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,11 +41,12 @@ class Geometry:
         self._source = source  # the arrays that gave its places, which `read_again` reads
         self.scenes: weakref.WeakSet[TopLevel] = weakref.WeakSet()
 
-    def read_again(self) -> None:
-        """Reads the arrays of its places again, and updates the structure; scenes do not follow yet."""
-        self._write(self._source, None, update=True)
+    def read_again(self) -> Callable[[], None]:
+        """Reads the arrays of its places again, checks them, and returns what updates the structure; scenes do not follow yet."""
+        return self._checked_write(self._source, None, update=True)
 
-    def _write(self, source: tuple[Any, ...], indices: Any, *, update: bool) -> None:
+    def _checked_write(self, source: tuple[Any, ...], indices: Any, *, update: bool) -> Callable[[], None]:
+        """Reads and checks new places, and returns the function that writes them."""
         raise NotImplementedError
 
     def _changed(self) -> None:
@@ -116,7 +117,7 @@ class Mesh(Geometry):
         Raises:
             ShapeError, UnsupportedArgumentError: as for a new mesh; the number of vertices stays the same.
         """
-        self._write(self._source if positions is None else (positions,), None, update=True)
+        self._checked_write(self._source if positions is None else (positions,), None, update=True)()
         self._changed()
 
     def rebuild(self, positions: Any, indices: Any = None) -> None:
@@ -125,10 +126,10 @@ class Mesh(Geometry):
         Raises:
             ShapeError, UnsupportedArgumentError: as for a new mesh; the numbers of vertices and triangles stay the same.
         """
-        self._write((positions,), indices, update=False)
+        self._checked_write((positions,), indices, update=False)()
         self._changed()
 
-    def _write(self, source: tuple[Any, ...], indices: Any, *, update: bool) -> None:
+    def _checked_write(self, source: tuple[Any, ...], indices: Any, *, update: bool) -> Callable[[], None]:
         places, numbers = rows_of(source[0], 3, FLOAT, "positions", self.device, self._checked)
         check_count("positions", places.shape[0], self.vertex_count)
         corners = order = None
@@ -136,8 +137,12 @@ class Mesh(Geometry):
             corners, order = rows_of(indices, 3, UINT, "indices", self.device, self._checked)
             check_count("indices", corners.shape[0], self.triangle_count)
         _check(numbers, order, self.vertex_count)
-        self.level.write(places, corners, update=update)
-        self.indices, self._source = self.indices if corners is None else corners, source
+
+        def write() -> None:
+            self.level.write(places, corners, update=update)
+            self.indices, self._source = self.indices if corners is None else corners, source
+
+        return write
 
     def _attribute(self, given: Any, columns: int, what: str, device: Device) -> Tensor | None:
         if given is None:

@@ -118,6 +118,7 @@ class Scene(TopLevel):
         handles = {geometry: handle_of(geometry.level) for geometry in shown}
         self._records = _recorded(self.instances, handles)
         self._named = {k: i.hit_group for k, i in enumerate(self.instances) if isinstance(i.hit_group, str)}
+        self.linked = bool(self._named)
         self._table: Sequence[str] = ()  # the shader table whose rows the names are now
         self._read: Array = self._records["transform"].copy()  # what the transforms were when they were read
         self._upload()
@@ -164,7 +165,7 @@ class Scene(TopLevel):
         `move` has done. Then the level over the instances is built again.
 
         Raises:
-            ShapeError: for positions and transforms that a new mesh or scene would not take.
+            ShapeError: for positions and transforms that a new mesh or scene would not take; nothing is changed then.
 
         Example:
             >>> import numpy as np
@@ -176,8 +177,9 @@ class Scene(TopLevel):
         """
         now: Array = np.stack([i.read_again() for i in self.instances])
         shown = dict.fromkeys(i.geometry for i in self.instances)
-        for geometry in shown:
-            geometry.read_again()
+        writes = [geometry.read_again() for geometry in shown]  # all are checked before the first one is written
+        for write in writes:
+            write()
         changed = np.flatnonzero(np.not_equal(now, self._read).any(axis=(1, 2)))
         self._records["transform"][changed] = now[changed]
         self._read = now
@@ -189,11 +191,11 @@ class Scene(TopLevel):
         """Gives instances that name their hit group its row of a shader table.
 
         Raises:
-            ArgumentError: for a name that is not in the table.
+            ArgumentError: for a name that is not in the table; nothing is changed then.
         """
         if not self._named or table == self._table:
             return
-        for k, name in self._named.items():
+        for name in self._named.values():
             if name not in table:
                 raise ArgumentError(
                     "an instance of the scene names a hit group that does not exist",
@@ -202,6 +204,7 @@ class Scene(TopLevel):
                     expected=", ".join(dict.fromkeys(table)),
                     hint=did_you_mean(name, table),
                 )
+        for k, name in self._named.items():
             self._records["table_flags"][k] = (self._records["table_flags"][k] & 0xFF000000) | table.index(name)
         self._table = table
         self._fill(self._words())  # calls that wait link it themselves, as they run

@@ -89,6 +89,21 @@ def test_mesh_shaders_see_tensors_as_they_are_and_draw_into_textures(m: Any) -> 
 
 
 @pytest.mark.req("R4")
+def test_captured_draws_keep_their_own_globals_and_are_counted(m: Any) -> None:
+    draw = fp.raster(m, mesh="ms", fragment="fs").set(places=PLACES, colours=COLOURS)
+    shadow = fp.raster(m, mesh="ms").set(places=PLACES, colours=COLOURS).options(depth="less")
+    draw(4, targets=SIZE, depth=0.25)
+    before = fp.stats()["dispatches"]
+    draw(4, targets=SIZE, depth=0.25)
+    assert fp.stats()["dispatches"] == before + 1
+    both = fp.capture(lambda: tuple(shadow(4, targets=SIZE, depth=d, _result="tensor") for d in (0.25, 0.5)))
+    assert both.launches == 2
+    shadow(4, targets=SIZE, depth=0.75)
+    for found, depth in zip(both.replay(), (0.25, 0.5)):
+        assert found.to_numpy().min() == depth
+
+
+@pytest.mark.req("R4")
 def test_mesh_shaders_that_do_not_fit_are_refused(m: Any) -> None:
     draw = fp.raster(m, mesh="ms", fragment="fs").set(places=PLACES, colours=COLOURS)
     for call, error, match in (
@@ -97,6 +112,7 @@ def test_mesh_shaders_that_do_not_fit_are_refused(m: Any) -> None:
         (lambda: draw(groups=(1, 2, 3, 4), targets=SIZE), fp.ShapeError, "groups are one to three numbers"),
         (lambda: draw(groups=70_000, targets=SIZE), fp.ShapeError, "65,535"),
         (lambda: draw.options(topology="lines"), fp.ArgumentError, "no option 'topology'"),
+        (lambda: draw.options(fast_math=True), fp.ArgumentError, "no option 'fast_math'"),
         (lambda: fp.raster(m, mesh="vs", fragment="fs")(targets=SIZE), fp.ArgumentError, "no entry point of the stage mesh"),
         (lambda: fp.raster(m, mesh="ms", fragment="plain")(targets=SIZE), fp.ArgumentError, "of the stage fragment"),
         (lambda: fp.raster(m, mesh=m.vs, fragment="fs"), fp.ArgumentError, "mesh is the name of an entry point"),

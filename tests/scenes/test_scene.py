@@ -165,6 +165,30 @@ def test_boxes_are_read_again_and_what_does_not_fit_is_refused(m: Any) -> None:
         scene.refit()
 
 
+@pytest.mark.req("R3")
+def test_a_refit_that_is_refused_changes_nothing(m: Any) -> None:
+    corners = [np.float32([[0, 0, 0], [1, 0, 0], [0, 1, 0]]) for _ in range(2)]
+    scene = fp.Scene([fp.Mesh(c, device=m.device) for c in corners])
+    corners[0][:, 2], corners[1][0] = 1, np.nan
+    with pytest.raises(fp.ShapeError, match="not finite"):
+        scene.refit()
+    scene.rebuild()
+    assert m.depth(scene, [0.25, 0.25, 2.0]) == 2
+
+
+@pytest.mark.req("R3")
+def test_a_table_without_a_name_of_the_scene_changes_no_row(m: Any) -> None:
+    mesh = fp.Mesh(np.eye(3, dtype=np.float32), device=m.device)
+    scene = fp.Scene([fp.Instance(mesh, hit_group=name) for name in ("a", "zz")])
+    for table in (("b", "a", "zz"), ("a", "q"), ("b", "a", "zz")):
+        if "zz" in table:
+            scene.link(table)
+        else:
+            with pytest.raises(fp.ArgumentError, match="does not exist"):
+                scene.link(table)
+    assert (scene._records["table_flags"] & 0xFFFFFF).tolist() == [1, 2]
+
+
 def test_meshes_keep_normals_and_coordinates(m: Any) -> None:
     rng = np.random.default_rng(9)
     normals, uvs = np.float32(rng.random((4, 3))), np.float32(rng.random((4, 2)))

@@ -24,6 +24,7 @@ class CaptureSink(Sink):
         steps: what a replay does, in order.
         launches: kernels that the CUDA driver launches, with their groups; all steps if `whole`.
         kept: memory and parameters of the launches.
+        hosted: the number of steps that are work of the host.
     """
 
     keeps = captures = immediate = True
@@ -33,6 +34,7 @@ class CaptureSink(Sink):
         self.steps: list[Callable[[], None]] = []
         self.launches: list[tuple[CudaKernel, Sequence[int]]] = []
         self.kept: list[Any] = []
+        self.hosted = 0
         self.afterwards: list[Callable[[], None]] = []  # work of the host
         self._fresh: list[Block] = []  # what the pool has handed out inside
 
@@ -66,6 +68,10 @@ class CaptureSink(Sink):
     def after(self, work: Callable[[], None]) -> None:
         self.afterwards.append(work)
 
+    def on_host(self, work: Callable[[], None]) -> None:
+        self.hosted += 1
+        self.steps.append(work)
+
     def flush(self) -> None:
         """Does nothing: nothing runs yet."""
 
@@ -73,7 +79,7 @@ class CaptureSink(Sink):
         return self if device.queue is self._queue else device.queue
 
     def replays(self, device: Device, launches: int) -> Callable[[], None]:
-        return _nothing
+        return nothing
 
     def took(self, block: Block) -> None:
         self._fresh.append(block)
@@ -86,7 +92,7 @@ class CaptureSink(Sink):
             raise refused_read("a write on the host to a tensor that was there before")
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Does nothing: a capture does not note replays."""
 
 

@@ -118,6 +118,9 @@ class MeshKernel:
             copy.copy_out(sink)
         if views or (self._globals is not None and self._globals.foreign):
             sink.flush()
+        self.device.counters.dispatches += 1
+        if sink.captures:  # the root that it has taken stays as it is
+            self._attach()
 
     def _write(self, values: Mapping[str, Any]) -> list[Staged]:
         if self._globals is None:

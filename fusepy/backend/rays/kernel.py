@@ -43,9 +43,16 @@ class RayKernel(Kernel):
         more: bool = False,
     ) -> None:
         """Binds these objects, and records the rays. The device's lock must be held."""
-        for scene in self._check(resources):
-            scene.link(self._table)
+        self._link(sink, self._check(resources))
         super().launch_bound(sink, bindings, values, count, resources, by_axis, beside, more)
+
+    def _link(self, sink: Sink, scenes: Sequence[TopLevel]) -> None:
+        """Links scenes to the table; a capture does so in each replay, since another pipeline may link them in between."""
+        for scene in scenes:
+            if sink.captures and scene.linked:
+                sink.on_host(partial(scene.link, self._table))
+            else:
+                scene.link(self._table)
 
     def _check(self, values: Iterable[Any]) -> Sequence[TopLevel]:
         """Returns the scenes among the values.
@@ -84,8 +91,7 @@ class RayKernel(Kernel):
         if bindings is not None and bindings is not self._checked:
             self._linked = self._check(self._scenes(bindings))
             self._checked = bindings
-        for scene in self._linked:  # another pipeline may have linked it to its own table
-            scene.link(self._table)
+        self._link(sink, self._linked)  # another pipeline may have linked them to its own table
         sinks = self._sinks
         if sinks is None or sinks[0] is not sink:
             sinks = sink, StageSink(sink, partial(_trace, sink))

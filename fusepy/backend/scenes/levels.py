@@ -154,10 +154,11 @@ class TopLevel(Level):
 
     Attributes:
         rows: the rows of a shader table that its instances need at least.
+        linked: true if instances name their hit groups, so that `link` writes.
     """
 
     def __init__(self, device: Device, count: int, rows: int):
-        self.rows = rows
+        self.rows, self.linked = rows, False
         self._instances = _Input(device, count * INSTANCE.itemsize)
         described = spy.AccelerationStructureBuildInputInstances()
         described.instance_buffer = spy.BufferOffsetPair(self._instances.buffer)
