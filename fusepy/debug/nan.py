@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fusepy.backend.memory.host_arrays import contents_of
 from fusepy.backend.memory.pending import RECORDER
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import NonFiniteError, TraceError
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction, fuse
@@ -20,6 +22,7 @@ from fusepy.ir.graph import Node, Value
 from fusepy.ir.oracle import OUT
 from fusepy.language.pixel import element_at
 from fusepy.location import user_line
+from fusepy.pytree import flatten
 from fusepy.trace.trace import current_trace
 
 __all__ = ["check_nan"]
@@ -37,7 +40,8 @@ def check_nan(function: Callable[..., Any], *, infinite: bool = False) -> Callab
 
     Each call of a Slang function, a fused function, a graph or a function of fusepy inside is computed once more, with every
     value of it on the host, and then run as it is; so this takes more time and memory than the call. Loops, branches and Slang
-    functions count as one operation. Draws, ray-tracing pipelines and `bwds` are run without a check.
+    functions count as one operation. A call that has effects, such as one that writes a buffer, is run once, and only its results
+    are checked, when it has written. Draws, ray-tracing pipelines and `bwds` are run without a check.
 
     Args:
         function: a Slang function, a fused function, a graph, a method, or a Python function that calls such.
@@ -80,12 +84,27 @@ def _checked(infinite: bool, callee: Any, program: Any, args: Sequence[Any], kwa
     token = RECORDER.set(None)
     try:
         if isinstance(callee, (Function, FusedFunction)):
+            if program.acts:  # computing it once more would write twice
+                return _checked_results(callee.__name__, run(given, kwargs, result), infinite)
             probe, given_in, named_in = _probe(callee, given, kwargs)
             arrays = [np.asarray(v) for v in fuse(probe)(*given_in, **named_in, _result="numpy")]
             _raise_first(probe, dict(zip(probe.values, arrays)), infinite)
         return run(given, kwargs, result)
     finally:
         RECORDER.reset(token)
+
+
+def _checked_results(name: str, made: Any, infinite: bool) -> Any:
+    """Returns the results of a call that has run; raises `NonFiniteError` if a number among them is not finite."""
+    for leaf in flatten(made)[0]:
+        array = contents_of(leaf)
+        found = np.asarray(leaf) if array is None and isinstance(leaf, (float, np.generic)) else array
+        if found is not None:
+            mask = _mask(found, len(leaf.shape) if isinstance(leaf, Tensor) else found.ndim, infinite)
+            if mask.any():
+                index = tuple(int(i) for i in np.argwhere(mask)[0])
+                raise _error(f"{name}: a result holds", found[index], index, {}, None)
+    return made
 
 
 def _probe(callee: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[ValueProbe, Sequence[Any], Mapping[str, Any]]:

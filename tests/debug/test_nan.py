@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import slangpy as spy
 
 import fusepy as fp
 
@@ -17,6 +18,8 @@ float over(float a, float b) { return a / b; }
 Ray ray(float x) { Ray r; r.at = float3(x, 0, 1); r.t = sqrt(x); return r; }
 float near(Ray r) { return r.at.z; }
 float3 roots(float3 c) { return sqrt(c); }
+float count(RWStructuredBuffer<float> b, int i, float x) { b[i] += 1; return sqrt(x); }
+float3 counts(RWStructuredBuffer<float> b, int i, float x) { b[i] += 1; return sqrt(float3(1, x, x)); }
 void root_into(float x, out float y) { y = sqrt(x); }
 """
 BAD = F32([4, 1, -9, -16])
@@ -129,6 +132,21 @@ def test_torchs_tensors(m: Any) -> None:
 def test_prints_are_printed_once(capsys: Any) -> None:
     check(fp.fuse(lambda x: (fp.debug.print("{}", x), x + 1)[1]))(F32([1]))
     assert capsys.readouterr().out == "[1.]\n"
+
+
+def test_effects_happen_once_and_their_results_are_checked(device: Any, m: Any) -> None:
+    usage = spy.BufferUsage.unordered_access | spy.BufferUsage.shader_resource
+    counts = device.sgl.create_buffer(element_count=3, struct_size=4, usage=usage, data=np.zeros(3, F32))
+    assert check(m.count)(counts, [0, 1], F32([4, 9])).tolist() == [2, 3]
+    hidden = fp.fuse(lambda b, i, x: fp.where(x > 0, m.count(b, i, x), 0.0))
+    assert check(hidden)(counts, np.int32([1, 2]), F32([4, -9])).tolist() == [2, 0]
+    assert counts.to_numpy().view(F32).tolist() == [1, 2, 1]
+    error = caught(m.count, counts, [0, 1], F32([4, -9]))
+    assert "count: a result holds NaN" in str(error)
+    assert (error.index, error.operands) == ((1,), {})
+    assert caught(m.count, counts, 0, -9.0).index == ()
+    assert counts.to_numpy().view(F32).tolist() == [3, 3, 1]
+    assert caught(m.counts, counts, [0, 1], F32([4, -9])).index == (1,)
 
 
 def test_inside_of_a_fused_function() -> None:

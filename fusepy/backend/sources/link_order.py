@@ -8,7 +8,7 @@ that.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,11 +31,14 @@ def lost_derivative(function: str, source: ModuleSource) -> tuple[str, str] | No
     """Returns words and a hint about a call in `function` of which Slang loses the derivative; ``None`` without any."""
     files = {path: Path(path).read_text(encoding="utf-8", errors="replace") for path, _ in source.files if Path(path).is_file()}
     imported = {_stem(name.replace(".", "/")) for text in (source.text, *files.values()) for name in _IMPORT.findall(bare(text))}
-    return lost_in(function, [(source.text, False), *((text, _stem(path) in imported) for path, text in files.items())])
+    others = ((text, _stem(path) in imported) for path, text in files.items() if text != source.text)
+    return lost_in(function, [(source.text, False), *others])
 
 
 def lost_in(function: str, texts: Iterable[tuple[str, bool]]) -> tuple[str, str] | None:
     """Returns the same for texts, each with whether it is that of an imported module.
+
+    A name that several functions have, such as methods of two structs, tells nothing: the text does not show which one is called.
 
     Example:
         >>> other = "[Differentiable] float f(float x) { return x; } float plain(float x) { return f(x); }"
@@ -52,18 +55,26 @@ def lost_in(function: str, texts: Iterable[tuple[str, bool]]) -> tuple[str, str]
     first = dict(_first_calls(start, known))
     kept = {c for found in known.values() for f in found if f.derived and f.imported for c in f.calls}
     for caller in (start, *first):
-        if not all(f.derived for f in known.get(caller, ())):
+        if not all(f.derived for f in known.get(caller, ())) or not _certain(caller, start, first, known):
             continue
         for called in (c for f in known.get(caller, ()) for c in f.calls):
             plain = first.get(called)
-            behind = [f for f in known.get(plain or "", ()) if f.imported and not f.derived]
-            if plain is not None and behind and called not in kept and all(f.derived for f in known[called]):
+            if plain is None or called in kept or not _certain(called, start, first, known):
+                continue
+            if known[called][0].derived and known[plain][0].imported and not known[plain][0].derived:
                 words = f"Slang loses the derivative of {called}, which is called in {plain} of an imported module first"
                 above = plain
                 while not all(f.derived for f in known.get(first.get(above, start), ())):
                     above = first[above]
                 return words, f"in {start}, call {called} before {above}, or give {plain} a derivative: [Differentiable]"
     return None
+
+
+def _certain(name: str, start: str, first: Mapping[str, str], known: Mapping[str, list[_Function]]) -> bool:
+    """True if `name` and all names by which `start` reaches it first are of one function each."""
+    while len(known.get(name, ())) == 1 and name != start:
+        name = first[name]
+    return len(known.get(name, ())) == 1
 
 
 def _calls(body: str) -> list[str]:

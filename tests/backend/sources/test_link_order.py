@@ -16,6 +16,7 @@ void back(inout DifferentialPair<float> x, float d) { x = diffPair(x.p, 2 * x.p 
 """
 METHOD = "public struct S { public float k; [Differentiable] public float f(float x) { return x * x; } };\n"
 OF_S = "public float plain(float x) { S s; s.k = 1; return s.f(x) + 1; }\n"
+TWO = METHOD.replace("struct S", "struct A") + METHOD.replace("struct S", "struct B")
 LATE = "[Differentiable] float late(float x) { float r = no_diff plain(x); return f(x) * r; }"
 
 # what is imported, and what imports it
@@ -36,6 +37,19 @@ KEPT = {
     "a differentiable function beside it": (F + PLAIN + "[Differentiable] float g(float x) { return f(x); }", LATE),
     "something else": (F + "float g(float x) { return x * x; } public float plain(float x) { return g(x) + 1; }", LATE),
     "in the importing module": (F, PLAIN.replace("public ", "") + LATE),
+    "a method of that name in another struct": (
+        TWO + "public float plain(float x) { A a; a.k = 1; return a.f(x) + 1; }",
+        LATE.replace("return f", "B b; b.k = 1; return b.f"),
+    ),
+    "a method of that name on the way": (
+        F + PLAIN + "public struct A { public float k; public float g(float x) { return x * x + 1; } };\n"
+        "public struct B { public float k; public float g(float x) { return plain(x); } };\n",
+        LATE.replace("float r = no_diff plain(x)", "A a; a.k = 1; float r = no_diff a.g(x)"),
+    ),
+    "an overload": (
+        F + PLAIN.replace("f(x)", "f(x, 1)") + "[Differentiable] public float f(float x, int n) { return x * x; }",
+        LATE,
+    ),
     "in one module": ("public float other(float x) { return x; }", (F + PLAIN).replace("public ", "") + LATE),
 }
 
