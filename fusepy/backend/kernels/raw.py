@@ -120,6 +120,8 @@ class RawKernel:
             if self._own.foreign or (self._globals is not None and self._globals.foreign):
                 sink.flush()
             device.counters.dispatches += 1
+            if sink.captures:  # the root that it has taken stays as it is
+                self._attach()
 
     def _write(self, values: Mapping[str, Any], given: Mapping[str, Any]) -> list[Staged]:
         staged: list[Staged] = []

@@ -172,3 +172,18 @@ def test_what_cannot_be_dispatched(m: Any, device: Any) -> None:
     if device.target.kind == "software":  # GPUs take longer grids than any that could be waited for
         with pytest.raises(fp.ShapeError, match="at most"):
             m.addBuffer.dispatch(1 << 31, a, a, res)
+
+
+def test_dispatches_of_a_capture_keep_their_parameters(device: Any) -> None:
+    m = fp.Module.load_from_source(device, "raw_capture", "void put(uint id, float* to, float x) { to[id] = x; }")
+    a, b = fp.Tensor.zeros(device, (4,), "float"), fp.Tensor.zeros(device, (4,), "float")
+
+    def both() -> None:
+        m.put.dispatch(4, to=a, x=1.0)
+        m.put.dispatch(4, to=b, x=2.0)
+
+    captured = fp.capture(both)
+    m.put.dispatch(4, to=b, x=7.0)
+    a.clear()
+    captured.replay()
+    assert (a.tolist(), b.tolist()) == ([1.0] * 4, [2.0] * 4)
