@@ -109,9 +109,10 @@ def _white(values: Array) -> float:
 
 def _scaled(values: Array, low: float, high: float) -> Array:
     """Returns numbers with `low` as 0 and `high` as 1."""
-    wide = values.astype(np.float64 if values.dtype.itemsize > 4 else np.float32)
+    wide = values.astype(np.float64)
+    half = high / 2 - low / 2  # of halves, since the difference of the largest numbers is infinite
     with np.errstate(over="ignore", invalid="ignore"):
-        return (wide - wide.dtype.type(low)) / wide.dtype.type(high - low)
+        return (wide / 2 - low / 2) / half
 
 
 def _as_bytes(values: Array, encode_srgb: bool) -> Bytes:

@@ -70,6 +70,7 @@ def test_formats(m: Any, said: Any) -> None:
         fp.debug.print("no values")
         fp.debug.print("{}", x > 1)
         fp.debug.print("{:{width}.1f}", k, width=6)
+        fp.debug.print("{!s:>24}", m.ray(k))
         return x
 
     fp.fuse(many)(X, 2.0)
@@ -83,6 +84,7 @@ def test_formats(m: Any, said: Any) -> None:
         "no values",
         "[False  True  True]",
         "   2.0",
+        "  ([2.0, 0.0, 1.0], 2.0)",
     ]
 
 
@@ -227,6 +229,11 @@ def test_bodies_are_refused(body: Any) -> None:
         (("{a[0]}",), {"a": [1]}, "takes a part of a value"),
         (("{:d}", 1.5), {}, "does not take 'd'"),
         ((1.0,), {}, "the first argument is the format"),
+        (("{} {0}", 1), {}, "fields with a number and fields without one"),
+        (("{0:{}}", 1, 2), {}, "fields with a number and fields without one"),
+        (("{!z}", 1), {}, "has the conversion 'z'"),
+        (("{!r:d}", 1), {}, "does not take 'd'"),
+        (("{:{}}", 1.5, "d"), {}, "does not take its specification"),
     ],
 )
 def test_formats_that_do_not_fit(args: Any, named: Any, words: str) -> None:

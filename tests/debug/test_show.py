@@ -72,6 +72,11 @@ def test_scales(pixels: Any) -> None:
     assert grey(RAMP * 10, normalise=True, vmax=20) == [[0, 26, 51], [77, 102, 128]]
     assert grey(RAMP * 0 + 7, normalise=True) == [[0] * 3] * 2
     assert grey(F32([[0, 0.001, 0.5, 1]]), encode_srgb=True) == [[0, 3, 188, 255]]
+    assert (
+        grey(F32([[-3e38, 0, 3e38]]), normalise=True)
+        == grey(np.array([[-1.7e308, 0, 1.7e308]]), normalise=True)
+        == [[0, 128, 255]]
+    )
     assert grey(np.int64([[2**53 + 1, 2**53 + 3]]), normalise=True) == [[0, 255]]
 
 

@@ -11,8 +11,12 @@ import numpy as np
 
 from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.backend.memory.host_arrays import contents_of
+from fusepy.errors import ArgumentError
 from fusepy.ir.value import Value
+from fusepy.location import user_line
 from fusepy.pytree import Structure, flatten
+
+OF_SPECIFICATIONS = "write .3f or the like for floats, d for integers, and nothing for structs"
 
 
 class PrintRequest(NamedTuple):
@@ -83,10 +87,22 @@ class Shown:
 
 
 def rendered(text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """Returns a format with its values."""
+    """Returns a format with its values.
+
+    Raises:
+        ArgumentError: for a specification that a value does not take, found now since it is made of values: ``{:{}}``.
+    """
     leaves, structure = flatten((tuple(args), dict(kwargs)), lambda value: isinstance(value, Mapped))
     args, kwargs = structure.fill([Shown(leaf) for leaf in leaves])
-    return text.format(*args, **kwargs)
+    try:
+        return text.format(*args, **kwargs)
+    except (TypeError, ValueError) as error:
+        raise unfit(f"a value of the format {text!r} does not take its specification", error, OF_SPECIFICATIONS) from None
+
+
+def unfit(what: str, saw: object, hint: str) -> ArgumentError:
+    """Returns the error of a format that does not fit."""
+    return ArgumentError(f"debug.print(): {what}", place=user_line(), saw=saw, hint=hint)
 
 
 def _formatted(spec: str, number: Any) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fusepy.arguments.mapped import Mapped, unmapped
-from fusepy.errors import ArgumentError, TraceError
+from fusepy.errors import TraceError
 from fusepy.location import user_line
 from fusepy.pytree import flatten
 from fusepy.symbolic import Symbolic, misplaced
 from fusepy.trace.open_trace import OpenTrace
-from fusepy.trace.prints.log import PrintRequest, Shown
+from fusepy.trace.prints.log import OF_SPECIFICATIONS, PrintRequest, Shown, unfit
 from fusepy.trace.structure import returned
 from fusepy.trace.traced import Traced
 
@@ -56,33 +56,45 @@ def check_format(text: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> N
     """
     if not isinstance(text, str):
         saw = f"a {type(text).__name__}"
-        raise _unfit("the first argument is the format", saw, 'begin with it: fp.debug.print("x = {}", x)')
+        raise unfit("the first argument is the format", saw, 'begin with it: fp.debug.print("x = {}", x)')
     try:
         fields = list(_fields(text))
     except ValueError as error:
-        raise _unfit(f"the format {text!r} is none", error, "write {{ and }} for braces of the text") from None
-    parts = next((name for name, _ in fields if "." in name or "[" in name), None)
+        raise unfit(f"the format {text!r} is none", error, "write {{ and }} for braces of the text") from None
+    parts = next((name for name, *_ in fields if "." in name or "[" in name), None)
     if parts is not None:
-        raise _unfit(f"the field {parts!r} takes a part of a value", None, 'pass the part: fp.debug.print("{}", x[0])')
-    names = _numbered([name for name, _ in fields])
+        raise unfit(f"the field {parts!r} takes a part of a value", None, 'pass the part: fp.debug.print("{}", x[0])')
+    _check_fields(fields, text)
+    names = _numbered([name for name, *_ in fields])
     wanted, given = set(names), {*map(str, range(len(args))), *kwargs}
     if wanted != given:
-        raise _unfit(
+        raise unfit(
             f"the format {text!r} does not fit its values",
             f"no value for {_listed(wanted - given)}" if wanted - given else f"no field for {_listed(given - wanted)}",
             'give a value for each field, and a field for each: fp.debug.print("{} and {y}", x, y=y)',
         )
-    for name, (_, spec) in zip(names, fields):
-        value = args[int(name)] if name.isdigit() else kwargs[name]
+    for name, (_, spec, conversion) in zip(names, fields):
+        value = "" if conversion else args[int(name)] if name.isdigit() else kwargs[name]  # a conversion makes text
         if spec and "{" not in spec:
             _check_specification(spec, value, text)
 
 
-def _fields(text: str) -> Iterator[tuple[str, str]]:
-    """Returns the names and specifications of the fields in a format, also those inside of specifications."""
-    for _, name, spec, _ in FORMATTER.parse(text):
+def _check_fields(fields: Sequence[tuple[str, str, str]], text: str) -> None:
+    """Raises `ArgumentError` for fields of which only some are numbered, and for a conversion that Python lacks."""
+    places = {name != "" for name, *_ in fields if not name or name.isdigit()}
+    if len(places) > 1:
+        hint = 'number all fields or none: fp.debug.print("{} {}", x, y)'
+        raise unfit(f"the format {text!r} has fields with a number and fields without one", None, hint)
+    conversion = next((c for *_, c in fields if c not in ("", "r", "s", "a")), None)
+    if conversion is not None:
+        raise unfit(f"the format {text!r} has the conversion {conversion!r}", None, "write {!r}, {!s} or {!a}, or leave it out")
+
+
+def _fields(text: str) -> Iterator[tuple[str, str, str]]:
+    """Returns the names, specifications and conversions of the fields in a format, also of those inside of specifications."""
+    for _, name, spec, conversion in FORMATTER.parse(text):
         if name is not None:
-            yield name, spec or ""
+            yield name, spec or "", conversion or ""
             yield from _fields(spec or "")
 
 
@@ -107,9 +119,4 @@ def _check_specification(spec: str, value: Any, text: str) -> None:
     try:
         format(sample, spec)
     except (TypeError, ValueError) as error:
-        hint = "write .3f or the like for floats, d for integers, and nothing for structs"
-        raise _unfit(f"a value of the format {text!r} does not take {spec!r}", error, hint) from None
-
-
-def _unfit(what: str, saw: object, hint: str) -> ArgumentError:
-    return ArgumentError(f"debug.print(): {what}", place=user_line(), saw=saw, hint=hint)
+        raise unfit(f"a value of the format {text!r} does not take {spec!r}", error, OF_SPECIFICATIONS) from None

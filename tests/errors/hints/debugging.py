@@ -146,6 +146,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: printed("{} and {y}", 1.0, y=2.0) == "1.0 and 2.0",
         True,
     ),
+    "a format with some numbers": (
+        lambda m: printed("{} {0}", 1.0, 2.0),
+        'number all fields or none: fp.debug.print("{} {}", x, y)',
+        lambda m: printed("{} {}", 1.0, 2.0) == "1.0 2.0",
+        True,
+    ),
+    "a conversion that is none": (
+        lambda m: printed("{!z}", 1.0),
+        "write {!r}, {!s} or {!a}, or leave it out",
+        lambda m: printed("{!r}", 1.0) == "1.0",
+        True,
+    ),
     "a format of integers for floats": (
         lambda m: printed("{:d}", 1.5),
         "write .3f or the like for floats, d for integers, and nothing for structs",
