@@ -83,7 +83,7 @@ class _Grouping:
         joined: list[RowGroup] = []
         for group in reversed(groups):
             count = sum(len(g.members) for g in (*joined, group))
-            alike = not joined or joined[0].rows == group.rows
+            alike = not joined or (joined[0].rank, joined[0].rows) == (group.rank, group.rows)
             if count < MOST and alike and self.may_be_one([*joined, group], node):
                 joined.append(group)
         if not joined:

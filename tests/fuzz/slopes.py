@@ -19,6 +19,7 @@ from tests.fuzz.values import SCALARS, WIDE, Refused, Val, is_float
 STEP = 2.0**-17
 ELEMENTS = 5  # of each argument, beside all of them in one random direction
 # what has no gradient, and says so
+LACKING = "textures on CUDA lack"  # kinds of textures that Slang's CUDA does not have
 REFUSED = ("combines has no gradient", "whose bounds are no Python integers", "is read whole", "cannot differentiate")
 CLOSE = {"half": 0.1, "float": 2e-3, "double": 2e-6}
 
@@ -193,6 +194,10 @@ def _check_tangents(runner: Runner, program: Program, jitter: float) -> tuple[st
         made = fp.jvp(runner.function(program), arguments, moved).d
     except fp.GradientError as error:
         return f"refused: {error}", None
+    except fp.UnsupportedArgumentError as error:
+        if LACKING in str(error):
+            return "skipped", None
+        return "checked", Finding("raw UnsupportedArgumentError", "jvp", str(error))
     except Exception as error:  # noqa: BLE001  # whatever comes out is a finding
         return "checked", Finding(f"raw {type(error).__name__}", "jvp", "".join(traceback.format_exception(error)[-6:]))
     mine = size = 0.0
@@ -226,6 +231,10 @@ def _check(runner: Runner, program: Program, jitter: float) -> tuple[str, Findin
         gradients = pulled(runner, program)(*arguments, *weights)
     except fp.GradientError as error:
         return f"refused: {error}", None
+    except fp.UnsupportedArgumentError as error:
+        if LACKING in str(error):
+            return "skipped", None
+        return "checked", Finding("raw UnsupportedArgumentError", "vjp", str(error))
     except fp.CompileError as error:
         if "an interface value with vectors" in str(error):  # Slang cannot, and the hint says so
             return f"refused: {error.hint}", None
