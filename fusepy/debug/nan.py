@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from fusepy.backend.memory.host_arrays import contents_of
 from fusepy.backend.memory.pending import RECORDER
-from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import NonFiniteError, TraceError
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction, fuse
@@ -100,7 +99,8 @@ def _checked_results(name: str, made: Any, infinite: bool) -> Any:
         array = contents_of(leaf)
         found = np.asarray(leaf) if array is None and isinstance(leaf, (float, np.generic)) else array
         if found is not None:
-            mask = _mask(found, len(leaf.shape) if isinstance(leaf, Tensor) else found.ndim, infinite)
+            shape: tuple[int, ...] = getattr(leaf, "shape", found.shape)
+            mask = _mask(found, len(shape), infinite)
             if mask.any():
                 index = tuple(int(i) for i in np.argwhere(mask)[0])
                 raise _error(f"{name}: a result holds", found[index], index, {}, None)

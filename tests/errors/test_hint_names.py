@@ -22,6 +22,7 @@ import fusepy as fp
 import fusepy.testing  # a name of hints
 from fusepy.backend.device.open import _PREFERENCE
 from fusepy.backend.marshals.registry import RESULTS
+from fusepy.backend.slang.session import FAST_MATH
 from fusepy.cli import parser
 from fusepy.cli.doctor import _SETTINGS
 from fusepy.drawing.options import _RULES as _OF_DRAWS
@@ -116,12 +117,12 @@ def _parameters(of: Any) -> Iterator[str]:
 
 
 def quoted(word: str) -> bool:
-    """True for a type, a number, a kind of results, a type of devices, an operation of a scan, and a package to install."""
+    """True for a type, a number, a kind of results or of devices, an operation of a scan, an option, and a package to install."""
     extra = re.fullmatch(r"fusepy-slang\[(\w+)\]", word)
     if extra:
         return f"\n{extra[1]} = [" in (PROJECT / "pyproject.toml").read_text(encoding="utf-8")
     return (
-        word.strip("-") in (*RESULTS, *_PREFERENCE, "sum", "nan", "inf")
+        word.strip("-") in (*RESULTS, *_PREFERENCE, FAST_MATH, "sum", "nan", "inf")
         or hasattr(np, word)
         or Type.parse(word).kind is not Kind.NAMED
     )

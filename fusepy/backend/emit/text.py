@@ -204,7 +204,7 @@ class KernelText:
                     spelled = unhidden_types(spelled, [value.type])
         labels = tuple(o.label for o in (*self.operands, *self.then))
         shims, linked, calls = tuple(sources.items()), self.given.options.conformances, called_names(self.region)
-        own = (self.body.name, bound, labels, calls, stage, tuple(objects), self.given.cuda and self.given.options.fast_math)
+        own = (self.body.name, bound, labels, calls, stage, tuple(objects), self.given.options.fast_math and self.given.cuda)
         return KernelSource(spelled, entry, inside, shape, shims, linked, *own)
 
     def _bound(self, fields: Sequence[Field]) -> tuple[Field, ...]:

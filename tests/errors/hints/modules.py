@@ -197,6 +197,14 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: m.add.options(numthreads=[16, 16])(X, 1.0),
         X + 1,
     ),
+    "an option of a module that is no truth": (
+        lambda m: fp.Module.load_from_source(m.device, "untrue", "float f(float x) { return x; }", options={"fast_math": "yes"}),
+        'write options={"fast_math": True}',
+        lambda m: fp.Module.load_from_source(m.device, "untrue", "float f(float x) { return x; }", options={"fast_math": True}).f(
+            X
+        ),
+        X,
+    ),
     "a mode that is no truth": (
         lambda m: m.add.options(deterministic="yes"),
         "write deterministic=True",
