@@ -95,12 +95,12 @@ def _checked(infinite: bool, callee: Any, program: Any, args: Sequence[Any], kwa
 
 def _checked_results(name: str, made: Any, infinite: bool) -> Any:
     """Returns the results of a call that has run; raises `NonFiniteError` if a number among them is not finite."""
-    for leaf in flatten(made)[0]:
+    leaves: list[Any] = flatten(made)[0]
+    for leaf in leaves:
         array = contents_of(leaf)
         found = np.asarray(leaf) if array is None and isinstance(leaf, (float, np.generic)) else array
         if found is not None:
-            shape: tuple[int, ...] = getattr(leaf, "shape", found.shape)
-            mask = _mask(found, len(shape), infinite)
+            mask = _mask(found, len(getattr(leaf, "shape", found.shape)), infinite)
             if mask.any():
                 index = tuple(int(i) for i in np.argwhere(mask)[0])
                 raise _error(f"{name}: a result holds", found[index], index, {}, None)

@@ -79,6 +79,7 @@ def test_each_step_of_a_scan_has_a_slope(m: fp.Module, kind: str, shape: Any, ax
     assert np.sum(slope * d) == pytest.approx(np.sum(want * w), rel=1e-3, abs=1e-3)
 
 
+@pytest.mark.long
 def test_scans_have_second_derivatives(m: fp.Module) -> None:
     x, w, d = np.float32([0.5, 1.5, 1, 2, -0.75]), np.float32([1, 2, 3, -1, 2]), np.float32([1, 2, 3, 4, 5])
     function, step = running(m, "smooth", 0, False), 1e-2

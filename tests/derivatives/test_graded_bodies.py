@@ -97,6 +97,7 @@ def test_bodies_that_sample(m: fp.Module, program: Any) -> None:
     np.testing.assert_allclose(np.asarray(fp.grad(total)(UV)), want[1], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long
 def test_buffers_pointers_graphs_lazy_calls_and_the_deterministic_mode(m: fp.Module) -> None:
     b, q, wide = F32([1, 2, 3]), F32([4, 5, 6]), RNG.random((4, 3)).astype(F32)
     for program, args in (

@@ -109,6 +109,7 @@ def test_extremes(m: fp.Module) -> None:
             np.testing.assert_array_equal(got, np.array([want, 0], dtype), str(values))
 
 
+@pytest.mark.long
 def test_vectors_matrices_halfs_and_views(m: fp.Module) -> None:
     y, halfs = wild((COUNT, 3), F32, 30), wild(COUNT, np.float16, 2)
     want = np.stack([exactly(AT, y[:, c]) for c in range(3)], 1)
@@ -128,6 +129,7 @@ def test_vectors_matrices_halfs_and_views(m: fp.Module) -> None:
     np.testing.assert_array_equal(square, want)
 
 
+@pytest.mark.long
 def test_arrays_and_structs(m: fp.Module) -> None:
     y = wild(COUNT, F32, 4)
     halfs, doubles = wild(COUNT, np.float16, 2), wild(COUNT, np.float64, 100)

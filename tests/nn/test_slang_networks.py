@@ -172,6 +172,7 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.req("S4")
 def test_activations(device: fp.Device) -> None:
     functions = "".join(f"[Differentiable] float f{name}(float x) {{ return {name}.eval(x); }}\n" for name in ACTIVATIONS)

@@ -46,6 +46,7 @@ def without_nan(xp: Any, n: Any) -> tuple[Any, ...]:
     return xp.nansum(n, axis=1), xp.nanmean(n, axis=0), xp.nanmin(n, axis=0), xp.nanmax(n), xp.median(n, axis=0)
 
 
+@pytest.mark.long
 def test_words_in_every_way(device: Any) -> None:
     same_in_every_way(device, lambda a, q: words(fp, a, q), [A, Q], words(np, A, Q))
     same_in_every_way(device, lambda n: without_nan(fp, n), [N], without_nan(np, N))
@@ -67,6 +68,7 @@ def test_select_and_interpolation(device: Any) -> None:
             call()
 
 
+@pytest.mark.long
 def test_gradients() -> None:
     fp.check_grads(lambda a: fp.sum(fp.diff(a) ** 2) + fp.median(a) + fp.sum(fp.quantile(a, (0.2, 0.7), axis=0) ** 2), A)
     fp.check_grads(lambda a, y: fp.sum(fp.interp(a, PLACES, y) ** 2), A, HEIGHTS)

@@ -33,10 +33,12 @@ def words(xp: Any, a: Any, q: Any) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.long
 def test_words_in_every_way(device: Any) -> None:
     same_in_every_way(device, lambda a, q: words(fp, a, q), [A, Q], words(np, A, Q))
 
 
+@pytest.mark.long
 def test_gradients_and_kernels() -> None:
     fp.check_grads(lambda a: fp.sum(fp.tril(a) ** 2) + fp.sum(fp.diagonal(a, 1) ** 2) + fp.sum(fp.diag(a[0], 1) ** 2), A / 4)
     fp.check_grads(lambda a: fp.sum(fp.vstack([a, a[0]]) ** 2) + fp.sum(fp.hstack([a, a]) * fp.rot90(a, 2)[0, 0]), A / 4)

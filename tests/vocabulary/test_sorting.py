@@ -67,6 +67,7 @@ def test_infinities_nan_and_other_types() -> None:
     assert fp.sort(ROUGH[:, :0]).shape == (3, 0)
 
 
+@pytest.mark.long
 def test_gradients_and_kernels() -> None:
     weights = ramp(17, start=1)
     apart = np.round(ROUGH * 8) / 4 + ramp(3, 17) / 16

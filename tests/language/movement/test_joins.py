@@ -82,6 +82,7 @@ def test_traced_shifts_and_numbers(device: Any) -> None:
     assert np.asarray(padded(X, 0.25)).tolist() == np.pad(X, 1, constant_values=0.25).tolist()
 
 
+@pytest.mark.long
 def test_words_move_what_a_vcast_says(device: Any) -> None:
     """Of an argument, of a traced value, and outside of a trace: numbers are converted before, and components are no axes."""
     array = (np.arange(18).reshape(6, 3) * 7 % 11 + 0.5).astype(np.float32)

@@ -46,7 +46,7 @@ def m(device: Any) -> Any:
     return fp.Module.load_from_source(device, "taken_structs", SOURCE)
 
 
-@pytest.mark.parametrize("name", ["Ray", "Box"])
+@pytest.mark.parametrize("name", ["Ray", pytest.param("Box", marks=pytest.mark.long)])
 def test_structs_are_moved_forwards_and_in_gradients(m: Any, device: Any, name: str) -> None:
     array = filled(m, name)
     x = fp.Tensor.from_numpy(device, array, dtype=m[name])
