@@ -95,10 +95,9 @@ def _checked(infinite: bool, callee: Any, program: Any, args: Sequence[Any], kwa
 
 def _checked_results(name: str, made: Any, infinite: bool) -> Any:
     """Returns the results of a call that has run; raises `NonFiniteError` if a number among them is not finite."""
-    leaves: list[Any] = flatten(made)[0]
-    for leaf in leaves:
+    for leaf in flatten(made)[0]:
         array = contents_of(leaf)
-        found = np.asarray(leaf) if array is None and isinstance(leaf, (float, np.generic)) else array
+        found: Any = np.asarray(leaf) if array is None and isinstance(leaf, (float, np.generic)) else array
         if found is not None:
             mask = _mask(found, len(getattr(leaf, "shape", found.shape)), infinite)
             if mask.any():
