@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,7 +99,8 @@ def _checked_results(name: str, made: Any, infinite: bool) -> Any:
         array = contents_of(leaf)
         found: Any = np.asarray(leaf) if array is None and isinstance(leaf, (float, np.generic)) else array
         if found is not None:
-            mask = _mask(found, len(getattr(leaf, "shape", found.shape)), infinite)
+            extents: Any = getattr(cast("Any", leaf), "shape", found.shape)
+            mask = _mask(found, len(extents), infinite)
             if mask.any():
                 index = tuple(int(i) for i in np.argwhere(mask)[0])
                 raise _error(f"{name}: a result holds", found[index], index, {}, None)
