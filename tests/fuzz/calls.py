@@ -130,9 +130,9 @@ def _picked(i: Val, t: Val) -> Val:
 
 
 def _texel(i: Val, t: Val) -> Val:
-    """The channels of a texel, weighted."""
+    """The first three channels of a texel, weighted: on CUDA a fourth that the format lacks is 0, elsewhere 1."""
     first, *others = (_picked(i, one) for one in padded(t))
-    for weight, one in zip((2, 4, 8), others):
+    for weight, one in zip((2, 4), others):
         first = add(first, multiply(number(weight), one))
     return first
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -148,7 +149,9 @@ def _fmod(a: Val, b: Val) -> Val:
     if not is_float(scalar):
         return integer(a, b, np.fmod)
     a, b = convert(a, scalar), convert(b, scalar)
-    return subtract(a, multiply(b, jumping(np.trunc, divide(a, b))))
+    times = jumping(np.trunc, divide(a, b))
+    times = dataclasses.replace(times, e=np.where(np.abs(times.v) < 1e6, times.e, np.inf))  # differences jump over many steps
+    return subtract(a, multiply(b, times))
 
 
 def _truth(x: Val) -> Val:

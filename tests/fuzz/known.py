@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tests.fuzz.program import Step
 from tests.fuzz.values import Val
 
+LACKING = "textures on CUDA lack"  # kinds of textures that Slang's CUDA does not have
 NARROW = {"int8_t", "uint8_t", "int16_t", "uint16_t", "int64_t", "uint64_t"}
 
 

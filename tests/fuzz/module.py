@@ -61,7 +61,7 @@ int count1(int x, Tensor<int,1> t) { for (int i = 0; i < int(t.shape[0]); ++i) x
 [Differentiable] T mixed<T : IFloat>(T a, T b) { return a * b + a; }
 [Differentiable] float pick1(float x, int i, Tensor<float,1> t) { return x * t[uint(i) % t.shape[0]] + t[0]; }
 [Differentiable] float pick2(int i, Tensor<float,2> t) { return t[uint(i) % t.shape[0], uint(i) % t.shape[1]]; }
-float weighted(float4 c) { return c.x + 2 * c.y + 4 * c.z + 8 * c.w; }
+float weighted(float4 c) { return c.x + 2 * c.y + 4 * c.z; }
 float texel1(int i, Texture1D<float4> t) { uint w; t.GetDimensions(w); return weighted(t[uint(i) % w]); }
 float texel2(int i, Texture2D<float4> t)
 {
@@ -80,7 +80,7 @@ int texel_int(int i, Texture2D<int4> t)
     uint w, h;
     t.GetDimensions(w, h);
     int4 c = t.Load(int3(int(uint(i) % w), int(uint(i) % h), 0));
-    return c.x + 2 * c.y + 4 * c.z + 8 * c.w;
+    return c.x + 2 * c.y + 4 * c.z;
 }
 float texel_one(float x, int i, Texture2D<float> t)
 {

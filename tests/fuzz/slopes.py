@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.inputs import meant, numbers, of_tensors, passed
+from tests.fuzz.known import LACKING
 from tests.fuzz.meaning import evaluate, run_step
 from tests.fuzz.program import Arg, Program
 from tests.fuzz.run import Finding, Report, Runner
@@ -19,7 +20,6 @@ from tests.fuzz.values import SCALARS, WIDE, Refused, Val, is_float
 STEP = 2.0**-17
 ELEMENTS = 5  # of each argument, beside all of them in one random direction
 # what has no gradient, and says so
-LACKING = "textures on CUDA lack"  # kinds of textures that Slang's CUDA does not have
 REFUSED = ("combines has no gradient", "whose bounds are no Python integers", "is read whole", "cannot differentiate")
 CLOSE = {"half": 0.1, "float": 2e-3, "double": 2e-6}
 

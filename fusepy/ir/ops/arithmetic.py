@@ -16,7 +16,7 @@ from fusepy.ir.ops.base import Componentwise, common_shape, components, computed
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.ops.promotion import promote
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import BOOL, FLOAT, HALF, INT, Type
+from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Type
 from fusepy.ir.value import Array
 
 
@@ -166,7 +166,8 @@ def _divisor(operands: Sequence[str], type: Type) -> str:
     """Returns the divisor of integers: not 0, and not -1 below the least integer, which end the process on CPUs.
 
     Slang 2026.12 takes the variables of a loop as if they kept their first value, and refuses a division by one that
-    is 0 then. It does not look into `max`, which drivers remove.
+    is 0 then. It does not look into `max`, which drivers remove; nor into halves that are put together, for `uint64_t`, whose
+    `max` on CUDA is one of `int64_t`.
     """
     text = operands[-1]
     if len(operands) < 2 or (_LITERAL.match(text) and "-" not in text):
@@ -176,6 +177,9 @@ def _divisor(operands: Sequence[str], type: Type) -> str:
     refused = f"({text} == {type}(0))"
     if dtype.kind == "i":
         refused += f" | (({text} == {type}(-1)) & ({operands[0]} == ({type}(1) << {type}({8 * dtype.itemsize - 1}))))"
+    if dtype.kind == "u" and dtype.itemsize == 8:
+        half = type.with_scalar(UINT)
+        return f"select({refused}, {type}(1), {type}({half}({text})) | ({type}({half}({text} >> {type}(32))) << {type}(32)))"
     return f"select({refused}, {type}(1), max({text}, {text}))"
 
 
