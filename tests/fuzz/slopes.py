@@ -174,6 +174,13 @@ def _slopes(program: Program, jitter: float) -> Slopes | None:
     return slopes if slopes.program.results and slopes.telling else None
 
 
+def _unsupported(error: Exception, mode: str) -> tuple[str, Finding | None]:
+    """What came of a refused argument: no finding where the device lacks its kind of texture."""
+    if LACKING in str(error):
+        return "skipped", None
+    return "checked", Finding("raw UnsupportedArgumentError", mode, str(error))
+
+
 def _check_tangents(runner: Runner, program: Program, jitter: float) -> tuple[str, Finding | None]:
     fp, slopes = runner.fp, _slopes(program, jitter)
     if slopes is None:
@@ -195,9 +202,7 @@ def _check_tangents(runner: Runner, program: Program, jitter: float) -> tuple[st
     except fp.GradientError as error:
         return f"refused: {error}", None
     except fp.UnsupportedArgumentError as error:
-        if LACKING in str(error):
-            return "skipped", None
-        return "checked", Finding("raw UnsupportedArgumentError", "jvp", str(error))
+        return _unsupported(error, "jvp")
     except Exception as error:  # noqa: BLE001  # whatever comes out is a finding
         return "checked", Finding(f"raw {type(error).__name__}", "jvp", "".join(traceback.format_exception(error)[-6:]))
     mine = size = 0.0
@@ -232,9 +237,7 @@ def _check(runner: Runner, program: Program, jitter: float) -> tuple[str, Findin
     except fp.GradientError as error:
         return f"refused: {error}", None
     except fp.UnsupportedArgumentError as error:
-        if LACKING in str(error):
-            return "skipped", None
-        return "checked", Finding("raw UnsupportedArgumentError", "vjp", str(error))
+        return _unsupported(error, "vjp")
     except fp.CompileError as error:
         if "an interface value with vectors" in str(error):  # Slang cannot, and the hint says so
             return f"refused: {error.hint}", None

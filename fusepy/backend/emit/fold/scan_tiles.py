@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 from fusepy.backend.emit.fold.elements import FoldElements
@@ -110,20 +109,20 @@ class TileLoops:
     def loaded(self, staged: Staging) -> list[str]:
         """Returns lines with which neighbouring threads compute neighbouring elements, and put them into shared memory."""
         kept = [f"{staged.taken(a)}[{staged.near()}] = r_{a.j};" for a in self.accumulators]
-        return [*self.for_near(lambda e: [*self.elements.computed_at(e, "fz_out", NEAR), *kept]), BARRIER]
+        return [*self.for_near([*self.elements.computed_at("fz_e", "fz_out", NEAR), *kept]), BARRIER]
 
     def stored(self, staged: Staging) -> list[str]:
         """Returns lines with which neighbouring threads take neighbouring results out of shared memory, and write them."""
         made = [f"{declare(a.want, f'f{a.j}')} = {staged.made(a)}[{staged.near()}];" for a in self.accumulators]
-        lines = self.for_near(lambda e: [*self.chunks.located_at(e, "fz_out", NEAR), *made, *self.elements.followed()])
-        return [BARRIER, *lines]
+        lines = [*self.chunks.located_at("fz_e", "fz_out", NEAR), *made, *self.elements.followed()]
+        return [BARRIER, *self.for_near(lines)]
 
-    def for_near(self, lines: Callable[[str], list[str]]) -> list[str]:
-        """Returns a loop over the elements ``u`` of a tile that a thread loads or stores; `lines` gets where they begin.
+    def for_near(self, lines: list[str]) -> list[str]:
+        """Returns a loop of `lines` over the elements ``u`` of a tile that a thread loads or stores.
 
         A light body has one loop more, without tests, so that no load waits for a branch.
         """
-        count, body = self.variant.shape.unroll, block(lines("fz_e"))
+        count, body = self.variant.shape.unroll, block(lines)
         head = f"{self.elements.unroll} for (uint u = 0; u < {count}; ++u)"
         tested = [head, f"    if (fz_e + {self.chunks.index}({NEAR}) < fz_last)", *(f"    {line}" for line in body)]
         if not is_light(self.elements.text.region):
