@@ -12,8 +12,8 @@ from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.cuda.graphs import CudaGraph
 from fusepy.backend.device.recorder import Written
-from fusepy.backend.device.sink import CAPTURED, Sink
-from fusepy.backend.kernels.captures import CaptureSink, nothing, refused_read
+from fusepy.backend.device.sink import CAPTURED, Enclosed, Sink
+from fusepy.backend.kernels.captures import CaptureSink, refused_read
 from fusepy.backend.marshals.registry import host_array, kind_of_value
 from fusepy.backend.marshals.result_kinds import stream_of
 from fusepy.backend.memory.pending import PENDING, RECORDER
@@ -155,16 +155,17 @@ def capture(f: Callable[..., Any], *args: Any) -> Capture:
     return made
 
 
-class _Recorder:
+class _Recorder(Enclosed):
     """Records the calls of one thread, and holds the lock of the device meanwhile; the first call decides about the device."""
 
     def __init__(self, device: Device | None):
+        super().__init__(CAPTURED.get())
         self.device: Device | None = None
         self.sink: CaptureSink | None = None
         self._first = device
 
     def __enter__(self) -> _Recorder:
-        self._ends, self._outer = ExitStack(), CAPTURED.get()
+        self._ends = ExitStack()
         self._ends.callback(CAPTURED.reset, CAPTURED.set(self))
         if self._first is not None:
             self._sink_of(self._first)
@@ -192,19 +193,7 @@ class _Recorder:
 
     def sink_on(self, device: Device, work: Any = None, args: Sequence[Any] = ()) -> Sink:
         """Decides about the device at the first launch that does not come as a call: a dispatch, a draw of mesh shaders."""
-        outside = self._outer
-        return self._sink_of(device) if work is not None else device.queue if outside is None else outside.sink_on(device)
-
-    def replays(self, device: Device, launches: int) -> Callable[[], None]:
-        return nothing if self._outer is None else self._outer.replays(device, launches)
-
-    def took(self, block: Any) -> None:
-        if self._outer is not None:
-            self._outer.took(block)
-
-    def refuse(self, written: int | None) -> None:
-        if self._outer is not None:
-            self._outer.refuse(written)
+        return super().sink_on(device) if work is None else self._sink_of(device)
 
     def _sink_of(self, device: Device) -> CaptureSink:
         if self.device is None:

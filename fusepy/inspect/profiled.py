@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.device.sink import Capturing, Sink
+from fusepy.backend.device.sink import Capturing, Enclosed, Sink
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.tape import Tape
@@ -57,7 +57,7 @@ class ProfiledCall:
         return self.device, self.name(entry, number) if number is None else self.work
 
 
-class Watch:
+class Watch(Enclosed):
     """Gives the calls of a thread sinks that note their launches, and notes them for the profiles around it as well.
 
     Args:
@@ -65,28 +65,20 @@ class Watch:
     """
 
     def __init__(self, outer: Capturing | None):
+        super().__init__(outer)
         self.calls: list[ProfiledCall] = []
         self.closed = False
-        self._outer = outer
         self._stamps: dict[Device, Stamps] = {}
 
     def sink_on(self, device: Device, work: Any = None, args: Sequence[Any] = ()) -> Sink:
         if self.closed or (self._outer is not None and not isinstance(self._outer, Watch)):
-            return device.queue if self._outer is None else self._outer.sink_on(device, work, args)
+            return super().sink_on(device, work, args)
         return ProfileSink(self._stamps_of(device), self._noter(device, work, args))
 
     def replays(self, device: Device, launches: int) -> Callable[[], None]:
         if self.closed:
-            return _nothing if self._outer is None else self._outer.replays(device, launches)
+            return super().replays(device, launches)
         return time_replay(self._stamps_of(device), launches, self._noter(device, "replay of a capture", ()))
-
-    def took(self, block: Any) -> None:
-        if self._outer is not None:
-            self._outer.took(block)
-
-    def refuse(self, written: int | None) -> None:
-        if self._outer is not None:
-            self._outer.refuse(written)
 
     def close(self) -> None:
         """Reads the timestamps. Later work in a copy of this context is not noted."""
@@ -181,7 +173,3 @@ def _fits(entry: TimedWork, launch: Launch) -> bool:
     if entry.kind == "pass":
         return bool(plan.region.op.standalone)
     return any(kernel.pipeline is entry.pipeline for kernel in plan.kernels.values())
-
-
-def _nothing() -> None:
-    """Does nothing: the profile is closed."""

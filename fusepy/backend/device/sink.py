@@ -48,6 +48,35 @@ def sink_on(device: Any, work: Any = None, args: Sequence[Any] = ()) -> Sink:
     return device.queue if captured is None else captured.sink_on(device, work, args)
 
 
+class Enclosed:
+    """The part of a capture or profile that passes on what it does not take: to the one around it, or to the device's queue.
+
+    Args:
+        outer: the capture or profile around it.
+    """
+
+    def __init__(self, outer: Capturing | None):
+        self._outer = outer
+
+    def sink_on(self, device: Any, work: Any = None, args: Sequence[Any] = ()) -> Sink:
+        return device.queue if self._outer is None else self._outer.sink_on(device, work, args)
+
+    def replays(self, device: Any, launches: int) -> Callable[[], None]:
+        return nothing if self._outer is None else self._outer.replays(device, launches)
+
+    def took(self, block: Any) -> None:
+        if self._outer is not None:
+            self._outer.took(block)
+
+    def refuse(self, written: int | None) -> None:
+        if self._outer is not None:
+            self._outer.refuse(written)
+
+
+def nothing() -> None:
+    """Does nothing: nobody notes replays."""
+
+
 class Launcher(Protocol):
     """Launches kernels at once.
 

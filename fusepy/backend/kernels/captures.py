@@ -10,7 +10,7 @@ import slangpy as spy
 
 from fusepy.backend.cuda.kernel import CudaKernel
 from fusepy.backend.device.block import Block
-from fusepy.backend.device.sink import Pipeline, Root, Sink
+from fusepy.backend.device.sink import Pipeline, Root, Sink, nothing
 from fusepy.errors import ExportError
 
 if TYPE_CHECKING:
@@ -90,10 +90,6 @@ class CaptureSink(Sink):
             raise refused_read("a read on the host")
         if not any(block.address <= written < block.address + max(block.nbytes, 1) for block in self._fresh):
             raise refused_read("a write on the host to a tensor that was there before")
-
-
-def nothing() -> None:
-    """Does nothing: a capture does not note replays."""
 
 
 def refused_read(saw: str) -> ExportError:
