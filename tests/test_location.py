@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 
+import pytest
+
+import fusepy as fp
 from fusepy.location import at_line, user_line
 
 
@@ -41,3 +44,8 @@ def test_code_of_the_user_that_is_run_inside_is_nearer() -> None:
 
     with at_line("scene.py:3"):
         assert inside() == f"test_location.py:{inside.__code__.co_firstlineno + 1}"
+
+
+def test_errors_of_functions_that_are_made_from_text(device: object) -> None:
+    with pytest.raises(fp.UnsupportedArgumentError, match=rf"^test_location\.py:{here() + 1}: sqrt"):
+        fp.sqrt("x")

@@ -12,8 +12,9 @@ import numpy as np
 from tests.fuzz.inputs import meant, numbers, of_tensors, passed
 from tests.fuzz.known import LACKING
 from tests.fuzz.meaning import evaluate, run_step
-from tests.fuzz.program import Arg, Program
+from tests.fuzz.program import Program
 from tests.fuzz.run import Finding, Report, Runner
+from tests.fuzz.smooth import known, moved, smooth
 from tests.fuzz.uploads import TEXTURE
 from tests.fuzz.values import SCALARS, WIDE, Refused, Val, is_float
 
@@ -28,9 +29,9 @@ class Slopes:
     """One program with random weights of its results, and the differences of the weighted sum."""
 
     def __init__(self, program: Program, jitter: float = 0):
-        program = _smooth(program)
+        program = smooth(program)
         self.program = of_tensors(program, evaluate(program, meant(program, 0)))
-        self.arrays = [_moved(a, numbers(a, i, self.program, 0), jitter) for i, a in enumerate(self.program.args)]
+        self.arrays = [moved(a, numbers(a, i, self.program, 0), jitter) for i, a in enumerate(self.program.args)]
         self.inputs = [dataclasses.replace(x, v=array.astype(x.v.dtype)) for x, array in zip(meant(self.program, 0), self.arrays)]
         self.values = evaluate(self.program, self.inputs)
         results = [self.values[p] for p in self.program.results]
@@ -52,17 +53,22 @@ class Slopes:
 
     @property
     def steep(self) -> bool:
-        """True if the slope of some step is infinite, as that of a root at 0; times 0 it is NaN."""
+        """True if some step has an infinite slope, as a root at 0 has, or two slopes, as a length at 0 has; times 0 it is NaN."""
         by, made = WIDE(2.0**-30), len(self.program.args)
+
+        def nudged(by: Any) -> list[Val]:
+            return [dataclasses.replace(v, v=v.v + by) if is_float(v.scalar) else v for v in self.values]
+
         for step in self.program.steps:
-            moved = [dataclasses.replace(v, v=v.v + by) if is_float(v.scalar) else v for v in self.values]
             try:
-                after = run_step(step, moved)
+                after, before = ([v.v for v in run_step(step, nudged(h))] for h in (by, -by))
             except (Refused, ValueError):
                 return True
-            for here, there in zip(self.values[made:], after):
-                if is_float(here.scalar) and np.any(np.abs(there.v - here.v) > 1e4 * by * (1 + np.abs(here.v))):
-                    return True
+            for here, up, down in zip(self.values[made:], after, before):
+                if is_float(here.scalar):
+                    size = by * (1 + np.abs(here.v))
+                    if np.any(np.abs(up - here.v) > 1e4 * size) or np.any(np.abs(up + down - 2 * here.v) > 0.1 * size):
+                        return True
             made += len(after)
         return False
 
@@ -81,7 +87,7 @@ class Slopes:
     def slope(self, directions: dict[int, Any]) -> float | None:
         """The derivative along directions of some arguments; ``None`` at a kink or a jump."""
 
-        def moved(by: float) -> Any:
+        def total_at(by: float) -> Any:
             inputs = list(self.inputs)
             for place, direction in directions.items():
                 x = inputs[place]
@@ -89,9 +95,9 @@ class Slopes:
             return self.total(inputs)
 
         try:
-            here, found = moved(0), []
+            here, found = total_at(0), []
             for h in (STEP, STEP / 8):
-                found += [(moved(h) - here) / h, (here - moved(-h)) / h]
+                found += [(total_at(h) - here) / h, (here - total_at(-h)) / h]
         except (Refused, ValueError):
             return None
         low, high = min(found), max(found)
@@ -100,42 +106,6 @@ class Slopes:
         if not np.isfinite(high - low) or high - low > 1e-3 * (1 + abs(high)):
             return None
         return float((found[2] + found[3]) / 2)
-
-
-def _moved(arg: Arg, array: Any, jitter: float) -> Any:
-    """The numbers of an argument, moved a little, so that none is at a kink; those that are one in memory stay equal."""
-    if not jitter or not (is_float(arg.scalar) or arg.scalar == "Ray"):
-        return array
-    one = array[:1] if arg.layout == "repeated" and arg.dims else array
-    moved = one + np.random.default_rng(arg.seed).uniform(0.3, 1, one.shape) * jitter
-    return np.array(np.broadcast_to(moved, array.shape), array.dtype)
-
-
-def known(v: Val) -> Any:
-    """Where the numbers of a value are known and finite."""
-    return np.isfinite(v.v) & np.isfinite(np.broadcast_to(v.e, v.v.shape))
-
-
-def _smooth(program: Program) -> Program:
-    """The program with float results only, and arguments that are seldom on a kink."""
-    given = [dataclasses.replace(a, layout="C") if a.passed == TEXTURE else a for a in program.args]  # texels of 32 bits
-    args = [
-        dataclasses.replace(a, data="rough" if a.passed not in ("number", "list") else "small")
-        if is_float(a.scalar) and a.data in ("small", "special", "large")
-        else a
-        for a in given
-    ]
-    for changed in (args, [dataclasses.replace(a, data="small") if a.data == "special" else a for a in given]):
-        one = dataclasses.replace(program, args=changed, structure="tuple")
-        try:
-            values = evaluate(one, meant(one, 0))
-        except (Refused, ValueError):
-            continue
-        results = [p for p in dict.fromkeys(program.results) if is_float(values[p].scalar)]
-        made = [p for p in range(len(program.args), len(values)) if is_float(values[p].scalar) and not values[p].weak]
-        results = [p for p in results if p in made] or made[-1:]
-        return dataclasses.replace(one, results=results)
-    raise Refused("on these numbers")
 
 
 def check(runner: Runner, program: Program, forward: bool = False) -> tuple[str, Finding | None]:
@@ -279,7 +249,8 @@ def differs(slopes: Slopes, place: int, gradient: Any) -> tuple[str | None, int]
     flat = slopes.rng.permutation(x.v.size)[:ELEMENTS]
     directions = [np.eye(1, x.v.size, int(i)).reshape(x.v.shape) for i in flat]
     if x.v.size > 1:
-        directions.append(slopes.rng.choice([-1.0, 1.0], x.v.shape))
+        one = (1, *x.v.shape[1:]) if arg.layout == "repeated" and arg.dims else x.v.shape  # what is one in memory stays equal
+        directions.append(np.broadcast_to(slopes.rng.choice([-1.0, 1.0], one), x.v.shape))
     compared, size = 0, 1.0
     pairs = []
     for direction in directions:

@@ -18,6 +18,7 @@ from fusepy.backend.device.sink import CAPTURED
 from fusepy.backend.kernels import profiling
 from fusepy.inspect import profiled
 from fusepy.inspect.profiled_kernels import ProfiledKernel, scaled, table
+from tests.support.rasters import need_raster
 from tests.support.slang_functions import ramp
 
 SOURCE = """
@@ -185,6 +186,7 @@ def test_times_with_prefixes() -> None:
 
 def test_a_draw(device: Any) -> None:
     """A draw is a pass, no dispatch."""
+    need_raster(device)
     source = "struct V { float4 position : SV_Position; }; V vs(float2 p) { V v; v.position = float4(p, 0, 1); return v; }"
     m = fp.Module.load_from_source(device, "profiled_draw", source + " float4 fs() { return 1; }")
     with fp.profile() as p:

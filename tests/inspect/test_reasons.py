@@ -88,7 +88,7 @@ def test_a_whole_read(m: Any) -> None:
         light = m.luminance(image)
         return m.grade(image, light - m.blur(G, light))
 
-    along = "strided2 by rows" if m.device.target.kind == "software" else "strided2"
+    along = "strided2 by rows" if m.device.target.kind == "software" else "strided2 by blocks, whole arrays packed"
     assert text(detail.explain(IMAGE)) == DETAIL.replace("strided2 by rows", along)
 
 

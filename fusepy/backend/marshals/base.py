@@ -130,7 +130,7 @@ class ValueKind:
         extents: extents along the batch axes.
         memory: for values that receive results: their memory as a tensor or array, with elements of a type.
         array: for kinds in host memory: the numbers as an array, without a copy; ``None`` for a value in other memory.
-        device: for values on a device: that device.
+        device: for values on a device: that device; ``None`` if it is not open, or not fusepy's.
         texture: for textures, which can receive results too: the part of one that decides about code.
         stream: for values of another framework: its stream of GPU work. A call waits for it, and later work of the stream sees
             the results of the call.
@@ -151,7 +151,7 @@ class ValueKind:
     extents: Callable[[Any], tuple[int, ...]] = _shape
     memory: Callable[[Any, Device, Element], Tensor | Array] | None = None
     array: Callable[[Any], Array | None] | None = None
-    device: Callable[[Any], Device] | None = None
+    device: Callable[[Any], Device | None] | None = None
     texture: Callable[[Any], TextureKind] | None = None
     stream: Callable[[Any], Stream | None] | None = None
     follows: Callable[[Any], CurrentStream | None] | None = None

@@ -192,8 +192,11 @@ def host_array(value: Any) -> Array | None:
 
 def device_of(values: Iterable[Any]) -> Device | None:
     """Returns the device of the first value that is on one."""
-    kinds = ((kind_of_class(v.__class__), v) for v in values)
-    return next((kind.device(v) for kind, v in kinds if kind is not None and kind.device is not None), None)
+    for value in values:
+        kind = kind_of_class(value.__class__)
+        if kind is not None and kind.device is not None and (device := kind.device(value)) is not None:
+            return device
+    return None
 
 
 def gradients_of(value: Any) -> tuple[Any, Any] | None:

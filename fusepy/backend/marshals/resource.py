@@ -9,6 +9,7 @@ import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
+from fusepy.backend.device.open import owner_of
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.memory.element import Element
@@ -40,13 +41,20 @@ class _Resource:
         return Bound(value, ())
 
 
-class SamplerMarshal(_Resource):
+class _Owned(_Resource):
+    """A resource that knows its device, which is a part of its key."""
+
+    def device(self, value: Any) -> Device | None:
+        return owner_of(value)
+
+
+class SamplerMarshal(_Owned):
     """slangpy's ``Sampler``: a ``SamplerState``, or a ``SamplerComparisonState`` for a comparison sampler."""
 
     what = "sampler"
 
     def key(self, value: spy.Sampler) -> Hashable:
-        return (OPAQUE, self._type(value))
+        return (OPAQUE, self._type(value), id(value.device))
 
     def describe(self, value: spy.Sampler) -> Description:
         return Description(self._type(value), (), OPAQUE)
@@ -56,13 +64,13 @@ class SamplerMarshal(_Resource):
         return _COMPARISON if compares else _SAMPLER
 
 
-class AccelerationStructureMarshal(_Resource):
+class AccelerationStructureMarshal(_Owned):
     """slangpy's ``AccelerationStructure``."""
 
     what = "acceleration structure"
 
     def key(self, value: spy.AccelerationStructure) -> Hashable:
-        return (OPAQUE, _ACCELERATION)
+        return (OPAQUE, _ACCELERATION, id(value.device))
 
     def describe(self, value: spy.AccelerationStructure) -> Description:
         return Description(_ACCELERATION, (), OPAQUE)
@@ -79,14 +87,14 @@ class SceneMarshal(AccelerationStructureMarshal):
         return value.device
 
 
-class BufferMarshal(_Resource):
+class BufferMarshal(_Owned):
     """slangpy's ``Buffer``: raw bytes, which the parameter interprets; or elements, see `fusepy.trace.buffers`."""
 
     returns = "tensor"
     what = "buffer"
 
     def key(self, value: spy.Buffer) -> Hashable:
-        return (BUFFER, value.struct_size)
+        return (BUFFER, value.struct_size, id(value.device))
 
     def describe(self, value: spy.Buffer) -> Description:
         return Description(BYTES, (), BUFFER)

@@ -8,13 +8,14 @@ from typing import Any
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
+from fusepy.backend.device.open import owner_of
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.generators import Shape
 from fusepy.backend.marshals.texture_cuda import POINT, check_taken, check_texture
 from fusepy.backend.memory.texture import TEXTURE_CLASSES, AnyTexture, TextureKind, check_device, kind_of
 from fusepy.ir.resources import channels
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import UINT, Kind, Type
 
 
 class TextureMarshal:
@@ -23,7 +24,7 @@ class TextureMarshal:
     returns = "tensor"
 
     def key(self, value: AnyTexture) -> Hashable:
-        return kind_of(value)
+        return kind_of(value), id(value.device)
 
     def describe(self, value: AnyTexture) -> Description:
         kind = kind_of(value)
@@ -34,6 +35,9 @@ class TextureMarshal:
 
     def texture(self, value: AnyTexture) -> TextureKind:
         return kind_of(value)
+
+    def device(self, value: AnyTexture) -> Device | None:
+        return owner_of(value)
 
     def place(self, value: AnyTexture, type: Type, device: Device) -> Bound:
         check_device(value, "texture", device)
@@ -70,8 +74,9 @@ class TextureAccess:
         count = channels(operand.want)
         # a texture that is also written is read through the same binding, which has all channels
         given = channels(_read_as(operand)) if not operand.reads_result else operand.shared_channels
+        type = Type.vector(_scalar(operand), count)
         texel = self.texel(operand) + (f".{'xyzw'[:count]}" if count < given else "")
-        return convert(texel, Type.vector(_scalar(operand), count), operand.want)
+        return convert(_by_components(texel, type) if count == 4 and not operand.cuda else texel, type, operand.want)
 
     def texel(self, operand: Operand) -> str:
         return f"{operand.resource}[{coordinates(operand)}]"
@@ -108,6 +113,16 @@ class CubeAccess(TextureAccess):
         if cube:
             direction = f"float4({direction}, {cube[0]})"
         return f"{operand.resource}.SampleLevel({operand.resource}{POINT}, {direction}, 0)"
+
+
+def _by_components(texel: str, type: Type) -> str:
+    """Returns a texel of four as a vector that was made of its components.
+
+    NVIDIA's Vulkan driver (580) gives wrong numbers where it converts a loaded texel of four to 64 bits in one instruction,
+    also in the user's functions. Slang writes these two casts component by component; a cast of the vector does not help.
+    """
+    other = "int" if type.scalar is UINT else "uint"
+    return f"reinterpret<{type}>(reinterpret<{other}4>({texel}))"
 
 
 def _value(bound: Bound) -> Any:

@@ -89,6 +89,14 @@ def contents_of(value: Any) -> Array | None:
     return np.from_dlpack(given) if hasattr(given, "__dlpack__") else None
 
 
+class ListView(list[Any]):
+    """A view of a nested list. It keeps its array, since a list says nothing of axes behind one without elements."""
+
+    def __init__(self, array: np.ndarray[Any, Any]):
+        super().__init__(array.tolist())
+        self.array, self.shape = array, array.shape
+
+
 def list_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
     """Returns a nested list as an array of bool, int64 or float64.
 
@@ -96,6 +104,8 @@ def list_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
         ShapeError: for ragged lists.
         UnsupportedArgumentError: for anything but numbers.
     """
+    if isinstance(value, ListView):
+        return value.array
     refuse_loss(value)
     try:
         array = np.array(value)

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.backend.memory import views
+from fusepy.backend.memory.host_arrays import ListView, list_array
 from fusepy.backend.memory.storage import Storage
 from fusepy.ir.strides import contiguous_strides
 from fusepy.symbolic import TRACING
@@ -63,7 +64,8 @@ class ViewStep:
         if isinstance(value, Storage):
             return value.seen(self._seen, None)
         if isinstance(value, (list, tuple)):
-            return self.of_array(np.asarray(cast("Any", value))).tolist()
+            made = np.asarray(self.of_array(list_array(cast("Any", value))))
+            return ListView(made) if made.ndim else made.item()
         self.shape(tuple(value.shape))  # raises the errors of tensors
         return self.of_array(value)
 

@@ -32,6 +32,7 @@ int sub1(int x, int k) { return x - k; }
 int2 sub2(int2 x, int k) { return x - k; }
 int4 sub4(int4 x, int k) { return x - k; }
 half4 halves(half4 c) { return c * 2; }
+double4 doubles(float4 c) { return double4(c); }
 void twice(inout float4 c) { c *= 2; }
 void split(float4 c, out float4 low, out float high) { low = min(c, 0.5); high = max(c.r, 0.5); }
 float4 sampled(Texture2D<float4> image, SamplerState s, float2 uv) { return image.SampleLevel(s, uv, 0); }
@@ -200,6 +201,24 @@ def test_vcast_takes_fewer_channels_or_other_numbers(m: Any, device: Any) -> Non
     np.testing.assert_allclose(halves, wanted * 2, rtol=2e-3)  # drivers round halves as they like
     counts, n = picture(device, format="r8_uint")
     np.testing.assert_array_equal(m.number(fp.vcast(counts, m.float), _result="numpy"), n.astype(np.float32))
+    wide, other = fp.fuse(lambda texels: (fp.vcast(texels, "double4"), texels + 1))(image)
+    np.testing.assert_array_equal(wide.to_numpy(), wanted.astype(np.float64))
+    np.testing.assert_array_equal(m.doubles(image, _result="numpy"), wanted.astype(np.float64))
+    np.testing.assert_array_equal(other.to_numpy(), wanted + 1)
+
+
+@pytest.mark.req("T19")
+def test_functions_without_a_module_run_on_the_device_of_a_texture(device: Any) -> None:
+    image, _ = picture(device)
+    other = fp.init_device(device.sgl.info.type.name)
+    copied, _ = picture(other)
+    for function in (fp.sqrt, fp.fuse(lambda texels: texels + 1), lambda texels: fp.sum(texels, 0)):
+        results = [function(texture) for texture in (image, copied, image)]
+        assert [t.device for t in results] == [device, other, device]
+        np.testing.assert_array_equal(results[0].to_numpy(), results[1].to_numpy())
+    with pytest.raises(fp.ShapeError, match="another device"):
+        fp.fuse(lambda a, b: a + b)(image, copied)
+    other.close()
 
 
 @pytest.mark.req("T19", "V3", "C5")

@@ -89,3 +89,9 @@ def test_an_empty_array_has_no_elements_at_indices_in_any_mode(device: Any, of: 
         with pytest.raises(fp.ShapeError, match="of an array that has none"):
             mode(x[:0], i)
         assert not np.asarray(mode(x[:0], i[:0])).any()
+
+
+def test_slices_of_lists_without_elements_keep_their_axes() -> None:
+    rows = np.ones((4, 1, 3, 2)).tolist()
+    assert fp.fuse(lambda x: fp.sum(x[:, 1:] / 2, axis=1))(rows) == np.zeros((4, 3, 2)).tolist()
+    assert fp.fuse(lambda x: (x / 2)[:, 1:].shape)(rows) == (4, 0, 3, 2)
