@@ -25,12 +25,14 @@ class Container:
         rebuild: makes a value like another one, with other parts under the same keys.
         step: the format of a part in a path, e.g. ``[0]`` or ``.x``.
         entry: the format of a part in the text of a structure.
+        cls: the class of the value in structures; by default its own. Structures of a class and its stand-in are equal.
     """
 
     parts: Callable[[Any], Parts]
     rebuild: Callable[[Any, Parts], Any]
     step: str = "[{0!r}]"
     entry: str = "{1}"
+    cls: type | None = None
 
 
 def _updated(like: Parts, parts: Parts) -> Parts:
@@ -177,12 +179,16 @@ def _structure(value: Any, leaves: list[Any], is_leaf: Callable[[Any], bool]) ->
         return LEAF
     first = len(leaves)
     held = container.parts(value)
-    named = held.get(TYPE) if container is ENTRIES else None
+    named = held.get(TYPE) if is_mapping(value) else None
     parts = tuple([_constant(part) if part is named else _structure(part, leaves, is_leaf) for part in held.values()])
     like = container.rebuild(value, dict.fromkeys(held))
     flat = all(part is LEAF for part in parts)
-    cls = cast("type[Any]", type(value))
+    cls = container.cls or cast("type[Any]", type(value))
     return Structure(cls, tuple(held), parts, len(leaves) - first, container, like, flat)
+
+
+def is_mapping(value: Any) -> bool:
+    return issubclass(cast("type[Any]", type(value)), Mapping)
 
 
 def _constant(value: Any) -> Structure:

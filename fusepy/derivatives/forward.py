@@ -81,8 +81,8 @@ class Forward:
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
         self.tangents: dict[Value, Value] = {}
         self.given: dict[Value, Value] = {}  # tangents as they came: only arguments are loaded as vectors
-        for node, maps, _ in self.settled:
-            self.extents.add(node, maps)
+        for node in builder.nodes if nodes else ():  # also those before, which tangents are made of
+            self.extents.add(node, settle(node, oracle)[0])
 
     def run(self, seeds: Sequence[tuple[Value, Value]], of: Sequence[Value]) -> list[Value | None]:
         """Returns the tangents of `of`; ``None`` for those without, such as integers.

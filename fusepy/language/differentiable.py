@@ -1,17 +1,24 @@
-"""`differentiable` and `stop_gradient`: values with a gradient of their own, for ``f.bwds``, and values without any."""
+"""`differentiable` and `stop_gradient`: values with a gradient of their own, for ``f.bwds``, and values without any.
+
+`paired` puts the leaves of a tangent, or of the gradient of a result, beside those of the value; ``None`` in it is zero.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from fusepy.arguments.mapped import Mapped, unmapped
+from fusepy.arguments.nested import is_nested
 from fusepy.backend.marshals.registry import host_array, kind_of_class
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError
+from fusepy.ir.types import Kind
+from fusepy.language.movement.joins import stack
 from fusepy.location import user_line
-from fusepy.pytree import flatten
+from fusepy.pytree import ITEMS, TYPE, container_of, flatten, is_mapping
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
@@ -88,3 +95,61 @@ def is_differentiable_like(value: Any) -> bool:
     kind = kind_of_class(value.__class__)
     carries = kind is not None and kind.gradients is not None
     return carries or (hasattr(value, "grad") and (hasattr(value, "needs_grad") or hasattr(value, "requires_grad")))
+
+
+def paired(value: Any, other: Any, is_leaf: Callable[[Any], bool]) -> list[tuple[Any, Any]] | None:
+    """Returns the leaves of a value, each with that of another value; ``None`` if that one has another structure.
+
+    ``None`` in the other value, in place of a leaf or of a container, stands for ``None`` at each of these leaves.
+
+    Example:
+        >>> paired({"a": 1, "b": [2, 3]}, {"a": 4, "b": None}, lambda value: False)
+        [(1, 4), (2, None), (3, None)]
+    """
+    if value is None:
+        return [] if other is None else None
+    container = None if is_leaf(value) else container_of(value)
+    same = None if other is None or (container is None and is_leaf(other)) else container_of(other)
+    if container is None:
+        return [(value, other)] if same is None else None
+    if other is None:
+        return [(leaf, None) for leaf in flatten(value, is_leaf)[0]]
+    if same is None or (same.cls or other.__class__) is not (container.cls or value.__class__):
+        return None
+    parts, others = container.parts(value), same.parts(other)
+    if list(parts) != list(others):
+        return None
+    found = [paired(part, others[k], is_leaf) for k, part in parts.items() if k != TYPE or not is_mapping(value)]
+    return None if any(part is None for part in found) else [pair for part in found for pair in part or ()]
+
+
+def is_one(value: Any) -> bool:
+    """True for a list that is one array, such as a list of numbers or of equal arrays, and for a value under `vmap`."""
+    return isinstance(value, Mapped) or (
+        isinstance(value, (list, tuple)) and container_of(value) is ITEMS and not is_nested(value)
+    )
+
+
+def completed(primal: Any, tangent: Any) -> Any:
+    """Returns a tangent with zeros for ``None`` in lists that are one array."""
+    if isinstance(primal, Traced) and isinstance(tangent, (list, tuple)):  # a list of equal arrays is one traced value
+        rows: list[Any] = list(cast("Sequence[Any]", tangent))
+        if primal.type.kind is not Kind.SCALAR or not any(row is None or isinstance(row, Traced) for row in rows):
+            return rows
+        zeros = np.zeros(primal.shape[1:], primal.type.dtype)
+        return stack([zeros if row is None else row for row in rows])
+    container = container_of(primal)
+    if container is None or tangent is None or (container.cls or primal.__class__) is not tangent.__class__:
+        return tangent
+    parts, given = container.parts(primal), container.parts(tangent)
+    if parts.keys() != given.keys():
+        return tangent
+    one = is_one(primal)
+    made = {k: _zeros(parts[k]) if one and d is None else completed(parts[k], d) for k, d in given.items()}
+    return container.rebuild(tangent, made)
+
+
+def _zeros(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_zeros(part) for part in cast("Sequence[Any]", value)]
+    return np.zeros_like(np.asarray(value)) if np.shape(value) else 0.0

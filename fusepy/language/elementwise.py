@@ -6,6 +6,7 @@ In a trace they are recorded, else they run at once.
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -56,19 +57,26 @@ def composed(*static: str) -> Callable[[_F], _F]:
     In a trace it is recorded as they are, else it runs as one fused function.
 
     Args:
-        static: the parameters that are no arrays, such as ``"axis"``: they are part of the program.
+        static: the parameters that are no arrays, such as ``"axis"``: they are part of the program. A list is a tuple there.
     """
 
     def decorate(function: _F) -> _F:
         fused = FusedFunction(function, static)
+        places = [i for i, name in enumerate(inspect.signature(function).parameters) if name in static]
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            return fused(*args, **kwargs)
+            given = [_hashable(value) if i in places else value for i, value in enumerate(args)]
+            named = {name: _hashable(value) if name in static else value for name, value in kwargs.items()}
+            return fused(*given, **named)
 
         return cast("_F", call)
 
     return decorate
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(cast("list[Any]", value)) if value.__class__ is list else value
 
 
 def _symbol(op: str) -> str:

@@ -12,7 +12,8 @@ from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.fused import FusedFunction, of_object
 from fusepy.functions.pullback import floats, owned
-from fusepy.language.gradients import has_gradient, is_array, signature_of
+from fusepy.language.differentiable import completed, is_one, paired
+from fusepy.language.gradients import has_gradient, signature_of
 from fusepy.location import user_line
 from fusepy.pytree import flatten
 from fusepy.trace.arity import of_count
@@ -22,6 +23,7 @@ from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
 __all__ = ["diffpair", "jvp"]
+Move = tuple[int, tuple[int, ...] | None]  # the place of an argument, and those of its leaves that move; ``None`` for all
 
 
 class diffpair(NamedTuple):  # noqa: N801  # as Slang and slangpy call it
@@ -47,7 +49,8 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     Args:
         function: a Slang function, a fused function, or a Python function of such.
         primals: the arguments; without `tangents` each is a `diffpair`.
-        tangents: for each argument a value of its structure, shape and type; ``None`` is 0, as for an argument of integers.
+        tangents: for each argument a value of its structure, shape and type. ``None`` is 0, as for an argument of integers, also
+            inside of a dict or list: in place of a leaf, or of a container with all of its leaves.
 
     Returns:
         the result and its tangent as a pair ``(p, d)``; ``None`` is the tangent of a result of integers.
@@ -73,23 +76,35 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
             saw=f"{len(primals)} arguments and {len(tangents)} tangents",
             hint="pass None for an argument that does not change",
         )
-    chosen = tuple(i for i, d in enumerate(tangents) if d is not None)
-    for i in chosen:
-        _check(i, primals[i], tangents[i])
-    made = _pushforward(function, len(primals), chosen)(*primals, *(tangents[i] for i in chosen))
-    return diffpair(*made)
+    tangents = [completed(p, d) for p, d in zip(primals, tangents)]
+    pairs = [[] if d is None else _checked(i, p, d) for i, (p, d) in enumerate(zip(primals, tangents))]
+    moves: list[Move] = []
+    given: list[Any] = []
+    for i, found in enumerate(pairs):
+        moved = tuple(k for k, (_, d) in enumerate(found) if d is not None)
+        if moved and len(moved) == len(found):
+            moves.append((i, None))
+            given.append(tangents[i])
+        elif moved:
+            moves.append((i, moved))
+            given.append({f"leaf_{k}": found[k][1] for k in moved})
+    return diffpair(*_pushforward(function, len(primals), tuple(moves))(*primals, *given))
 
 
-def _check(place: int, primal: Any, tangent: Any) -> None:
-    """Raises `GradientError` unless a tangent has the structure and the extents of its argument."""
-    values, structure = flatten(primal, is_array)
-    given, other = flatten(tangent, is_array)
-    saw, expected = str(other), str(structure)
-    if other == structure:
-        sizes = [[None if isinstance(unmapped(v), Traced) else _extents(v) for v in leaves] for leaves in (given, values)]
-        if all(a is None or b is None or a == b for a, b in zip(*sizes)):
-            if any(has_gradient(v) for v in values):
-                return
+def _checked(place: int, primal: Any, tangent: Any) -> list[tuple[Any, Any]]:
+    """Returns the leaves of an argument with their tangents.
+
+    Raises:
+        GradientError: unless the tangent has the structure and the extents of the argument, apart from ``None`` in it.
+    """
+    pairs = paired(primal, tangent, is_one)
+    saw, expected = (str(flatten(value, is_one)[1]) for value in (tangent, primal))
+    if pairs is not None:
+        moved = [pair for pair in pairs if pair[1] is not None]
+        sizes = [[None if isinstance(unmapped(v), Traced) else _extents(v) for v in pair] for pair in moved]
+        if all(a is None or b is None or a == b for a, b in sizes):
+            if not moved or any(has_gradient(v) for v, _ in moved):
+                return pairs
             raise GradientError(
                 f"jvp: argument {place} has no derivative",
                 place=user_line(),
@@ -97,13 +112,13 @@ def _check(place: int, primal: Any, tangent: Any) -> None:
                 expected="half, float or double",
                 hint="pass None as its tangent",
             )
-        saw, expected = (str([n for n in size if n is not None]) for size in sizes)
+        expected, saw = (str([n for n in size if n is not None]) for size in zip(*sizes))
     raise GradientError(
         f"jvp: the tangent of argument {place} has another shape",
         place=user_line(),
         saw=saw,
         expected=expected,
-        hint="pass a tangent of the shape of its argument",
+        hint="pass a tangent of the shape of its argument; None in it is zero",
     )
 
 
@@ -115,12 +130,21 @@ def _extents(value: Any) -> tuple[int, ...]:
     return (*kind.extents(value), *(type.shape if type.is_numeric else ()))
 
 
+def _seeds(arg: Any, move: Move, tangent: Any) -> list[tuple[Any, Any]]:
+    """Returns what moves of a traced argument, each with its tangent."""
+    if move[1] is None:
+        return [(arg, tangent)]
+    leaves, _ = flatten_values(arg, "jvp")
+    return [(leaves[k], d) for k, d in zip(move[1], tangent.values())]
+
+
 @functools.lru_cache(maxsize=256)
-def _pushforward(function: Callable[..., Any], count: int, chosen: Sequence[int]) -> FusedFunction:
-    """Returns the function of `count` arguments and the tangents of those `chosen` that gives the results and their tangents."""
+def _pushforward(function: Callable[..., Any], count: int, moves: Sequence[Move]) -> FusedFunction:
+    """Returns the function of `count` arguments and the tangents of those that move that gives the results and their tangents."""
     method = of_object(function)
     if method is not None:
-        return _pushforward(method[0], count + 1, tuple(i + 1 for i in chosen)).__get__(method[1])
+        return _pushforward(method[0], count + 1, tuple((i + 1, leaves) for i, leaves in moves)).__get__(method[1])
+    chosen = [i for i, _ in moves]
     names = list(of_count(signature_of(function), count).parameters)[:count]
 
     def pushforward(*given: Any) -> Any:
@@ -130,7 +154,8 @@ def _pushforward(function: Callable[..., Any], count: int, chosen: Sequence[int]
         start = trace.moves.begin(trace.builder.nodes)
         result = function(*(floats(arg, "jvp") if i in chosen else arg for i, arg in enumerate(args)))
         leaves, structure = flatten_values(result, "jvp")
-        made = tangents_of(trace, start, [(args[i], d) for i, d in zip(chosen, moved)], leaves, "jvp")
+        seeds = [seed for move, d in zip(moves, moved) for seed in _seeds(args[move[0]], move, d)]
+        made = tangents_of(trace, start, seeds, leaves, "jvp")
         return result, structure.fill(made)
 
     kind = inspect.Parameter.POSITIONAL_ONLY

@@ -19,6 +19,7 @@ from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction, bound_to, fuse, of_object
 from fusepy.functions.pullback import floats, owned, pullback
+from fusepy.language.differentiable import paired
 from fusepy.location import user_line
 from fusepy.pytree import flatten
 from fusepy.trace.arity import is_variadic, of_count
@@ -136,9 +137,9 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], 
     """Computes ``function(*args)``, and returns with it the function that takes gradients back through the call.
 
     Returns:
-        the result, and a function of the gradient of the result (with its structure, shapes and types), which returns the
-        gradients of `args`, one for each; ``None`` for an argument without gradient, such as one of integers. It computes again
-        what it needs of the call, in the kernels of the gradient, from copies of the arrays in `args`.
+        the result, and a function of the gradient of the result (with its structure, shapes and types; ``None`` in it is zero),
+        which returns the gradients of `args`, one for each; ``None`` for an argument without gradient, such as one of integers.
+        It computes again what it needs of the call, in the kernels of the gradient, from copies of the arrays in `args`.
 
     Raises:
         GradientError: see `grad`; also by the returned function.
@@ -153,6 +154,7 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], 
     result = forward(*args)
     chosen = tuple(i for i, arg in enumerate(args) if has_gradient(arg))
     structure = flatten(result, is_array)[1]
+    like = structure.fill(object() for _ in range(structure.leaves))  # without the memory of the result
     if current_trace() is None:
         args = tuple(refill(args, [kept(unmapped(leaf)) for leaf in flat(args)]))
 
@@ -163,16 +165,19 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], 
                 place=user_line(),
                 hint="pass the gradient of the result; of several results a tuple, pull((g, h))",
             )
-        given, found = flatten(gradient[0], is_array)
-        if found != structure:
+        pairs = paired(like, gradient[0], is_array) or ()
+        given = {i: g for i, (_, g) in enumerate(pairs) if g is not None}
+        if not given:
             raise GradientError(
-                "vjp: the gradient has another structure than the result",
+                "vjp: the gradient has another structure than the result"
+                if not pairs
+                else "vjp: there is no gradient of a result",
                 place=user_line(),
-                saw=str(found),
+                saw=str(flatten(gradient[0], is_array)[1]),
                 expected=str(structure),
-                hint="pass one gradient for each result, in the same tuples, lists and dicts",
+                hint="pass one gradient for each result, in the same tuples, lists and dicts; some may be None, which is zero",
             )
-        made = dict(zip(chosen, _pullback(function, count, chosen, len(given))(*args, *given)))
+        made = dict(zip(chosen, _pullback(function, count, chosen, tuple(given))(*args, *given.values())))
         return tuple(made.get(i) for i in range(count))
 
     return result, pull
@@ -185,15 +190,13 @@ def _forward(function: Callable[..., Any]) -> Any:
 
 
 @functools.lru_cache(maxsize=256)
-def _pullback(function: Callable[..., Any], count: int, chosen: Sequence[int], results: int) -> Any:
-    """Returns the function of `count` arguments and the gradients of the results that gives the gradients of those `chosen`."""
+def _pullback(function: Callable[..., Any], count: int, chosen: Sequence[int], results: Sequence[int]) -> Any:
+    """Returns the function of `count` arguments and gradients of `results` that gives the gradients of the arguments `chosen`."""
     method = of_object(function)
     if method is None:
-        return pullback(_forward(function), count, (), range(results), lambda args: [args[i] for i in chosen], floating=chosen)
+        return pullback(_forward(function), count, (), results, lambda args: [args[i] for i in chosen], floating=chosen)
     later = [i + 1 for i in chosen]  # behind the object
-    made = pullback(
-        FusedFunction(method[0]), count + 1, (), range(results), lambda args: [args[i] for i in later], floating=later
-    )
+    made = pullback(FusedFunction(method[0]), count + 1, (), results, lambda args: [args[i] for i in later], floating=later)
     return bound_to(made, method[1])
 
 

@@ -14,6 +14,7 @@ from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
 from fusepy.ir.graph import Value
 from fusepy.location import user_line
 from fusepy.symbolic import Symbolic
+from fusepy.trace.components.dict_fields import with_attributes
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.traced import Traced
 
@@ -38,7 +39,7 @@ def _tree(trace: OpenTrace, name: str, value: Any, map: ArgMap | None) -> Any:
     if tree is not None:
         below = UNSAID if map is not None else None
         parts = {field: _tree(trace, f"{name}.{field}", v, below) for field, v in tree.fields.items()}
-        made = tree.container.rebuild(value, parts)
+        made = with_attributes(tree.container.rebuild(value, parts))
         struct = bare(value)[1] if map is None or map.type is None else map.type
         if struct is not None:  # kept, since the fused function gets the argument in its own class
             trace.named[id(made)] = (made, struct)

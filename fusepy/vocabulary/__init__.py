@@ -10,6 +10,7 @@ from fusepy.vocabulary import matrices as _matrices
 from fusepy.vocabulary import methods as _methods  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it adds them
 from fusepy.vocabulary import names as _names
 from fusepy.vocabulary import products as _products
+from fusepy.vocabulary import quantiles as _quantiles
 from fusepy.vocabulary import ramps as _ramps
 from fusepy.vocabulary import sorting as _sorting
 from fusepy.vocabulary import statistics as _statistics
@@ -19,6 +20,7 @@ from fusepy.vocabulary.creation import *  # noqa: F403
 from fusepy.vocabulary.matrices import *  # noqa: F403
 from fusepy.vocabulary.names import *  # noqa: F403
 from fusepy.vocabulary.products import *  # noqa: F403
+from fusepy.vocabulary.quantiles import *  # noqa: F403
 from fusepy.vocabulary.ramps import *  # noqa: F403
 from fusepy.vocabulary.sorting import *  # noqa: F403
 from fusepy.vocabulary.statistics import *  # noqa: F403
@@ -30,6 +32,7 @@ __all__ += _creation.__all__
 __all__ += _matrices.__all__
 __all__ += _names.__all__
 __all__ += _products.__all__
+__all__ += _quantiles.__all__
 __all__ += _ramps.__all__
 __all__ += _sorting.__all__
 __all__ += _statistics.__all__

@@ -6,21 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from fusepy.errors import ArgumentError, ShapeError
+from fusepy.errors import ArgumentError
 from fusepy.ir.types import BOOL
 from fusepy.language import math as _math
 from fusepy.language import reductions
 from fusepy.language.elementwise import composed
-from fusepy.language.movement.extents import ndim, seen_as_array, shape
+from fusepy.language.movement.extents import seen_as_array
 from fusepy.language.movement.indices import take
-from fusepy.language.movement.joins import stack
-from fusepy.language.movement.views import ravel, reshape
+from fusepy.language.movement.views import ravel
 from fusepy.location import user_line
 from fusepy.trace.moves.arguments import one_axis
 from fusepy.vocabulary.names import isnan
-from fusepy.vocabulary.sorting import sort
 
 __all__ = [
     "average",
@@ -28,14 +24,11 @@ __all__ = [
     "float_power",
     "interp",
     "logaddexp",
-    "median",
     "nanmax",
     "nanmean",
     "nanmin",
     "nansum",
-    "percentile",
     "ptp",
-    "quantile",
     "searchsorted",
     "select",
     "vdot",
@@ -84,57 +77,6 @@ def logaddexp(x: Any, y: Any) -> Any:
     x, y = seen_as_array(x) * 1.0, seen_as_array(y) * 1.0
     apart = _math.where(x == y, 0.0, -_math.abs(x - y))  # infinities of one sign are 0 apart
     return _math.maximum(x, y) + _math.log(1.0 + _math.exp(apart))
-
-
-def quantile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Returns the quantiles of `x` along an axis, by default of all elements; NaN if an element is. See `sort` for the limits.
-
-    Args:
-        q: a number from 0 to 1, or several, whose results are along a new first axis. Between two elements it is linear.
-
-    Raises:
-        ArgumentError: for another `q`.
-        ShapeError: of no elements.
-
-    Example:
-        >>> import fusepy as fp
-        >>> fp.quantile([4.0, 1.0, 3.0, 2.0], 0.5)
-        2.5
-    """
-    wanted = np.asarray(q, np.float64)
-    if wanted.ndim > 1 or not np.all((wanted >= 0) & (wanted <= 1)):
-        what = "quantile() takes numbers from 0 to 1, percentile() from 0 to 100"
-        raise ArgumentError(what, place=user_line(), saw=repr(q)[:60], hint="write fp.quantile(x, 0.25)")
-    return _quantile(x, tuple(wanted.reshape(-1).tolist()), wanted.ndim > 0, axis, keepdims)
-
-
-@composed("q", "several", "axis", "keepdims")
-def _quantile(x: Any, q: Sequence[float], several: bool, axis: int | None, keepdims: bool) -> Any:
-    x, rank = seen_as_array(x), ndim(x)
-    at = 0 if axis is None else one_axis(axis, rank, "quantile")
-    rows = sort((ravel(x) if axis is None else x) * 1.0, axis=at)
-    count, front = rows.shape[at], (slice(None),) * at
-    if not count:
-        raise ShapeError("quantile() of no elements", place=user_line(), saw=shape(x), hint="check the size first")
-    made: list[Any] = []
-    for part in q:
-        low, beyond = math.floor(part * (count - 1)), part * (count - 1) % 1
-        first, second, last = (rows[(*front, i, ...)] for i in (low, min(low + 1, count - 1), count - 1))
-        found = _math.where(isnan(last), last, first + (second - first) * beyond if beyond else first)
-        if keepdims:
-            found = reshape(found, (1,) * rank) if axis is None else found[(*front, None)]
-        made.append(found)
-    return stack(made) if several else made[0]
-
-
-def percentile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Returns `quantile` for numbers from 0 to 100."""
-    return quantile(x, np.asarray(q, np.float64) / 100, axis, keepdims)
-
-
-def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Returns the middle element of each row, or the mean of the two in the middle; see `quantile`."""
-    return quantile(x, 0.5, axis, keepdims)
 
 
 @composed("axis", "keepdims")

@@ -20,7 +20,7 @@ from fusepy.methods import FUNCTIONS, METHODS, takes
 from fusepy.pytree import flatten
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import no_function
-from fusepy.vocabulary import arithmetic, compositions, creation, matrices, names, products, sorting, statistics
+from fusepy.vocabulary import arithmetic, compositions, creation, matrices, names, products, quantiles, sorting, statistics
 
 # words that mean another function, that are in numpy.linalg, or whose meaning for Slang's vectors is not NumPy's for arrays
 _OTHERS = {"round": arithmetic.around, "rint": _math.round, "flatten": views.flatten, "norm": statistics.norm}
@@ -42,6 +42,7 @@ def _numpys() -> dict[str, Callable[..., Any]]:
         indices,
         joins,
         products,
+        quantiles,
         sorting,
         views,
     )

@@ -45,11 +45,6 @@ __all__ = [
 amax, amin = reductions.max, reductions.min
 
 
-def _static(axis: Axis) -> Any:
-    """Returns axes as a part of a program, which must be hashable."""
-    return tuple(axis) if isinstance(axis, list) else axis
-
-
 @numpys_words
 def var(x: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Any:
     """Returns the variance of `x` along axes: the mean of ``(x - mean(x)) ** 2``, a float. It is as accurate as in two passes.
@@ -64,13 +59,13 @@ def var(x: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> A
         >>> fp.var([1.0, 2.0, 3.0]), fp.var([1.0, 2.0, 3.0], ddof=1)
         (0.6666666865348816, 1.0)
     """
-    return _var(x, _static(axis), ddof, keepdims)
+    return _var(x, axis, ddof, keepdims)
 
 
 @numpys_words
 def std(x: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Any:
     """Returns the standard deviation of `x` along axes, the root of `var`. Where it is 0, its gradient is 0."""
-    return _std(x, _static(axis), ddof, keepdims)
+    return _std(x, axis, ddof, keepdims)
 
 
 @composed("axis", "ddof", "keepdims")
@@ -117,7 +112,7 @@ def _count_nonzero(x: Any, axis: Any, keepdims: bool) -> Any:
 
 def count_nonzero(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Returns the number of elements along axes that are not 0; NaN is not. See `sum` for the arguments."""
-    return _count_nonzero(x, _static(axis), keepdims)
+    return _count_nonzero(x, axis, keepdims)
 
 
 def logsumexp(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
@@ -128,7 +123,7 @@ def logsumexp(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
         >>> fp.logsumexp([1000.0, 1000.0]) - 1000
         0.69317626953125
     """
-    return _logsumexp(x, _static(axis), keepdims)
+    return _logsumexp(x, axis, keepdims)
 
 
 @composed("axis", "keepdims")
@@ -152,7 +147,7 @@ def softmax(x: Any, axis: Axis = -1) -> Any:
         >>> fp.softmax([1000.0, 1000.0])
         [0.5, 0.5]
     """
-    return _softmax(x, _static(axis))
+    return _softmax(x, axis)
 
 
 @composed("axis")
@@ -180,7 +175,7 @@ def norm(x: Any, ord: float | None = None, axis: Axis = None, keepdims: bool = F
     """
     if ord not in (None, 1, 2, math.inf):
         raise ArgumentError(f"norm() of order {ord!r}", place=user_line(), expected="1, 2 or inf", hint="leave out ord")
-    return _norm(x, ord, _static(axis), keepdims)
+    return _norm(x, ord, axis, keepdims)
 
 
 @composed("ord", "axis", "keepdims")

@@ -52,6 +52,36 @@ def test_tangents_of_all_operations_agree_with_differences(m: fp.Module) -> None
         np.testing.assert_allclose(tangents[name], want, rtol=1e-6, atol=1e-8, err_msg=name)
 
 
+def test_none_inside_of_tangents_is_zero() -> None:
+    """In place of a leaf or of a container, in dicts, lists of arrays and of numbers, eagerly and in a fused function."""
+
+    def f(p: Any) -> Any:
+        return p["a"] * p["b"]["c"] + p["a"] * p["b"]["d"][0] * p["b"]["d"][1]
+
+    p = {"a": X, "b": {"c": 2 * X, "d": [X, 3 * X]}}
+    moves: list[tuple[Any, Any]] = [
+        ({"a": X, "b": None}, 2 * X * X + 3 * X**3),
+        ({"a": None, "b": {"c": X, "d": None}}, X * X),
+        ({"a": None, "b": {"c": None, "d": [None, X]}}, X**3),
+        ({"a": None, "b": None}, 0 * X),
+    ]
+    for tangent, want in moves[1:3]:
+        np.testing.assert_allclose(fp.jvp(f, (p,), (tangent,)).d, want, rtol=1e-6)
+    found = fp.fuse(lambda p, x: [fp.jvp(f, (p,), (t,)).d for t, _ in moves])(p, X)
+    for got, (_, want) in zip(found, moves):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+    assert fp.jvp(lambda x: x * x, ([1.0, 2.0],), ([None, 1.0],)).d == [0, 4]
+    row = np.ones((2, 3), np.float32)
+    np.testing.assert_allclose(fp.jvp(lambda v: v[0] * v[1], ([X, row],), ([None, row],)).d, X * row)
+    with pytest.raises(fp.GradientError, match="has another shape"):
+        fp.jvp(f, (p,), ({"a": X, "c": None},))
+
+
+def test_tangents_that_are_computed_in_the_same_function() -> None:
+    made = fp.fuse(lambda a, b: fp.jvp(lambda p, q: p * q, (a, b), (a, b + 1)).d)(X, 2 * X)
+    np.testing.assert_allclose(made, X * 2 * X + X * (2 * X + 1))
+
+
 @pytest.mark.req("B5")
 def test_pairs_and_structures(m: fp.Module) -> None:
     assert fp.jvp(m.poly, (fp.diffpair(3.0, 1.0), fp.diffpair(2.0))) == (12, 4)

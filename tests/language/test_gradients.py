@@ -94,6 +94,16 @@ def test_a_gradient_that_is_zero_has_the_extents_of_its_argument() -> None:
     assert fp.vjp(lambda x: fp.vcast(x, "float"), X)[1](Y)[0].tolist() == Y.tolist()
 
 
+def test_vjp_takes_none_as_zero() -> None:
+    _, pull = fp.vjp(lambda a, b: {"s": a + b, "p": (a * b, a - b)}, 2.0, 3.0)
+    assert pull({"s": 1.0, "p": None}) == (1, 1)
+    assert pull({"s": None, "p": (None, 1.0)}) == (1, -1)
+    with pytest.raises(fp.GradientError, match="there is no gradient of a result"):
+        pull({"s": None, "p": None})
+    with pytest.raises(fp.GradientError, match="has another structure"):
+        pull({"s": 1.0, "q": None})
+
+
 def test_vjp_gives_the_result_and_the_way_back(m: fp.Module) -> None:
     (total, y), pull = fp.vjp(lambda a, x, n: (fp.sum(x * n), m.poly(a, x)), 2.0, X, np.int32([1, 2, 3]))
     assert (float(total), y.tolist()) == (14, [2, 8, 18])
