@@ -73,18 +73,37 @@ def targets_of(given: Any, size: tuple[int, int] | None, formats: str, what: str
     return CallExtents(*extents(given, what)), formats, None
 
 
-def check_kept(state: RasterState, given: Any, what: str) -> None:
-    """Raises `ArgumentError` for a draw that keeps what its targets hold, if it does not draw into textures of the caller."""
+def check_textures(state: RasterState, given: Any, what: str) -> None:
+    """Checks the textures of a draw, if there are some.
+
+    Raises:
+        UnsupportedArgumentError: for a texture of depth in a draw of several samples.
+        ArgumentError: if a draw keeps what its targets hold, and they are its own.
+    """
+    if state.samples == 1 and not state.keeps_contents:
+        return
     listed = list(cast("Sequence[Any]", given)) if isinstance(given, (tuple, list)) else [given]
     names = [kind.format.name for kind in map(texture_kind, listed) if kind is not None]
     depths = [name for name in names if name.startswith("d")]
-    if state.samples > 1 or (not state.clear and len(names) == len(depths)) or (state.clear_depth < 0 and not depths):
+    if state.samples > 1 and depths:
+        raise UnsupportedArgumentError(
+            f"{what}: a texture holds no depth of several samples",
+            place=user_line(),
+            saw=", ".join(names),
+            expected="textures of colours: a pass makes one colour of several samples, but no depth",
+            hint="write targets=(height, width) with depth_resolve='min', which returns an array or a tensor; or samples=1",
+        )
+    if not state.keeps_contents:
+        return
+    kept = state.clear_depth < 0 or state.clear_stencil < 0
+    if state.samples > 1 or (not state.clear and len(names) == len(depths)) or (kept and not depths):
         raise ArgumentError(
             f"{what} keeps what its targets hold, and they are its own",
             place=user_line(),
             saw=", ".join(names) or "no textures",
             expected="textures in targets=, and one sample for each pixel",
-            hint="create textures, one of depth for clear_depth=None; or give a colour as clear, and a number as clear_depth",
+            hint="create textures, one of depth for clear_depth=None and clear_stencil=None; or give a colour as clear, and "
+            "numbers as clear_depth and clear_stencil",
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
 from fusepy.backend.raster.state import RasterState
-from fusepy.drawing.arguments import check_kept, counted, extents, formats_of, indices_of, targets_of
+from fusepy.drawing.arguments import check_textures, counted, extents, formats_of, indices_of, targets_of
 from fusepy.drawing.mesh import MeshRaster, mesh_raster
 from fusepy.drawing.options import NAMES, STATES, check_formats, with_options
 from fusepy.drawing.record import Drawing
@@ -94,8 +94,9 @@ class Raster(DeviceFunction):
                 as seen on the screen: ``"counter_clockwise"`` or ``"clockwise"``.
             depth: the comparison that a fragment passes, such as ``"less"``, or None without a depth buffer;
                 ``depth_write=False`` keeps the buffer, ``clear_depth`` is its value before the draw, ``depth_format`` its format.
+            stencil: how ``stencil_reference`` is compared with that of a pixel, or None; see docs/guide/raster.md for the others.
             blend: ``"alpha"``, ``"premultiplied"``, ``"add"``, ``"multiply"``, ``"min"``, ``"max"``, or None to replace.
-            samples: 1, 2, 4 or 8 for each pixel, of which the image is the average; depth is then no result.
+            samples: 1, 2, 4 or 8 for each pixel. The image is their average; depth is a result with ``depth_resolve="min"``.
             clear: the colour before the draw. `fill` is ``"solid"`` or ``"wireframe"``, `viewport` x, y, width and height.
             size, formats: the height and width, and the formats of the colours, of calls without ``targets``.
 
@@ -138,8 +139,7 @@ class Raster(DeviceFunction):
         given["instances"] = counted(instances, "instances", name)
         given = {k: v for k, v in given.items() if v is not None} | {"formats": check_formats(formats, name)} | own
         result = textures if result is None else result
-        if not drawing.state.clear or drawing.state.clear_depth < 0:
-            check_kept(drawing.state, result, name)
+        check_textures(drawing.state, result, name)
         return self.set(globals) if globals else self, given, result
 
     def __repr__(self) -> str:

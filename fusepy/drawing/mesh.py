@@ -16,7 +16,7 @@ from fusepy.backend.raster.formats import format_named
 from fusepy.backend.raster.kernel import view_of
 from fusepy.backend.raster.mesh import MeshKernel
 from fusepy.backend.raster.state import RasterStage, RasterState
-from fusepy.drawing.arguments import check_kept, extents, formats_of, targets_of
+from fusepy.drawing.arguments import check_textures, extents, formats_of, targets_of
 from fusepy.drawing.options import NAMES, STATES, check_formats, with_options
 from fusepy.errors import ArgumentError, DeviceError, FusepyError, ShapeError, did_you_mean
 from fusepy.functions.options import by_name, integers
@@ -79,9 +79,7 @@ class MeshRaster:
             before_effects()
         counts = self._groups(groups)
         grid, formats, textures = targets_of(targets, self.size, self.formats, self.__name__)
-        kept = not self.state.clear or self.state.clear_depth < 0
-        if kept:
-            check_kept(self.state, textures, self.__name__)
+        check_textures(self.state, textures, self.__name__)
         if textures is None and not formats and "fragment" in self.names:
             formats = "rgba32_float"
         self._check_results(check_formats(formats, self.__name__), _result)
@@ -119,7 +117,7 @@ class MeshRaster:
             raise ArgumentError(
                 f"{self.__name__} draws nothing: it has no fragment shader, and no depth is kept",
                 place=user_line(),
-                hint="return a colour, or write .options(depth='less'), with one sample for each pixel",
+                hint="return a colour, or write .options(depth='less'), with samples=1 or with depth_resolve",
             )
         if result not in (None, "numpy", "tensor"):
             raise ArgumentError(

@@ -10,7 +10,20 @@ from typing import Any
 import numpy as np
 
 from fusepy.backend.raster.formats import format_named
-from fusepy.backend.raster.state import BLENDS, CULLS, DEPTH_FORMATS, DEPTHS, FILLS, FRONTS, TOPOLOGIES, RasterState
+from fusepy.backend.raster.state import (
+    BLENDS,
+    CULLS,
+    DEPTH_FORMATS,
+    DEPTHS,
+    FILLS,
+    FRONTS,
+    RESOLVES,
+    STENCIL_FORMAT,
+    STENCILS,
+    TOPOLOGIES,
+    RasterState,
+)
+from fusepy.backend.raster.stencil_ops import OPS
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.location import user_line
 
@@ -21,15 +34,28 @@ _CHOICES: Mapping[str, Any] = {
     "fill": FILLS,
     "depth": DEPTHS,
     "depth_format": DEPTH_FORMATS,
+    "depth_resolve": RESOLVES,
+    "stencil": STENCILS,
+    "stencil_pass": OPS,
+    "stencil_fail": OPS,
+    "stencil_depth_fail": OPS,
     "blend": BLENDS,
 }
-_NONE = {"depth": "", "blend": "", "cull": "none"}  # what ``None`` means
-_KEPT: Mapping[str, Any] = {"clear": (), "clear_depth": -1.0}  # nothing is cleared
+_NONE = {"depth": "", "blend": "", "cull": "none", "stencil": "", "depth_resolve": ""}  # what ``None`` means
+_KEPT: Mapping[str, Any] = {"clear": (), "clear_depth": -1.0, "clear_stencil": -1}  # nothing is cleared
+
+
+def _is_byte(numbers: Sequence[float]) -> bool:
+    return len(numbers) == 1 and numbers[0] in range(256)
+
+
 _RULES: Mapping[str, tuple[Callable[[Sequence[float]], bool], str]] = {  # of options that are numbers
     "depth_write": (lambda n: len(n) == 1 and n[0] in (0, 1), "True or False"),
     "samples": (lambda n: len(n) == 1 and n[0] in (1, 2, 4, 8), "1, 2, 4 or 8"),
     "clear_depth": (lambda n: len(n) == 1 and 0 <= n[0] <= 1, "a number from 0 to 1, or None"),
     "clear": (lambda n: len(n) in (1, 3, 4), "1, 3 or 4 numbers, or None"),
+    "clear_stencil": (_is_byte, "a whole number from 0 to 255, or None"),
+    **dict.fromkeys(("stencil_reference", "stencil_read_mask", "stencil_write_mask"), (_is_byte, "a whole number from 0 to 255")),
     "viewport": (lambda n: len(n) == 4 and min(n[2:]) > 0, "x, y, width and height"),
 }
 STATES = tuple(f.name for f in fields(RasterState))
@@ -40,9 +66,20 @@ def with_options(state: RasterState, given: Mapping[str, Any], what: str) -> Ras
     """Returns a state with other options.
 
     Raises:
-        ArgumentError: for a value that an option does not take; names the nearest.
+        ArgumentError: for a value that an option does not take; names the nearest. For a stencil in a format without one.
     """
-    return replace(state, **{name: _checked(name, value, what) for name, value in given.items()})
+    made = replace(state, **{name: _checked(name, value, what) for name, value in given.items()})
+    if not made.stencil or made.depth_format == STENCIL_FORMAT:
+        return made
+    if "depth_format" not in given and made.depth_format == RasterState.depth_format:
+        return replace(made, depth_format=STENCIL_FORMAT)  # the same depth, with a stencil
+    raise ArgumentError(
+        f"{what}: a stencil lies in a format that has one",
+        place=user_line(),
+        saw=made.depth_format,
+        expected=STENCIL_FORMAT,
+        hint=f"write .options(stencil={made.stencil!r}, depth_format={STENCIL_FORMAT!r})",
+    )
 
 
 def _checked(name: str, value: Any, what: str) -> Any:
@@ -58,7 +95,7 @@ def _checked(name: str, value: Any, what: str) -> Any:
                 f"{what}: option {name} is one of some words",
                 place=user_line(),
                 saw=repr(value)[:60],
-                expected=", ".join(_CHOICES[name]) + ", or None" * (name in ("depth", "blend")),
+                expected=", ".join(_CHOICES[name]) + ", or None" * (name in _NONE),
                 hint=did_you_mean(str(value), _CHOICES[name]),
             )
         return value

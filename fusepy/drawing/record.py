@@ -76,7 +76,7 @@ def record_draw(
         raise ArgumentError(
             f"{drawing.name} draws nothing: {drawing.fragment.__name__} returns no colour, and no depth is kept",
             place=loc,
-            hint="return a colour, or write .options(depth='less'), with one sample for each pixel",
+            hint="return a colour, or write .options(depth='less'), with samples=1 or with depth_resolve",
         )
     marks, targets = targets_of(
         drawing.name, drawing.fragment.__name__, [name for name, _ in outputs], [v.type for v in fragment.outputs], formats, loc
@@ -102,7 +102,7 @@ def _added(
         values.append(_integers(trace, indices, loc))
         maps.append(ArgMap(tuple(range(values[-1].rank))))
     read: list[Use] = [use for own in uses for use in own]
-    depth = ["float"] if drawing.state.keeps_depth else []
+    depth = [drawing.state.depth_type] if drawing.state.keeps_depth else []
     attrs: dict[str, Attr] = {
         **drawing.state.attrs(),
         "functions": (drawing.vertex.__name__, drawing.fragment.__name__),

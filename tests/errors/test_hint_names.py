@@ -25,7 +25,7 @@ from fusepy.backend.marshals.registry import RESULTS
 from fusepy.backend.slang.session import FAST_MATH
 from fusepy.cli import parser
 from fusepy.cli.doctor import _SETTINGS
-from fusepy.drawing.options import _RULES as _OF_DRAWS
+from fusepy.drawing.options import NAMES as _OF_DRAWS
 from fusepy.functions.configure import _OPTIONS
 from fusepy.ir.types import Kind, Type
 from tests.errors.skeletons import skeletons

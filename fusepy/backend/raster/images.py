@@ -1,27 +1,17 @@
-"""The images that a draw fills, its own or textures of the caller; copies of them into tensors."""
+"""The images that a draw fills, its own or textures of the caller."""
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
-import numpy as np
 import slangpy as spy
 
-from fusepy.backend.device.device import Device
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.memory.texture import texel_type
-from fusepy.backend.raster.state import RasterState
-from fusepy.backend.slang.session import digest_name
-from fusepy.backend.slang.stage import COMPUTE
+from fusepy.backend.raster.state import STENCIL_FORMAT, RasterState
 
-_U, _T, _F = spy.TextureUsage, spy.TextureType, spy.FormatType
-_GROUP = 16  # threads of a group along x and y, where texels are read
+_U, _T = spy.TextureUsage, spy.TextureType
 
 
 class Images:
@@ -33,8 +23,8 @@ class Images:
         usage, several = _U.shader_resource | _U.copy_source, state.samples > 1
         self.colors = [_image(device, format, width, height, usage | _U.render_target) for format in formats]
         sampled = [_image(device, f, width, height, _U.render_target, state.samples) for f in formats] if several else []
-        own = _U.depth_stencil if several else usage | _U.depth_stencil
-        self.depth = _image(device, state.depth_format, width, height, own, state.samples) if state.depth else None
+        own = usage | _U.depth_stencil if state.keeps_depth else _U.depth_stencil
+        self.depth = _image(device, state.depth_format, width, height, own, state.samples) if state.has_depth else None
         self._views, self._sampled = ([image.create_view({}) for image in images] for images in (self.colors, sampled))
         self._depth_view = None if self.depth is None else self.depth.create_view({})
         self._own = self._described([None] * (len(formats) + (self.depth is not None)))
@@ -58,8 +48,8 @@ class Images:
         if self._state.viewport:
             x, y, w, h = self._state.viewport
             viewport = spy.Viewport({"x": x, "y": y, "width": w, "height": h, "min_depth": 0.0, "max_depth": 1.0})
-        scissors = [spy.ScissorRect.from_size(width, height)]
-        return spy.RenderState({"viewports": [viewport], "scissor_rects": scissors, **given})
+        scissors, reference = [spy.ScissorRect.from_size(width, height)], self._state.stencil_reference
+        return spy.RenderState({"viewports": [viewport], "scissor_rects": scissors, "stencil_ref": reference, **given})
 
     def begin(self, encoder: spy.CommandEncoder, given: Sequence[spy.TextureView | None]) -> spy.RenderPassEncoder:
         """Begins the pass of a draw into these images; `given` are the views of textures of the caller in place of some."""
@@ -76,10 +66,19 @@ class Images:
         attached: dict[str, Any] = {"color_attachments": targets}
         if self._depth_view is not None:
             view = given[-1] if len(given) > len(self.colors) and given[-1] is not None else self._depth_view
-            kept, depth = self._state.clear_depth < 0, max(self._state.clear_depth, 0.0)
-            clear = {"depth_load_op": spy.LoadOp.load if kept else spy.LoadOp.clear, "depth_clear_value": depth}
-            attached["depth_stencil_attachment"] = {"view": view, **clear}
+            attached["depth_stencil_attachment"] = {"view": view, **self._depth_clear()}
         return spy.RenderPassDesc(attached)
+
+    def _depth_clear(self) -> dict[str, Any]:
+        """Returns what becomes of depth and stencil before the draw. What it does not use stays as it is."""
+        state = self._state
+        depth = spy.LoadOp.clear if state.depth and state.clear_depth >= 0 else spy.LoadOp.load
+        made: dict[str, Any] = {"depth_load_op": depth, "depth_clear_value": max(state.clear_depth, 0.0)}
+        if state.depth_format == STENCIL_FORMAT:
+            stencil = spy.LoadOp.clear if state.stencil and state.clear_stencil >= 0 else spy.LoadOp.load
+            made |= {"stencil_load_op": stencil, "stencil_clear_value": max(state.clear_stencil, 0)}
+            made["stencil_store_op"] = spy.StoreOp.store
+        return made
 
     def image(self, j: int) -> spy.Texture:
         """Returns the image of result `j`: a colour, or depth behind all colours."""
@@ -93,73 +92,3 @@ def _image(device: spy.Device, format: str, width: int, height: int, usage: spy.
     return device.create_texture(
         type=type, format=spy.Format[format], width=width, height=height, usage=usage, sample_count=samples
     )
-
-
-def is_copied(format: spy.Format, tensor: Tensor) -> bool:
-    """True if texels of a format lie in memory as the elements of a tensor do."""
-    return tensor.linear and _plain_bytes(format) == tensor.element.nbytes and isinstance(tensor.block.buffer, spy.Buffer)
-
-
-@lru_cache(maxsize=64)
-def _plain_bytes(format: spy.Format) -> int:
-    """Returns the bytes of a texel that is kept as its numbers; 0 for other formats."""
-    info = spy.get_format_info(format)
-    return info.bytes_per_block if info.type in (_F.float, _F.uint, _F.sint) or format == spy.Format.d32_float else 0
-
-
-def copy_image(encoder: spy.CommandEncoder, image: spy.Texture, tensor: Tensor) -> None:
-    """Records a copy of an image into a tensor for which `is_copied` holds."""
-    height, width = tensor.shape
-    row = width * tensor.element.nbytes
-    encoder.copy_texture_to_buffer(memory_of(tensor), tensor.byte_offset, row * height, row, image, 0, 0)
-
-
-def read_image(device: Device, encoder: spy.CommandEncoder, image: spy.Texture, tensor: Tensor) -> None:
-    """Records a kernel that converts the texels of an image to the elements of a tensor. The device's lock is held."""
-    kernels = _readers.setdefault(device, {})
-    reader = kernels.get(image.format)
-    if reader is None:
-        reader = kernels[image.format] = _TexelReader(device, image.format)
-    reader.record(encoder, image, tensor)
-
-
-class _TexelReader:
-    """The compiled kernel that reads images of one format, into tensors of any strides."""
-
-    def __init__(self, device: Device, format: spy.Format):
-        texel = texel_type(format)
-        count = math.prod(texel.shape)
-        stores = [f"block.to[at + {c}] = image[pixel.xy]{f'[{c}]' if texel.shape else ''};" for c in range(count)]
-        lines = [
-            f"struct Block {{ {texel.scalar}* to; int row; int column; uint width; uint height; }};",
-            "uniform Block block;",
-            f"Texture2D<{texel}> image;",
-            *COMPUTE.attributes((_GROUP, _GROUP, 1)),
-            "void read_image(uint3 pixel : SV_DispatchThreadID)",
-            "{",
-            "    if (pixel.x >= block.width || pixel.y >= block.height)",
-            "        return;",
-            f"    int64_t at = (int64_t(pixel.y) * block.row + int64_t(pixel.x) * block.column) * {count};",
-            *(f"    {line}" for line in stores),
-            "}",
-        ]
-        text = "\n".join(lines) + "\n"
-        program = device.compiler.compile(digest_name("image", text), text, (), (), "read_image").program
-        self._pipeline, self._raw, self._program = COMPUTE.pipeline(device.raw, program), device.raw, program
-        self._size: int = program.reflection["block"].type_layout.size
-
-    def record(self, encoder: spy.CommandEncoder, image: spy.Texture, tensor: Tensor) -> None:
-        """Records the kernel with an object of its own: several may be recorded before the first one runs."""
-        height, width = tensor.shape
-        root = self._raw.create_root_shader_object(self._program)
-        cursor = spy.ShaderCursor(root)
-        packed = struct.pack("<QiiII", tensor.address, *tensor.strides, width, height)
-        cursor["block"].set_data(np.frombuffer(bytearray(packed.ljust(self._size, b"\0")), np.uint8))
-        cursor["image"].write(image)
-        compute = COMPUTE.begin(encoder)
-        compute.bind_pipeline(self._pipeline, root)
-        compute.dispatch_compute([-(-width // _GROUP), -(-height // _GROUP), 1])
-        compute.end()
-
-
-_readers: WeakKeyDictionary[Any, dict[spy.Format, _TexelReader]] = WeakKeyDictionary()

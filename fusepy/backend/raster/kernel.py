@@ -16,7 +16,8 @@ from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.raster.images import Images, copy_image, is_copied, read_image
+from fusepy.backend.raster.images import Images
+from fusepy.backend.raster.readers import store_image
 from fusepy.backend.raster.state import RasterStage
 
 
@@ -90,10 +91,7 @@ class DrawKernel(Kernel):
             (rendering.draw if indices is None else rendering.draw_indexed)(_arguments(count, instances))
             rendering.end()
             for image, tensor in tensors:
-                if is_copied(image.format, tensor):
-                    copy_image(encoder, image, tensor)
-                else:
-                    read_image(self._device, encoder, image, tensor)
+                store_image(self._device, encoder, image, tensor, self._stage.state)
 
         sink.record(work, pipeline, root, images, indices, [r for _, r in tensors], views)
 

@@ -12,7 +12,8 @@ from fusepy.backend.device.sink import Sink
 from fusepy.backend.kernels.globals import Bindings, bound_globals, check_set, reads
 from fusepy.backend.kernels.slots import Staged
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.raster.images import Images, copy_image, is_copied, read_image
+from fusepy.backend.raster.images import Images
+from fusepy.backend.raster.readers import store_image
 from fusepy.backend.raster.state import RasterStage
 from fusepy.backend.sources.closure import keeping_stages
 from fusepy.backend.sources.source import ModuleSource
@@ -105,11 +106,7 @@ class MeshKernel:
             rendering.draw_mesh_tasks(spy.uint3(*groups))
             rendering.end()
             for j, tensor in enumerate(tensors):
-                image = images.image(j)
-                if is_copied(image.format, tensor):
-                    copy_image(encoder, image, tensor)
-                else:
-                    read_image(self.device, encoder, image, tensor)
+                store_image(self.device, encoder, images.image(j), tensor, self._stage.state)
 
         for copy in staged:
             copy.copy_in(sink)

@@ -57,22 +57,36 @@ def _usage(format: spy.Format) -> spy.TextureUsage:
 
 def drawn_targets(draw: Node) -> dict[Value, Callable[[TextureKind | None, str], DrawnTarget]]:
     """Returns for each image of a draw the function that makes its target, see `drawn_target`."""
-    formats = (*names_in(draw, "formats"), str(draw.attrs["depth_format"]))
-    return {v: partial(drawn_target, spy.Format[f]) for v, f in zip(draw.results, formats)}
+    colors, depth = names_in(draw, "formats"), str(draw.attrs["depth_format"])
+    several = draw.attrs["samples"] != 1
+    found = {v: partial(drawn_target, spy.Format[f], False) for v, f in zip(draw.results, colors)}
+    return {**found, **{v: partial(drawn_target, spy.Format[depth], several) for v in draw.results[len(colors) :]}}
 
 
-def drawn_target(format: spy.Format, kind: TextureKind | None, what: str) -> DrawnTarget:
+def drawn_target(format: spy.Format, unresolved: bool, kind: TextureKind | None, what: str) -> DrawnTarget:
     """Returns the target for an image of this format; `kind` is that of the caller's texture, if there is one.
 
+    Args:
+        unresolved: it has several samples for each pixel, and no pass can make one of them: it is depth.
+
     Raises:
-        UnsupportedArgumentError: for a texture of another format or shape.
+        UnsupportedArgumentError: for a texture of another format or shape, and for one that gets depth of several samples.
     """
     own = kind_for(_PLAIN, format)
+    if unresolved:
+        raise UnsupportedArgumentError(
+            f"{what}: a texture holds no depth of several samples",
+            saw="a texture",
+            expected="an array or a tensor: a pass makes one colour of several samples, but no depth",
+            hint="leave the texture away, which returns an array or a tensor; or write samples=1",
+        )
     if kind is not None and kind is not own:
         raise UnsupportedArgumentError(
             f"{what} is a texture that is no target of this draw",
             saw=repr(kind),
             expected=repr(own),
-            hint="pass it in targets=, which draws in its format; or create it with that format",
+            hint=f"create it with that format, or write .options(depth_format={kind.format.name!r})"
+            if spy.get_format_info(kind.format).is_depth and spy.get_format_info(format).is_depth
+            else "pass it in targets=, which draws in its format; or create it with that format",
         )
     return DrawnTarget(Type.resource("RWTexture2D", own.texel), own)

@@ -47,6 +47,10 @@ def texture(size: int = 2, format: Any = spy.Format.rgba32_float, usage: Any = s
     return fp.default_device().sgl.create_texture(format=format, width=size, height=size, usage=usage)
 
 
+def depths() -> Any:
+    return texture(format=spy.Format.d32_float_s8_uint, usage=spy.TextureUsage.depth_stencil)
+
+
 def refused(m: Any) -> Any:
     own = load("hint_draws", SOURCE)
     with mock.patch.object(fp.default_device(), "features", ()):
@@ -164,14 +168,39 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a draw of nothing": (
         lambda m: drawn(fragment=None),
-        "return a colour, or write .options(depth='less'), with one sample for each pixel",
+        "return a colour, or write .options(depth='less'), with samples=1 or with depth_resolve",
         lambda m: of(fragment=None).options(depth="less")(V, targets=(2, 2)),
         np.full((2, 2), 0.5, np.float32),
     ),
     "a draw upon images of its own": (
         lambda m: of().options(clear=None)(V, targets=(2, 2)),
-        "create textures, one of depth for clear_depth=None; or give a colour as clear, and a number as clear_depth",
+        "create textures, one of depth for clear_depth=None and clear_stencil=None; or give a colour as clear, and numbers as "
+        "clear_depth and clear_stencil",
         lambda m: of().options(clear=(0, 0, 0))(V, targets=(2, 2)),
+        WHITE,
+    ),
+    "a stencil in a format without one": (
+        lambda m: of().options(stencil="always", depth_format="d16_unorm"),
+        "write .options(stencil='always', depth_format='d32_float_s8_uint')",
+        lambda m: of().options(stencil="always", depth_format="d32_float_s8_uint")(V, targets=(2, 2))[0],
+        WHITE,
+    ),
+    "a texture of depth of several samples": (
+        lambda m: of().options(samples=4, depth="less", depth_resolve="min")(V, targets=(texture(), depths())),
+        "write targets=(height, width) with depth_resolve='min', which returns an array or a tensor; or samples=1",
+        lambda m: of().options(samples=4, depth="less", depth_resolve="min")(V, targets=(2, 2))[1],
+        np.full((2, 2), 0.5, np.float32),
+    ),
+    "a texture made for depth of several samples": (
+        lambda m: of().options(samples=4, depth="less", depth_resolve="min")(V, targets=(2, 2), _result="texture"),
+        "leave the texture away, which returns an array or a tensor; or write samples=1",
+        lambda m: of().options(samples=4, depth="less", depth_resolve="min")(V, targets=(2, 2))[1],
+        np.full((2, 2), 0.5, np.float32),
+    ),
+    "a texture of depth of another format": (
+        lambda m: of().options(depth="less")(V, targets=(texture(), depths())),
+        "create it with that format, or write .options(depth_format='d32_float_s8_uint')",
+        lambda m: of().options(depth="less", depth_format="d32_float_s8_uint")(V, targets=(texture(), depths()))[0].to_numpy(),
         WHITE,
     ),
     "a gradient of a draw": (
