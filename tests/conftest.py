@@ -7,9 +7,12 @@ import gc
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
-from importlib.util import find_spec
+from importlib import import_module
+from importlib.util import cache_from_source, find_spec
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,11 +31,21 @@ os.environ.setdefault("FUSEPY_VERIFY", "each")  # what every pass has made is ve
 
 # Each test that says how many examples it takes does so by `tests.support.examples`, which knows the profiles by name.
 settings.register_profile(
-    "repeatable", derandomize=True, max_examples=33, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "repeatable", derandomize=True, max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("thorough", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("FUSEPY_HYPOTHESIS", "repeatable"))
+
+
+def pytest_sessionstart() -> None:
+    """Two workers of a fresh clone share the compilation of tests, which takes pytest 15 s: the second begins at the end."""
+    if os.environ.get("PYTEST_XDIST_WORKER") != "gw1" or sys.dont_write_bytecode:
+        return
+    for path in sorted(Path(__file__).parent.rglob("test_*.py"), reverse=True):
+        if any(Path(cache_from_source(path)).parent.glob(f"{path.stem}.*-pytest-*.pyc")):
+            break  # written by an earlier run, or a moment ago by the first worker
+        import_module(".".join(path.relative_to(Path(__file__).parents[1]).with_suffix("").parts))
 
 
 @pytest.hookimpl(tryfirst=True)  # before anything is deselected
@@ -48,9 +61,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Takes modules, tests and what they have imported out of every later collection, which would look at them each time."""
+    """Takes modules, tests and what they have imported out of every later collection, which would look at them each time.
+
+    Later collections are also rarer: programs and kernels live on, so most of a collection is a walk over what is not garbage.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_sessionfinish() -> None:

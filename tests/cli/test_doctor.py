@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,14 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("FUSEPY_CACHE_DIR", str(tmp_path / "kernels"))
 
 
+@pytest.fixture(params=["the device under test", pytest.param("all types", marks=pytest.mark.long)])
+def types(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, device: Any) -> None:
+    """The types that are tried: each is a process of its own that imports everything."""
+    if request.param != "all types":
+        monkeypatch.setattr(doctor, "TYPES", (device.raw.info.type.name,))
+
+
+@pytest.mark.usefixtures("types")
 def test_finds_a_device_on_this_machine_and_runs_a_kernel(capsys: pytest.CaptureFixture[str]):
     assert main(["doctor", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

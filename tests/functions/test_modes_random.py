@@ -8,7 +8,7 @@ program, which every other mode must refuse then.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -247,7 +247,7 @@ def finding(program: Program, mode: str, run: Callable[[], Any]) -> str:
     return next((f"{mode}: {w}" for w in words if w), "")
 
 
-def campaign(m: Any, seeds: range, container: str) -> list[str]:
+def campaign(m: Any, seeds: Iterable[int], container: str) -> list[str]:
     """The findings of the programs of some seeds."""
     found: list[str] = []
     for seed in seeds:
@@ -268,11 +268,11 @@ def m(device: Any) -> Any:
 @pytest.mark.req("V1")
 @pytest.mark.parametrize("container", ["tensor", "numpy"])
 def test_fusion_changes_when_never_what(m: Any, container: str) -> None:
-    assert not (found := campaign(m, range(12), container)), "\n\n".join(found)
+    assert not (found := campaign(m, range(6), container)), "\n\n".join(found)
 
 
 @pytest.mark.long
 @pytest.mark.random
 @pytest.mark.parametrize("container", ["tensor", "numpy"])
 def test_fusion_changes_when_never_what_at_length(m: Any, container: str) -> None:
-    assert not (found := campaign(m, range(1000, 2500), container)), "\n\n".join(found)
+    assert not (found := campaign(m, [*range(6, 12), *range(1000, 2500)], container)), "\n\n".join(found)

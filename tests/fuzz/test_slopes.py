@@ -33,23 +33,23 @@ def held_to_differences(runner: Runner, seeds: range, forward: bool = False) -> 
 
 
 def test_a_slice_of_gradients(runner: Runner) -> None:
-    assert held_to_differences(runner, range(60))["checked"] >= 23
+    assert held_to_differences(runner, range(24))["checked"] >= 9
 
 
 def test_a_slice_of_tangents(runner: Runner) -> None:
-    assert held_to_differences(runner, range(6000, 6060), forward=True)["checked"] >= 12
+    assert held_to_differences(runner, range(6000, 6024), forward=True)["checked"] >= 4
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("first", "count"), [(60, 420), *((first, 600) for first in range(480, 5280, 600))])
+@pytest.mark.parametrize(("first", "count"), [(24, 456), *((first, 600) for first in range(480, 5280, 600))])
 def test_a_longer_slice_of_gradients(runner: Runner, first: int, count: int) -> None:
     assert held_to_differences(runner, range(first, first + count))["checked"] >= count * 230 // 600
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(6060, 8060, 500))
-def test_a_longer_slice_of_tangents(runner: Runner, first: int) -> None:
-    assert held_to_differences(runner, range(first, first + 500), forward=True)["checked"] >= 100
+@pytest.mark.parametrize(("first", "count"), [(6024, 536), *((first, 500) for first in range(6560, 8060, 500))])
+def test_a_longer_slice_of_tangents(runner: Runner, first: int, count: int) -> None:
+    assert held_to_differences(runner, range(first, first + count), forward=True)["checked"] >= 100
 
 
 def test_a_computed_image_keeps_its_gradient(runner: Runner) -> None:

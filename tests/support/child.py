@@ -1,6 +1,8 @@
 """Programs in processes of their own, each forked from a process that has imported fusepy and has opened no device.
 
 Importing slangpy and fusepy takes most of the time of a short process. A test of imports themselves starts Python instead.
+slangpy imports torch where it is installed, and a process that has torch takes 0.6 s longer to end: only programs that name torch
+get it.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # A line of standard input is a program; the fork that runs it leaves the loop, and ends as any Python does.
 SERVER = """
 import json, os, signal, sys
+if sys.argv[1:] == ["without torch"]:
+    sys.modules["torch"] = None
 import fusepy
 while line := sys.stdin.readline():
     job = json.loads(line)
@@ -50,8 +54,8 @@ _one_by_one = threading.Lock()
 
 
 @cache
-def _server() -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", SERVER]
+def _server(torch: bool) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", SERVER, *["without torch"] * (not torch)]
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     server = subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -68,6 +72,8 @@ def run(
     Raises:
         subprocess.TimeoutExpired: if it was killed, after so many seconds.
     """
+    from fusepy.backend.cuda.driver import cuda_driver  # torch's libraries are those that CUDA's devices find
+
     env: Mapping[str, str] = {**os.environ, **environment}
     command = [sys.executable, "-c", program, *arguments]
     if not sys.platform.startswith("linux"):  # forks of other systems must not use their graphics libraries
@@ -81,7 +87,7 @@ def run(
         files["in"].write_bytes(input)
         job: dict[str, Any] = {name: str(path) for name, path in files.items()}
         job |= {"program": program, "arguments": arguments, "env": env, "seconds": seconds}
-        server = _server()
+        server = _server(any("torch" in text for text in (program, *arguments)) or cuda_driver() is not None)
         assert server.stdin is not None
         assert server.stdout is not None
         server.stdin.write(json.dumps(job) + "\n")

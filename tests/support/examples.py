@@ -1,4 +1,4 @@
-"""How many examples a random test takes: all of them in ``make test-long``, a third in ``make test``."""
+"""How many examples a random test takes: all of them in ``make test-long``, a quarter in ``make test``."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ QUICK = os.environ.get("FUSEPY_HYPOTHESIS", "repeatable") == "repeatable"
 
 def examples(most: int, least: int = 6, **others: object) -> settings:
     """Settings of a random test. At least `least` examples are taken; a test with many parameters asks for fewer of each."""
-    return settings(max_examples=min(most, max(most // 3, least)) if QUICK else most, **others)  # type: ignore[arg-type]
+    return settings(max_examples=min(most, max(most // 4, least)) if QUICK else most, **others)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ import slangpy as spy
 from fusepy.backend.cuda.driver import cuda_driver
 from fusepy.backend.device.device import Device, open_devices
 from fusepy.backend.device.idle import take
+from fusepy.backend.device.probe import TYPES
 from fusepy.backend.device.selfcheck import selfcheck
 from fusepy.backend.torch import current_cuda_device
 from fusepy.errors import ArgumentError, DeviceError, did_you_mean
@@ -19,6 +20,7 @@ _default: Device | None = None
 
 # hardware first; a software Vulkan driver is faster and far more complete than the cpu device
 _PREFERENCE = ("cuda", "vulkan", "metal", "d3d12", "cpu")
+_TRIED = tuple(name for name in _PREFERENCE if name in TYPES)  # sgl takes 0.2 s for a type that the platform does not have
 
 
 class _Quiet(spy.LoggerOutput):
@@ -54,7 +56,7 @@ def init_device(
         True
     """
     wanted = type if type is not None else os.environ.get("FUSEPY_DEVICE", "").lower() or None
-    names = [_type_name(wanted)] if wanted is not None else list(_PREFERENCE)
+    names = [_type_name(wanted)] if wanted is not None else list(_TRIED)
     if not debug:
         _silence()
     failures: list[str] = []
