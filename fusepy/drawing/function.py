@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, overload
+from typing import Any, ClassVar, TypeVar
 
-from fusepy.backend.device.device import Device
-from fusepy.backend.device.open import default_device
-from fusepy.backend.raster.state import RasterState
 from fusepy.drawing.arguments import check_textures, counted, extents, formats_of, indices_of, targets_of
-from fusepy.drawing.mesh import MeshRaster, mesh_raster
 from fusepy.drawing.options import NAMES, STATES, check_formats, with_options
-from fusepy.drawing.record import Drawing
 from fusepy.drawing.tracer import RasterTracer, globals_of
-from fusepy.errors import ArgumentError, DeviceError, did_you_mean
+from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.functions.device_function import DeviceFunction
-from fusepy.functions.function import Function
-from fusepy.functions.fused import FusedFunction, fuse
 from fusepy.functions.options import by_name
 from fusepy.functions.parts import STATIC, ProgramTable
 from fusepy.inspect.lowered import Lowered
@@ -44,6 +37,8 @@ class Raster(DeviceFunction):
     """
 
     __slots__ = ()
+    known: ClassVar[Sequence[str]] = NAMES  # the names of its options
+    own_names: ClassVar[Sequence[str]] = ("vertices", "indices", "instances", "targets")  # of its arguments
     tracer: RasterTracer  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -106,9 +101,9 @@ class Raster(DeviceFunction):
         """
         asked = by_name(options, named, f"{self.__name__}.options()", 'options({"cull": "back"})')
         for name in asked:
-            if name not in NAMES:
+            if name not in self.known:
                 raise ArgumentError(
-                    f"{self.__name__}: there is no option {name!r}", place=user_line(), hint=did_you_mean(str(name), NAMES)
+                    f"{self.__name__}: there is no option {name!r}", place=user_line(), hint=did_you_mean(str(name), self.known)
                 )
         drawing = self.tracer.drawing
         state = with_options(drawing.state, {k: v for k, v in asked.items() if k in STATES}, self.__name__)
@@ -125,94 +120,42 @@ class Raster(DeviceFunction):
         self: Self, vertices: Any, indices: Any, instances: Any, targets: Any, result: Any, shared: Mapping[str, Any]
     ) -> tuple[Self, dict[str, Any], Any]:
         """Returns the function with the globals of a call, its arguments, and the destination of its results."""
+        name = self.__name__
+        given: dict[str, Any] = {"vertices": counted(vertices, "vertices", name)}
+        given["indices"] = indices_of(indices, given["vertices"], name)
+        given["instances"] = counted(instances, "instances", name)
+        return self.drawn({k: v for k, v in given.items() if v is not None}, targets, result, shared)
+
+    def drawn(
+        self: Self, given: Mapping[str, Any], targets: Any, result: Any, shared: Mapping[str, Any]
+    ) -> tuple[Self, dict[str, Any], Any]:
+        """Returns the function with the globals of a call, all its arguments, and the destination of its results.
+
+        Args:
+            given: the arguments that depend on how triangles are made.
+
+        Raises:
+            ArgumentError: for a name that is neither a parameter nor a global.
+        """
         drawing, name = self.tracer.drawing, self.__name__
         known = self.tracer.shared
         own = {k: v for k, v in shared.items() if k in known}
         globals = {k: v for k, v in shared.items() if k not in own} if len(own) < len(shared) else {}
         for key in globals:
             if key not in globals_of(drawing):
-                known = [*self.tracer.shared, *globals_of(drawing), "vertices", "indices", "instances", "targets"]
+                known = [*self.tracer.shared, *globals_of(drawing), *self.own_names]
                 raise ArgumentError(f"{name} has no parameter {key!r}", place=user_line(), saw=key, hint=did_you_mean(key, known))
         size, formats, textures = targets_of(targets, drawing.size, drawing.formats, name)
-        given: dict[str, Any] = {"size": size, "vertices": counted(vertices, "vertices", name)}
-        given["indices"] = indices_of(indices, given["vertices"], name)
-        given["instances"] = counted(instances, "instances", name)
-        given = {k: v for k, v in given.items() if v is not None} | {"formats": check_formats(formats, name)} | own
         result = textures if result is None else result
         check_textures(drawing.state, result, name)
-        return self.set(globals) if globals else self, given, result
+        return (
+            self.set(globals) if globals else self,
+            {"image_size": size, **given, "image_formats": check_formats(formats, name), **own},
+            result,
+        )
 
     def __repr__(self) -> str:
         return f"<raster {self.__name__}>"
 
 
 STATIC.add(Raster)
-
-
-@overload
-def raster(module: Any = None, *, vertex: Any, fragment: Any = None, device: Any = None) -> Raster: ...
-@overload
-def raster(module: Any, *, mesh: str, fragment: str | None = None, task: str | None = None) -> MeshRaster: ...
-def raster(
-    module: Any = None, *, vertex: Any = None, fragment: Any = None, device: Any = None, mesh: Any = None, task: Any = None
-) -> Raster | MeshRaster:
-    """Returns a function that draws a mesh.
-
-    Args:
-        module: the module of the functions that are given by name.
-        vertex: a function that takes the attributes of a vertex, and returns its position in clip space and the values to
-            interpolate: the name of a Slang function that returns a struct with a member ``float4 position : SV_Position``,
-            or a Python function that returns a dict with ``"position"`` first.
-        fragment: a function that takes the interpolated values and returns colours: the name of a
-            Slang function, or a Python function, whose parameters have the names of the interpolated values. Without one, or
-            where it returns nothing, depth is drawn only.
-        device: of functions in Python, if there is no module; by default the default device.
-        mesh: in place of `vertex`: the name of an entry point that makes vertices and triangles; `fragment` is then one too.
-        task: the name of an entry point that runs before `mesh` and starts its groups.
-
-    Raises:
-        UnknownNameError: if the module has no such function.
-        DeviceError: if the device cannot rasterise, or has no mesh shaders.
-
-    Example:
-        >>> import fusepy as fp
-        >>> def vs(at, turn):
-        ...     return {"position": fp.float4(at.x * turn, at.y, 0, 1), "shade": at.x}
-        >>> def fs(shade):
-        ...     return fp.float4(shade, shade, shade, 1)
-        >>> fp.raster(vertex=vs, fragment=fs)({"at": [[-1.0, -1], [3, -1], [-1, 3]]}, targets=(2, 2), turn=1.0)[0, 1]
-        array([0.5, 0.5, 0.5, 1. ], dtype=float32)
-    """
-    if vertex is None and mesh is not None:
-        return mesh_raster(module, task, mesh, fragment)
-    opened: Device = module.device if module is not None else default_device() if device is None else device
-    if "rasterization" not in opened.features:
-        raise DeviceError(
-            f"{opened.name} cannot rasterise",
-            place=user_line(),
-            expected="a device with the feature rasterization",
-            hint="open one with fp.create_device(type='vulkan'), and load the module on it",
-        )
-    shaded = depth_only if fragment is None else fragment
-    stages = [_stage(module, given, kind) for given, kind in ((vertex, "vertex"), (shaded, "fragment"))]
-    name = "/".join(stage.__name__ for stage in stages)
-    return Raster(RasterTracer(Drawing(name, stages[0], stages[1], RasterState()), opened))
-
-
-def depth_only() -> None:
-    """The fragment function of draws without one."""
-
-
-def _stage(module: Any, given: Any, kind: str) -> Function | FusedFunction:
-    if isinstance(given, (Function, FusedFunction)):
-        return given
-    if isinstance(given, str) and module is not None:
-        return module.find_function(given)
-    if callable(given):
-        return fuse(given)
-    raise ArgumentError(
-        f"raster: {kind} is a function, or the name of one",
-        place=user_line(),
-        saw=repr(given)[:60],
-        hint=f"write fp.raster(m, {kind}='name of a Slang function'), or give a Python function",
-    )

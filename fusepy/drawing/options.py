@@ -23,7 +23,7 @@ from fusepy.backend.raster.state import (
     TOPOLOGIES,
     RasterState,
 )
-from fusepy.backend.raster.stencil_ops import OPS
+from fusepy.backend.raster.stencil_ops import OPS, check_ops
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.location import user_line
 
@@ -67,8 +67,10 @@ def with_options(state: RasterState, given: Mapping[str, Any], what: str) -> Ras
 
     Raises:
         ArgumentError: for a value that an option does not take; names the nearest. For a stencil in a format without one.
+        DeviceError: for operations of stencils that slangpy cannot set.
     """
     made = replace(state, **{name: _checked(name, value, what) for name, value in given.items()})
+    check_ops((made.stencil_pass, made.stencil_fail, made.stencil_depth_fail))
     if not made.stencil or made.depth_format == STENCIL_FORMAT:
         return made
     if "depth_format" not in given and made.depth_format == RasterState.depth_format:

@@ -14,7 +14,8 @@ import numpy as np
 from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.registry import host_array
 from fusepy.drawing.arguments import extents, indices_of
-from fusepy.drawing.function import Raster, raster
+from fusepy.drawing.function import Raster
+from fusepy.drawing.making import raster
 from fusepy.drawing.vectors import grouped, like, node_of_graphs, on_device_of, whole
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.functions.fused import FusedFunction

@@ -9,10 +9,12 @@ from typing import Any, cast
 from fusepy.backend.memory.texture import texel_type
 from fusepy.backend.raster.formats import format_named
 from fusepy.backend.raster.state import RasterState
+from fusepy.drawing.interface import check_interface, handed_on
 from fusepy.drawing.mapped import PER_INSTANCE, PER_VERTEX, SHARED, Groups, captured, parameters
+from fusepy.drawing.mesh_stage import MeshStage
 from fusepy.drawing.stages import DrawStage
 from fusepy.drawing.targets import targets_of
-from fusepy.errors import ArgumentError, ShapeError, TraceError, UnsupportedArgumentError
+from fusepy.errors import ArgumentError, ShapeError, TraceError
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
 from fusepy.ir.argmap import UNSAID, ArgMap
@@ -25,19 +27,28 @@ from fusepy.trace.bodies import Use
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
 
-_POSITION = Type.parse("float4")
-
 
 @dataclass(frozen=True)
 class Drawing:
-    """The parts of a function over a mesh: two functions, the state, and the size and formats of the images."""
+    """The parts of a function over a mesh: its functions, the state, and the size and formats of the images.
+
+    Attributes:
+        before: the vertex function; or the mesh function, behind the task function if there is one.
+        mesh: true for a mesh function.
+    """
 
     name: str
-    vertex: Function | FusedFunction
+    before: tuple[Function | FusedFunction, ...]
     fragment: Function | FusedFunction
     state: RasterState
     size: tuple[int, int] | None = None
     formats: str = ""
+    mesh: bool = False
+
+    @property
+    def functions(self) -> tuple[Function | FusedFunction, ...]:
+        """All functions, in the order in which they run."""
+        return (*self.before, self.fragment)
 
 
 def record_draw(
@@ -62,16 +73,48 @@ def record_draw(
         UnsupportedArgumentError: if a target cannot hold what the fragment function returns.
     """
     loc = user_line()
-    given: Sequence[Mapping[str, Any]] = (_named(vertices, drawing.vertex), instances or {}, shared)
+    given: Sequence[Mapping[str, Any]] = (_named(vertices, drawing.before[0]), instances or {}, shared)
     corners, each, shared = ({name: captured(trace, v, name) for name, v in group.items()} for group in given)
     groups: Groups = [(corners, PER_VERTEX), (each, PER_INSTANCE), (shared, SHARED)]
-    vertex = DrawStage(trace, "vertex", drawing.vertex)
+    vertex = DrawStage(trace, "vertex", drawing.before[0])
     interface = vertex.run(lambda _: groups)
     vertex.count(VERTEX)
     vertex.count(INSTANCE)
-    _check_interface(drawing, interface, loc)
+    check_interface(drawing.before[0].__name__, interface, loc)
+    handed = [(name, value.type) for name, value in interface]
+    second = None if indices is None else _integers(trace, indices, loc)
+    return _shaded(drawing, trace, [vertex], handed, size, second, shared, formats)
+
+
+def record_mesh(drawing: Drawing, trace: Trace, size: Any, groups: Any, shared: Mapping[str, Any], formats: str) -> Any:
+    """Records a draw whose triangles a mesh function makes, and returns its images; see `record_draw`.
+
+    Args:
+        groups: a grid of the numbers of groups.
+    """
+    shared = {name: captured(trace, v, name) for name, v in shared.items()}
+    kinds = ("task", "mesh")[-len(drawing.before) :]
+    stages = [MeshStage(trace, kind, function) for kind, function in zip(kinds, drawing.before)]
+    for stage in stages:
+        stage.run(lambda _: [(shared, SHARED)])
+    handed = [("", stages[-1].vertex())]
+    return _shaded(drawing, trace, stages, handed, size, trace.lift(groups, "groups"), shared, formats)
+
+
+def _shaded(
+    drawing: Drawing,
+    trace: Trace,
+    before: Sequence[DrawStage],
+    handed: Sequence[tuple[str, Type]],
+    size: Any,
+    second: Value | None,
+    shared: Mapping[str, Any],
+    formats: str,
+) -> Any:
+    """Records the fragment function and the node; `handed` are the values that it gets, by name."""
+    loc = user_line()
     fragment = DrawStage(trace, "fragment", drawing.fragment)
-    outputs = fragment.run(lambda stage: [(_handed_on(stage, interface), None), (shared, SHARED)])
+    outputs = fragment.run(lambda stage: [(handed_on(stage, handed), None), (shared, SHARED)])
     if not outputs and not drawing.state.keeps_depth:
         raise ArgumentError(
             f"{drawing.name} draws nothing: {drawing.fragment.__name__} returns no colour, and no depth is kept",
@@ -81,15 +124,15 @@ def record_draw(
     marks, targets = targets_of(
         drawing.name, drawing.fragment.__name__, [name for name, _ in outputs], [v.type for v in fragment.outputs], formats, loc
     )
-    return _added(drawing, trace, (vertex, fragment), size, indices, marks, targets, [name for name, _ in interface])
+    return _added(drawing, trace, (*before, fragment), size, second, marks, targets, [name for name, _ in handed])
 
 
 def _added(
     drawing: Drawing,
     trace: Trace,
-    stages: tuple[DrawStage, DrawStage],
+    stages: Sequence[DrawStage],
     size: Any,
-    indices: Any,
+    second: Value | None,
     marks: tuple[str, ...],
     formats: Sequence[str],
     varyings: Sequence[str],
@@ -98,18 +141,18 @@ def _added(
     loc = user_line()
     bodies, uses = zip(*(stage.close() for stage in stages))
     values, maps = [trace.lift(size, "size")], [ArgMap((0, 1))]
-    if indices is not None:
-        values.append(_integers(trace, indices, loc))
-        maps.append(ArgMap(tuple(range(values[-1].rank))))
+    if second is not None:
+        values.append(second)
+        maps.append(ArgMap(tuple(range(second.rank))))
     read: list[Use] = [use for own in uses for use in own]
     depth = [drawing.state.depth_type] if drawing.state.keeps_depth else []
     attrs: dict[str, Attr] = {
         **drawing.state.attrs(),
-        "functions": (drawing.vertex.__name__, drawing.fragment.__name__),
-        "indexed": indices is not None,
-        "vertex_inputs": len(uses[0]),
-        "vertex_values": tuple(stages[0].values),
-        "fragment_values": tuple(stages[1].values),
+        "functions": tuple(f.__name__ for f in drawing.functions),
+        "indexed": second is not None and not drawing.mesh,
+        "inputs": tuple(str(len(own)) for own in uses),
+        "marks": tuple(stage.marks for stage in stages if isinstance(stage, MeshStage)),
+        **{f"{stage.kind}_values": tuple(stage.values) for stage in stages},
         "varyings": tuple(varyings),
         "outputs": marks,
         "formats": tuple(formats),
@@ -126,48 +169,6 @@ def _named(given: Any, vertex: Function | FusedFunction) -> Mapping[str, Any]:
     if given is None or isinstance(given, Mapping):
         return cast("Mapping[str, Any]", given or {})
     return {next(iter(parameters(vertex)), "vertices"): given}
-
-
-def _handed_on(fragment: DrawStage, interface: Sequence[tuple[str, Traced]]) -> Mapping[str, Any]:
-    """Returns the values that the vertex function passes to the fragment function, by name."""
-    if interface[0][0]:
-        return {name: fragment.own(name, value.type) for name, value in interface}
-    type = interface[0][1].type
-    whole = fragment.own("varyings", type)
-    fields = {p.name: getattr(whole, p.name) for p in fragment.inner.oracle.fields(type) or ()}
-    return {**fields, **dict.fromkeys(_whole_in(fragment, type), whole)}
-
-
-def _whole_in(fragment: DrawStage, type: Type) -> list[str]:
-    """Returns the names of the parameters that take the whole struct of the vertex function."""
-    function = fragment.function
-    if isinstance(function, Function):
-        return [p.name for s in function.tracer.declared() for p in s.params if p.type is type]
-    fields = {p.name for p in fragment.inner.oracle.fields(type) or ()}
-    return [name for name in list(parameters(function))[:1] if name not in fields]
-
-
-def _check_interface(drawing: Drawing, interface: Sequence[tuple[str, Traced]], loc: str | None) -> None:
-    """Checks that a vertex function returns a position, and only numbers."""
-    (name, first), *others = interface
-    if not name:
-        return
-    if name != "position" or first.type is not _POSITION:
-        raise ArgumentError(
-            f"{drawing.vertex.__name__} returns no position of the vertex first",
-            place=loc,
-            saw=f"{name}, a {first.type}",
-            expected="a float4 in clip space",
-            hint="return a dict whose first entry is called position, a float4",
-        )
-    wrong = [(n, v.type) for n, v in others if v.type.kind not in (Kind.SCALAR, Kind.VECTOR)]
-    if wrong:
-        raise UnsupportedArgumentError(
-            f"{drawing.vertex.__name__} hands on {wrong[0][0]!r}, a {wrong[0][1]}",
-            place=loc,
-            expected="numbers and vectors",
-            hint="hand on its rows or members",
-        )
 
 
 def _integers(trace: Trace, indices: Any, loc: str | None) -> Value:

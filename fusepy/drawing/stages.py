@@ -24,6 +24,12 @@ from fusepy.trace.traced import Traced
 
 _WHOLE = (Kind.WHOLE, Kind.RESOURCE, Kind.POINTER)
 _VALUES = {"vertex": VERTEX_VALUES, "fragment": FRAGMENT_VALUES}
+_SOURCES = {  # where a parameter may come from
+    "vertex": "attribute of its vertices",
+    "fragment": "output of the vertex function, and no argument",
+    "task": "argument",
+    "mesh": "argument",
+}
 
 
 class DrawStage:
@@ -79,20 +85,25 @@ class DrawStage:
 
     # ---- functions of Slang -------------------------------------------------------------------------------------
 
-    def _slang(self, function: Function) -> list[tuple[str, Traced]]:
-        inner, source = self.inner, function.tracer.loaded.source
-        alias, _ = function.named_in(inner)
-        declared = inner.oracle.declared(alias, self.name)
+    def call(self, function: Function) -> Any:
+        """Records the call of a function of Slang, and returns its result."""
+        alias, _ = function.named_in(self.inner)
+        declared = self.inner.oracle.declared(alias, self.name)
         if len(declared) != 1:
             raise ArgumentError(
                 f"{self.name} has {len(declared)} overloads, and a {self.kind} function is one",
                 place=user_line(),
                 hint="give the function of this stage a name of its own",
             )
-        texts = list(texts_of([source]))
+        texts = list(texts_of([function.tracer.loaded.source]))
         marks = semantics_of(self.name, texts)
         args = [self._parameter(p, marks.get(p.name, ""), texts) for p in declared[0].params]
-        result: Any = inner.call(alias, self.name, args, {})
+        return self.inner.call(alias, self.name, args, {})
+
+    def _slang(self, function: Function) -> list[tuple[str, Traced]]:
+        inner, result = self.inner, self.call(function)
+        texts = list(texts_of([function.tracer.loaded.source]))
+        marks = semantics_of(self.name, texts)
         if result is None and self.kind == "fragment":  # depth only
             return []
         if not isinstance(result, Traced):
@@ -138,7 +149,7 @@ class DrawStage:
         raise self._missing(param.name, param.type)
 
     def _member(self, param: Param, member: Param, mark: str) -> Any:
-        if mark in _VALUES[self.kind] and (self.kind == "vertex" or self._found(member.name, member.type) is None):
+        if mark in _VALUES.get(self.kind, ()) and (self.kind == "vertex" or self._found(member.name, member.type) is None):
             return self._system(member.name, mark)
         found = self._found(member.name, member.type)
         if found is None:
@@ -165,7 +176,7 @@ class DrawStage:
 
     def _missing(self, name: str, type: Type | None) -> ArgumentError:
         known = [key for group, _ in self.given for key in group]
-        what = "attribute of its vertices" if self.kind == "vertex" else "output of the vertex function, and no argument"
+        what = _SOURCES[self.kind]
         return ArgumentError(
             f"{self.name} takes {name!r}{'' if type is None else f', a {type}'}, and there is no such {what}",
             place=user_line(),
@@ -173,9 +184,11 @@ class DrawStage:
             expected=name,
             hint=f"write {name!r} in place of {near[0]!r}"
             if (near := nearest(name, known))
-            else f"pass {name}=… to the draw, or give it among the vertices"
+            else f"pass {name}=… to the draw" + ", or give it among the vertices" * (self.kind in ("vertex", "fragment"))
             if known
-            else "pass a dict of the attributes, by the names of the parameters",
+            else "pass a dict of the attributes, by the names of the parameters"
+            if self.kind == "vertex"
+            else f"pass {name}=… to the draw",
         )
 
     # ---- functions of Python ------------------------------------------------------------------------------------

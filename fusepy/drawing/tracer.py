@@ -8,7 +8,7 @@ from typing import Any
 
 from fusepy.backend.device.device import Device
 from fusepy.drawing.mapped import parameters
-from fusepy.drawing.record import Drawing, record_draw
+from fusepy.drawing.record import Drawing, record_draw, record_mesh
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
 from fusepy.functions.nodes import Use
@@ -16,9 +16,10 @@ from fusepy.functions.parts import STATIC
 from fusepy.functions.python_tracer import PythonTracer
 from fusepy.ir.types import VOID, Kind
 from fusepy.pytree import Structure, several
-from fusepy.trace.trace import current_trace
+from fusepy.trace.trace import Trace, current_trace
 
-_OWN = ("size", "vertices", "indices", "instances", "formats")
+_OWN = ("image_size", "vertices", "indices", "instances", "image_formats")  # no names that parameters of users often have
+_OF_MESHES = ("image_size", "groups", "image_formats")
 
 
 class RasterTracer(PythonTracer):
@@ -34,9 +35,9 @@ class RasterTracer(PythonTracer):
         self, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any = None
     ) -> tuple[PythonTracer, tuple[object, ...], tuple[()], dict[str, Any], Any]:
         """Binds a call. What an earlier call with the same names has found is used again: finding it takes longer than a draw."""
-        names = (*kwargs, str(kwargs.get("formats")))
+        names = (*kwargs, str(kwargs.get("image_formats")))
         found = self._bound.get(names)
-        if args or any(value.__class__ in STATIC for name, value in kwargs.items() if name != "formats"):
+        if args or any(value.__class__ in STATIC for name, value in kwargs.items() if name != "image_formats"):
             return super().bind(args, kwargs, result)
         if found is None:
             made, key, _, named, _ = super().bind(args, kwargs, result)
@@ -55,23 +56,40 @@ class RasterTracer(PythonTracer):
 def _function(drawing: Drawing, shared: tuple[str, ...]) -> Callable[..., Any]:
     """Returns the Python function of a draw: called in a trace, it records the node."""
 
-    def draw(size: Any, vertices: Any = None, indices: Any = None, instances: Any = None, formats: str = "", **more: Any) -> Any:
+    def traced() -> Trace:
         trace = current_trace()
         assert trace is not None
+        return trace
+
+    def draw(
+        image_size: Any, vertices: Any = None, indices: Any = None, instances: Any = None, image_formats: str = "", **more: Any
+    ) -> Any:
         given = {name: value for name, value in more.items() if value is not None}
-        return record_draw(drawing, trace, size, vertices, indices, instances, given, formats)
+        return record_draw(drawing, traced(), image_size, vertices, indices, instances, given, image_formats)
+
+    def draw_groups(image_size: Any, groups: Any, image_formats: str = "", **more: Any) -> Any:
+        given = {name: value for name, value in more.items() if value is not None}
+        return record_mesh(drawing, traced(), image_size, groups, given, image_formats)
 
     kind = inspect.Parameter.KEYWORD_ONLY
-    named = [inspect.Parameter("size", kind), *(inspect.Parameter(n, kind, default=None) for n in (*_OWN[1:], *shared))]
-    draw.__name__ = drawing.name
-    draw.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
-    return draw
+    made: Any = draw_groups if drawing.mesh else draw
+    named = [
+        inspect.Parameter("image_size", kind),
+        *(inspect.Parameter(n, kind, default=None) for n in (*_own(drawing)[1:], *shared)),
+    ]
+    made.__name__ = drawing.name
+    made.__signature__ = inspect.Signature(named)
+    return made
+
+
+def _own(drawing: Drawing) -> tuple[str, ...]:
+    return _OF_MESHES if drawing.mesh else _OWN
 
 
 def _parameters(drawing: Drawing) -> tuple[str, ...]:
     """Returns the names of the parameters of both functions, and of the members of structs among them."""
     names: dict[str, None] = {}
-    for stage in (drawing.vertex, drawing.fragment):
+    for stage in drawing.functions:
         if isinstance(stage, FusedFunction):
             names.update(dict.fromkeys(parameters(stage)))
             continue
@@ -83,12 +101,12 @@ def _parameters(drawing: Drawing) -> tuple[str, ...]:
                 names[param.name] = None
                 fields = oracle.fields(param.type) if param.type is not None and param.type.kind is Kind.NAMED else None
                 names.update(dict.fromkeys(p.name for p in fields or ()))
-    return tuple(name for name in names if name not in _OWN)
+    return tuple(name for name in names if name not in _own(drawing))
 
 
 def globals_of(drawing: Drawing) -> list[str]:
     """Returns the names of the globals of the functions' modules."""
-    stages = [stage for stage in (drawing.vertex, drawing.fragment) if isinstance(stage, Function)]
+    stages = [stage for stage in drawing.functions if isinstance(stage, Function)]
     return list(dict.fromkeys(name for stage in stages for name in stage.tracer.global_names() or ()))
 
 

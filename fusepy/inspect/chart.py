@@ -9,7 +9,7 @@ from fusepy.inspect.reasons import label
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.region import spec_of
-from fusepy.ir.pipelines.draw import names_in, operands_of, own_inputs
+from fusepy.ir.pipelines.draw import names_in, operands_of, own_inputs, values_of
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _draw_stages(chart: Chart, draw: Node, group: int, sources: Sequence[tuple[i
     handed: list[tuple[int, str]] = []
     for k, (body, operands) in enumerate(zip(draw.bodies, operands_of(draw))):
         own = own_inputs(draw, body, k)
-        names, at = names_in(draw, ("vertex_values", "fragment_values")[k]), list[int]()
+        names, at = values_of(draw, k), list[int]()
         for name, value in zip(names, own):
             links = handed if name == "varyings" else [h for n, h in zip(names_in(draw, "varyings"), handed) if n == name]
             at.append(chart.add(Box("argument", (name, str(value.type)), group=group), links))
@@ -99,7 +99,7 @@ def _draw_stages(chart: Chart, draw: Node, group: int, sources: Sequence[tuple[i
     marks = names_in(draw, "outputs")
     found = [one for one, mark in zip(handed, marks) if mark != "SV_Depth"]
     if len(draw.results) > len(found):
-        found.append((chart.add(Box("node", ("depth",), draw.loc, group), handed[:1]), "float"))
+        found.append((chart.add(Box("node", ("depth",), draw.loc, group), handed[:1]), names_in(draw, "types")[-1]))
     return found
 
 

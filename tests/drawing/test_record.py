@@ -26,7 +26,7 @@ def test_a_draw_has_a_text_that_is_read_back(m: Any) -> None:
     draw = fp.raster(m, vertex="vs", fragment="fs").options(depth="less", clear=(0, 0, 1), viewport=(0, 0, 4, 4))
     for after in (None, "fuse_chains"):
         text = draw.ir(V, [0, 1, 2], targets=(4, 6), **({} if after is None else {"after": after}))
-        assert "= draw(%size vmap(d0,d1), %indices vmap(d0)" in text
+        assert "= draw(%image_size vmap(d0,d1), %indices vmap(d0)" in text
         assert 'functions = ["vs", "fs"]' in text
         assert print_graph(parse_graph(text)) == text
 

@@ -37,7 +37,6 @@ ELSEWHERE: dict[str, str] = {
     "backend/device/sink.py": "deferred/test_capture.py",
     "program/lent.py": "backend/test_torch.py",
     "program/stages.py": "drawing/test_record.py",
-    "backend/raster/mesh.py": "drawing/test_mesh.py",
     "drawing/samples.py": "drawing/test_texture.py",
     "language/movement/indices.py": "trace/moves/test_indexing.py",
     "trace/open_trace.py": "language/test_step_loops.py",

@@ -75,7 +75,7 @@ class DrawKernel(Kernel):
 
     def draw(self, sink: Sink, pipeline: Any, root: spy.ShaderObject, drawn: Sequence[int]) -> None:
         """Records the pass, and the copies of its images into the tensors among the results. The device's lock is held."""
-        width, height, count, instances = drawn
+        width, height, *counts = drawn
         objects = self._objects
         images = self.images(width, height)
         results = objects[: len(self.objects) - (self.objects[-1].role == "indices")]
@@ -88,7 +88,10 @@ class DrawKernel(Kernel):
             rendering = images.begin(encoder, views)
             rendering.bind_pipeline(pipeline, root)
             rendering.set_render_state(state)
-            (rendering.draw if indices is None else rendering.draw_indexed)(_arguments(count, instances))
+            if len(counts) == 3:
+                rendering.draw_mesh_tasks(counts)
+            else:
+                (rendering.draw if indices is None else rendering.draw_indexed)(_arguments(*counts))
             rendering.end()
             for image, tensor in tensors:
                 store_image(self._device, encoder, image, tensor, self._stage.state)

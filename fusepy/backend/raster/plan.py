@@ -17,7 +17,7 @@ from fusepy.backend.raster.text import DRAWN, draw_operands
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import StoredInto
-from fusepy.ir.pipelines.draw import operands_of
+from fusepy.ir.pipelines.draw import makes_meshes, operands_of
 from fusepy.ir.types import Kind
 
 _POINT = Layout((), ())
@@ -31,7 +31,7 @@ class DrawPlan(Plan):
         name: the name of the program, for messages.
     """
 
-    __slots__ = ("_indexed", "_vertex")
+    __slots__ = ("_indexed", "_mesh", "_vertex")
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class DrawPlan(Plan):
         self.written = [o for o in self.memory if written(o.want)]
         self.steps = []
         self._indexed = bool(draw.attrs["indexed"])
+        self._mesh = makes_meshes(draw)
         self._vertex = self.operands[: len(operands_of(draw)[0])]
 
     def recipe(self, slots: Sequence[Layout]) -> Recipe:
@@ -74,7 +75,7 @@ class DrawPlan(Plan):
             steps[operand.position] = own
         image = lying[0].shape
         drawn = math.prod(lying[1].shape) if self._indexed else grid[0]
-        if not drawn or not grid[0]:
+        if (not drawn or not grid[0]) and not self._mesh:
             raise ShapeError(
                 f"{self.name}: the mesh is empty",
                 saw=f"{grid[0]} vertices" + f" and {drawn} indices" * self._indexed,
@@ -105,8 +106,14 @@ class DrawPlan(Plan):
             )
 
     def launches(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int], new: Callable[[], int]) -> list[Launch]:
-        """Returns the draw. Its ``groups`` are the width and height of the image, and the numbers of elements and instances."""
+        """Returns the draw. Its ``groups`` are the width and height of the image, and the numbers of elements and instances.
+
+        Those of a mesh function are behind the width and height.
+        """
         height, width = slots[self.positions[0]].shape
+        if self._mesh:
+            made = (width, height, *slots[self.positions[1]].shape)
+            return [Launch(self, DRAWN, recipe, made, reads=self.positions, results=tuple(results), idle=not recipe.count)]
         count = math.prod(slots[self.positions[1]].shape) if self._indexed else recipe.grid[0]
         drawn = (width, height, count, recipe.grid[1])
         reads = self.positions
@@ -119,6 +126,9 @@ class DrawPlan(Plan):
 
 def drawn_by(launch: Launch) -> str:
     """Describes a draw."""
-    width, height, count, instances = launch.groups or (0, 0, 0, 0)
+    width, height, *counts = launch.groups or (0, 0, 0, 0)
+    if len(counts) == 3:
+        return f"the rasteriser draws {' x '.join(f'{n:,}' for n in counts)} groups of meshlets into {width} x {height} pixels"
+    count, instances = counts
     many = f" for each of {instances:,} instances" if instances > 1 else ""
     return f"the rasteriser draws {count:,} vertices{many} into {width} x {height} pixels"

@@ -8,7 +8,7 @@ into it: three bytes before the comparison. The place of the comparison is check
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 
@@ -31,25 +31,25 @@ _FIELDS = "stencil_fail_op", "stencil_depth_fail_op", "stencil_pass_op"  # in th
 _COMPARISON, _SIZE = 4, 8  # bytes before the comparison; of the structure
 
 
-def face_with(compare: spy.ComparisonFunc, fail: str, depth_fail: str, passed: str) -> spy.DepthStencilOpDesc:
-    """Returns the description of a face.
-
-    Raises:
-        DeviceError: if this slangpy can set no operations.
-    """
-    face, chosen = spy.DepthStencilOpDesc(), (fail, depth_fail, passed)
-    if all(name == "keep" for name in chosen) or not is_flat():
-        for field, name in zip(_FIELDS, chosen):
-            setattr(face, field, spy.StencilOp[_NAMES.get(name, name)])
-    elif _holds_bytes():
-        (ctypes.c_uint8 * len(chosen)).from_address(_address(face))[:] = bytes(OPS[name] for name in chosen)
-    else:
+def check_ops(names: Sequence[str]) -> None:
+    """Raises `DeviceError` if this slangpy cannot set these operations."""
+    if is_flat() and any(name != "keep" for name in names) and not _holds_bytes():
         raise DeviceError(
             "this slangpy sets no operations of stencils",
             saw=f"slangpy {version('slangpy')}, in which every StencilOp is keep",
             expected="a slangpy that tells them apart",
             hint="install another version of slangpy, or leave stencil_pass, stencil_fail and stencil_depth_fail away",
         )
+
+
+def face_with(compare: spy.ComparisonFunc, fail: str, depth_fail: str, passed: str) -> spy.DepthStencilOpDesc:
+    """Returns the description of a face, with operations that `check_ops` has let pass."""
+    face, chosen = spy.DepthStencilOpDesc(), (fail, depth_fail, passed)
+    if not is_flat():
+        for field, name in zip(_FIELDS, chosen):
+            setattr(face, field, spy.StencilOp[_NAMES.get(name, name)])
+    elif _holds_bytes():
+        (ctypes.c_uint8 * len(chosen)).from_address(_address(face))[:] = bytes(OPS[name] for name in chosen)
     face.stencil_func = compare
     return face
 

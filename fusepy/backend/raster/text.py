@@ -1,4 +1,4 @@
-"""Code generation for draws: the vertex and the fragment function of a ``draw`` as the two entry points of one kernel text.
+"""Code generation for draws: the functions of a ``draw`` as the entry points of one kernel text.
 
 The vertex entry point loads the attributes of its vertex from memory, as compute kernels load elements, so arrays may have any
 strides. The indices are the device's own: it runs the vertex function once for vertices that triangles share.
@@ -14,12 +14,22 @@ from fusepy.backend.emit.operands import identifiers, lying
 from fusepy.backend.emit.space import extents
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tuning import Shape
+from fusepy.backend.raster.mesh import mesh_entry, mesh_parameter, written_by
 from fusepy.backend.raster.state import FRAGMENT_VALUES, RasterStage, RasterState, fragment_entry, vertex_entry
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import RegionSpec
-from fusepy.ir.pipelines.draw import INSTANCE, VERTEX, names_in, operands_of, own_inputs
+from fusepy.ir.pipelines.draw import (
+    INSTANCE,
+    VERTEX,
+    first_operand,
+    makes_meshes,
+    names_in,
+    operands_of,
+    own_inputs,
+    values_of,
+)
 from fusepy.ir.types import Type
 from fusepy.ir.value import declare
 
@@ -61,11 +71,15 @@ class _Draw:
 
     def __init__(self, draw: Node, text: KernelText, operands: Sequence[Operand]):
         self.draw, self.text = draw, text
-        count = len(operands_of(draw)[0])
-        self.operands = operands[:count], operands[count:]
-        self.varyings = names_in(draw, "varyings")
+        first = first_operand(draw)
+        self.operands = [operands[own.start - first : own.stop - first] for own in operands_of(draw)]
+        self.varyings, self.mesh = names_in(draw, "varyings"), makes_meshes(draw)
         vertex = draw.bodies[0]
-        self.interface = str(vertex.outputs[0].type) if self.varyings == ("",) else "FzVertex"
+        self.interface = "FzVertex"
+        if self.mesh:
+            self.interface = written_by(draw.bodies[-2])
+        elif self.varyings == ("",):
+            self.interface = str(vertex.outputs[0].type)
 
     def source(self) -> KernelSource:
         draw, text = self.draw, self.text
@@ -75,24 +89,31 @@ class _Draw:
         fields = [*pointers, *extents(text.variant), *(f for f in listed if f.role != "pointer")]
         objects = [Field("", f"image{j}", "image", j, read=same) for j in range(len(draw.results))]
         objects += [Field("", "indices", "indices", 1, read=same)] if draw.attrs["indexed"] else []
-        names = f"{text.name}_vertex", f"{text.name}_fragment"
+        names = tuple(f"{text.name}_{body.name}" for body in draw.bodies)
         program = [
             f"// {stage.state}, {', '.join(stage.formats)}",  # it makes the text of each pipeline its own
             *self.structs(),
-            *self.function(0),
-            *self.function(1),
-            f'#line 1 "{names[0]}"',
-            *vertex_entry(names[0], self.interface, block(self.vertex())),
-            "",
-            f'#line 1 "{names[1]}"',
-            *fragment_entry(names[1], "FzTargets" if draw.bodies[1].outputs else "void", self.given(), block(self.fragment())),
+            *(line for k in range(len(names)) for line in self.function(k)),
+            *(line for k, name in enumerate(names[:-1]) for line in self.entry(k, name)),
+            f'#line 1 "{names[-1]}"',
+            *fragment_entry(names[-1], "FzTargets" if draw.bodies[-1].outputs else "void", self.given(), block(self.fragment())),
         ]
         made = text.assembled(program, names, fields, Shape(1, 1, False), stage, objects)
         return replace(made, name="/".join(names_in(draw, "functions")))  # in messages
 
+    def entry(self, k: int, name: str) -> list[str]:
+        """Returns the entry point of a function before the fragment function."""
+        line, draw = f'#line 1 "{name}"', self.draw
+        if not self.mesh:
+            return [line, *vertex_entry(name, self.interface, block(self.vertex())), ""]
+        body, values = draw.bodies[k], values_of(draw, k)
+        own = [f"s_{i}" for i in range(len(values))]
+        given = [mesh_parameter(n, s, v.type) for n, s, v in zip(values, own, own_inputs(draw, body, k))]
+        return [line, *mesh_entry(body.name, name, names_in(draw, "marks")[k], given, block(self.called(k, own))), ""]
+
     def structs(self) -> list[str]:
         """Returns the structs that go from stage to stage, without those of the user."""
-        vertex, fragment = self.draw.bodies
+        vertex, fragment = self.draw.bodies[-2:]
         lines: list[str] = []
         if self.interface == "FzVertex":
             marks = ["SV_Position", *(f"FZ{j}" for j in range(1, len(self.varyings)))]
@@ -117,7 +138,7 @@ class _Draw:
     def function(self, k: int) -> list[str]:
         """Returns body `k` as a function of its own values and its operands."""
         body = self.draw.bodies[k]
-        own = [f"v_{i}" for i in range(len(own_inputs(self.draw, body, k)))]
+        own = [f"v_{i}" for i in range(len(values_of(self.draw, k)))]
         return [*self.text.program(f"fz_call_{body.name}", body, [*own, *(f"a_{o.name}" for o in self.operands[k])]), ""]
 
     def called(self, k: int, own: Sequence[str]) -> list[str]:
@@ -133,7 +154,7 @@ class _Draw:
         return [*lines, f"fz_call_{body.name}({', '.join(passed)});"]
 
     def vertex(self) -> list[str]:
-        own = [_OWN[name] for name in names_in(self.draw, "vertex_values")]
+        own = [_OWN[name] for name in values_of(self.draw, 0)]
         lines = [f"int d{VERTEX} = min(fz_vertex, uint({BLOCK}.extent{VERTEX} - 1));"]  # an index may point past the end
         lines += [f"int d{INSTANCE} = int(fz_instance);", *self.called(0, own)]
         if self.interface != "FzVertex":
@@ -143,17 +164,17 @@ class _Draw:
 
     def given(self) -> list[str]:
         """Returns the parameters of the fragment entry point."""
-        values = names_in(self.draw, "fragment_values")
+        values = values_of(self.draw, -1)
         system = [f"{FRAGMENT_VALUES[v]} s_{v} : {v}" for v in values if v in FRAGMENT_VALUES]
         return [f"{self.interface} fz_varyings", *system]
 
     def fragment(self) -> list[str]:
         own: list[str] = []
-        for name in names_in(self.draw, "fragment_values"):
+        for name in values_of(self.draw, -1):
             place = f".o_{self.varyings.index(name)}" if name in self.varyings and self.interface == "FzVertex" else ""
             own.append(f"s_{name}" if name in FRAGMENT_VALUES else f"fz_varyings{place}")
-        lines = self.called(1, own)
-        outputs = self.draw.bodies[1].outputs
+        lines = self.called(-1, own)
+        outputs = self.draw.bodies[-1].outputs
         if not outputs:
             return lines
         lines.append("FzTargets made;")

@@ -16,6 +16,11 @@ _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*")', re.S)
 _STAGE = re.compile(
     r'\[\s*shader\s*\(\s*"(?:vertex|fragment|pixel|raygeneration|miss|closesthit|anyhit|intersection|callable)"\s*\)\s*\]'
 )
+_BETWEEN = r"(?:\s|//[^\n]*\n|/\*.*?\*/)*"
+_MESH = re.compile(  # the attributes of one function, the stage among them
+    rf'(?:\[[^\[\]]*\]{_BETWEEN})*\[\s*shader\s*\(\s*"(?:mesh|amplification)"\s*\)\s*\](?:{_BETWEEN}\[[^\[\]]*\])*', re.S
+)
+_MESH_MARK = re.compile(r"\[\s*(?:shader|numthreads|outputtopology)\s*\([^()]*\)\s*\]", re.I)
 _IMPORT = re.compile(r"\b(?:import|__include|implementing|__exported\s+import)\s+([\w.]+|\"[^\"]+\")\s*;")
 _IMPORTED = re.compile(r"(?<!__exported )\bimport\s+([\w.]+|\"[^\"]+\")\s*;")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]+(\S.*)$", re.M)
@@ -75,18 +80,16 @@ def without_stages(text: str) -> str:
     Example:
         >>> without_stages('[shader("vertex")] V vs() {}').strip()
         'V vs() {}'
+        >>> without_stages('[shader("mesh")] [numthreads(3, 1, 1)] void ms() {}').strip()
+        'void ms() {}'
     """
-    return _STAGE.sub(lambda m: " " * len(m[0]), text)
+    text = _MESH.sub(lambda m: _MESH_MARK.sub(_blank, m[0]), text) if "shader" in text else text
+    return _STAGE.sub(_blank, text)
 
 
-def keeping_stages(text: str) -> str:
-    """Returns a text whose entry points of draws stay entry points: `without_stages` does not find their marks.
-
-    Example:
-        >>> without_stages(keeping_stages('[shader("fragment")] float4 fs() {}'))
-        '[shader(/* kept */ "fragment")] float4 fs() {}'
-    """
-    return _STAGE.sub(lambda m: m[0].replace('"', '/* kept */ "', 1), text)
+def _blank(found: re.Match[str]) -> str:
+    """Returns spaces in place of a text, with the same lines."""
+    return re.sub(r"[^\n]", " ", found[0])
 
 
 def imports(text: str) -> tuple[list[str], bool]:

@@ -11,6 +11,8 @@ from fusepy.backend.sources.reachable import heads
 RESULT = ""  # the name under which the semantic of a result stands
 _MARKED = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)?:\s*([A-Za-z_]\w*)\s*\Z")
 _AFTER = re.compile(r"\)\s*:\s*([A-Za-z_]\w*)\s*\Z")
+_PAYLOAD = re.compile(r"\bpayload\s+[\w:.<>]+\s+([A-Za-z_]\w*)")
+_WITH_ARGUMENTS = re.compile(r"\[\s*(\w+)\s*\(([^()]*)\)\s*\]")
 _STRUCT = re.compile(r"\bstruct\s+([A-Za-z_]\w*)[^{;]*\{([^{}]*)\}")
 
 
@@ -29,6 +31,34 @@ def semantics_of(function: str, texts: Iterable[str]) -> dict[str, str]:
             found = {m[1]: m[2] for part in _parts(inside.rpartition(")")[0]) if (m := _MARKED.search(part.partition("=")[0]))}
             after = _AFTER.search(head)
             return {**found, **({RESULT: after[1]} if after is not None else {})}
+    return {}
+
+
+def payload_of(function: str, texts: Iterable[str]) -> str | None:
+    """Returns the name of the parameter that is a payload; ``None`` without one.
+
+    Example:
+        >>> payload_of("ms", ["void ms(uint k : SV_GroupThreadID, in payload Part part) {}"])
+        'part'
+    """
+    for text in texts:
+        for declared, _, head, _ in heads(bare(text)):
+            if declared == function and (found := _PAYLOAD.search(head)) is not None:
+                return found[1]
+    return None
+
+
+def attributes_of(function: str, texts: Iterable[str]) -> dict[str, str]:
+    """Returns the arguments of the attributes of a function by their names.
+
+    Example:
+        >>> attributes_of("ms", ['[shader("mesh")] [numthreads(3, 1, 1)] void ms() {}'])
+        {'shader': '"mesh"', 'numthreads': '3, 1, 1'}
+    """
+    for text in texts:
+        for declared, attributes, _, _ in heads(bare(text)):
+            if declared == function:
+                return {m[1]: m[2] for m in _WITH_ARGUMENTS.finditer(attributes)}
     return {}
 
 

@@ -1,4 +1,4 @@
-"""``draw``: triangles, lines or points through a vertex and a fragment function, into images."""
+"""``draw``: triangles, lines or points through a vertex or a mesh function and a fragment function, into images."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
 from fusepy.ir.value import Array
 
-BODIES = ("vertex", "fragment")
+BODIES = (("vertex", "fragment"), ("mesh", "fragment"), ("task", "mesh", "fragment"))
 VERTEX, INSTANCE = 0, 1  # the dimensions that operands of the vertex function run along
 
 
 class Draw(Op):
-    """One draw call. Its results are images: the colour targets, then depth if there is a depth buffer.
+    """One draw call. Its results are images: the colour targets, then depth or the stencil if there is such a buffer.
 
-    Operands: the grid of the image; the indices, if ``indexed``; what the vertex function reads; what the fragment function
-    reads. The first body is the vertex function, whose operands run along vertices (d0) and instances (d1); the second is the
-    fragment function, whose operands are the same for all fragments.
+    Operands: the grid of the image; the indices, if ``indexed``, or the grid of groups of a mesh function; what each function
+    reads, in their order. The bodies are the functions. Operands of a vertex function run along vertices (d0) and instances (d1);
+    those of the others are the same for all threads and fragments.
 
     Attributes of a node:
-        ``functions``: the names of both functions, for messages.
+        ``functions``: the names of the functions, for messages.
         ``indexed``: the second operand holds indices.
-        ``vertex_inputs``: the number of operands of the vertex function.
-        ``vertex_values``, ``fragment_values``: system values such as ``SV_VertexID`` that the bodies take before their operands.
-            The others of a fragment function are the outputs of the vertex function, by name.
+        ``inputs``: for each body the number of its operands.
+        ``vertex_values`` and so on, for each body: system values such as ``SV_VertexID`` that it takes before its operands. Those
+            of a mesh function are also the vertices and triangles that it writes. The others of a fragment function are the
+            outputs of the vertex function, by name.
+        ``marks``: the attributes of the task and of the mesh function, as they stand in the source.
         ``varyings``: the names of the outputs of the vertex function. One output without a name is a struct of the user's.
         ``outputs``: the semantic of each output of the fragment function.
         ``types``: the types of the texels of the results. `backend.slang.raster` reads the other attributes.
@@ -38,9 +40,8 @@ class Draw(Op):
     spreads = False
     standalone = True
     needs = {
-        **dict.fromkeys(("vertex_values", "fragment_values", "varyings", "outputs", "types", "formats", "functions"), (tuple,)),
+        **dict.fromkeys(("fragment_values", "varyings", "outputs", "types", "formats", "functions", "inputs", "marks"), (tuple,)),
         "indexed": (bool,),
-        "vertex_inputs": (int,),
     }
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
@@ -56,15 +57,20 @@ class Draw(Op):
         wrong = super().verify(node)
         if wrong is not None:
             return wrong
-        if [body.name for body in node.bodies] != list(BODIES):
-            return f"draw has the bodies {' and '.join(BODIES)}"
+        names = tuple(body.name for body in node.bodies)
+        if names not in BODIES:
+            return f"draw has the bodies {' or '.join(map(' and '.join, BODIES))}"
+        if len(names_in(node, "inputs")) != len(names) or any(
+            not isinstance(node.attrs.get(f"{n}_values"), tuple) for n in names
+        ):
+            return "draw has inputs and values for each body"
         types = [m.type or v.type for v, m in zip(node.operands, node.maps)]
         for body, given in zip(node.bodies, operands_of(node)):
             own = len(body.inputs) - len(given)
             if own < 0 or any(v.type is not types[i] for v, i in zip(body.inputs[own:], given)):
                 return f"the inputs of body @{body.name} are not its operands"
-        vertex, fragment = node.bodies
-        if len(vertex.outputs) != len(names_in(node, "varyings")):
+        vertex, fragment = node.bodies[-2:]
+        if not makes_meshes(node) and len(vertex.outputs) != len(names_in(node, "varyings")):
             return "the vertex function has other outputs than varyings"
         if len(fragment.outputs) != len(names_in(node, "outputs")):
             return "the fragment function has other outputs than outputs"
@@ -79,16 +85,28 @@ def names_in(node: Node, key: str) -> tuple[str, ...]:
     return value
 
 
+def makes_meshes(node: Node) -> bool:
+    """True if a mesh function makes the triangles."""
+    return node.bodies[0].name != "vertex"
+
+
 def first_operand(node: Node) -> int:
-    """Returns the index of the first operand of the vertex function."""
-    return 2 if node.attrs["indexed"] else 1
+    """Returns the index of the first operand of the first function."""
+    return 2 if node.attrs["indexed"] or makes_meshes(node) else 1
 
 
-def operands_of(node: Node) -> tuple[range, range]:
-    """Returns the indices of the operands of the vertex and of the fragment function."""
-    first, count = first_operand(node), node.attrs["vertex_inputs"]
-    assert isinstance(count, int)
-    return range(first, first + count), range(first + count, len(node.operands))
+def operands_of(node: Node) -> list[range]:
+    """Returns the indices of the operands of each function."""
+    at, found = first_operand(node), list[range]()
+    for count in names_in(node, "inputs"):
+        found.append(range(at, at + int(count)))
+        at += int(count)
+    return found
+
+
+def values_of(node: Node, k: int) -> tuple[str, ...]:
+    """Returns the names of the inputs of body `k` that are no operands."""
+    return names_in(node, f"{node.bodies[k].name}_values")
 
 
 def own_inputs(node: Node, body: Graph, k: int) -> Sequence[Value]:

@@ -9,6 +9,7 @@ import numpy as np
 import slangpy as spy
 
 import fusepy as fp
+from fusepy.backend.raster import stencil_ops
 from tests.errors.hints.support import Program, load
 from tests.support.rasters import need_raster
 
@@ -45,6 +46,12 @@ def right(m: Any) -> Any:
 def texture(size: int = 2, format: Any = spy.Format.rgba32_float, usage: Any = spy.TextureUsage.render_target) -> Any:
     usage |= spy.TextureUsage.shader_resource | spy.TextureUsage.copy_source
     return fp.default_device().sgl.create_texture(format=format, width=size, height=size, usage=usage)
+
+
+def without_operations() -> Any:
+    held = mock.patch.object(stencil_ops, "_holds_bytes", return_value=False)
+    with held, mock.patch.object(stencil_ops, "is_flat", return_value=True):
+        return of().options(stencil="always", stencil_pass="zero")(V, targets=(2, 2))
 
 
 def depths() -> Any:
@@ -183,6 +190,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: of().options(stencil="always", depth_format="d16_unorm"),
         "write .options(stencil='always', depth_format='d32_float_s8_uint')",
         lambda m: of().options(stencil="always", depth_format="d32_float_s8_uint")(V, targets=(2, 2))[0],
+        WHITE,
+    ),
+    "operations that slangpy cannot set": (
+        lambda m: without_operations(),
+        "or leave stencil_pass, stencil_fail and stencil_depth_fail away",
+        lambda m: of().options(stencil="always")(V, targets=(2, 2))[0],
         WHITE,
     ),
     "a texture of depth of several samples": (

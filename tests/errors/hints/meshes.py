@@ -26,7 +26,12 @@ void ms(uint k : SV_GroupThreadID, OutputVertices<Corner, 3> corners, OutputIndi
 [shader("fragment")] float4 fs(Corner c) : SV_Target { return 1; }
 [shader("fragment")] float4 shaded(Corner c) : SV_Target { return shade; }
 [shader("fragment")] float4 passed(uniform float light, Corner c) : SV_Target { return light; }
-float4 unmarked(Corner c) : SV_Target { return 1; }
+[shader("mesh")] [numthreads(3, 1, 1)]
+void unmarked(uint k : SV_GroupThreadID, OutputVertices<Corner, 3> corners, OutputIndices<uint3, 1> triangles) {}
+[shader("mesh")] [numthreads(3, 1, 1)] [outputtopology("triangle")]
+void old(out indices uint3 triangles[1], out vertices Corner corners[3]) {}
+[shader("mesh")] [numthreads(3, 1, 1)] [outputtopology("triangle")]
+void none() {}
 """
 WHITE = np.ones((2, 2, 4), np.float32)
 
@@ -57,9 +62,21 @@ def by_vertices(m: Any) -> Any:
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     "a device without mesh shaders": (refused, "draw them with fp.raster(m, vertex=…)", by_vertices, WHITE),
-    "a fragment shader without its mark": (
-        lambda m: drawn("unmarked"),
-        'write [shader("fragment")] before it',
+    "a mesh shader without a topology": (
+        lambda m: made(mesh="unmarked")(targets=(2, 2)),
+        'write [shader("mesh")] [numthreads(…)] [outputtopology("triangle")] before it',
+        right,
+        WHITE,
+    ),
+    "a mesh shader as in HLSL": (
+        lambda m: made(mesh="old")(targets=(2, 2)),
+        "declare it as OutputIndices<uint3,1> triangles",
+        right,
+        WHITE,
+    ),
+    "a mesh shader that writes nothing": (
+        lambda m: made(mesh="none")(targets=(2, 2)),
+        "take the vertices and the triangles as parameters, as in docs/guide/raster.md",
         right,
         WHITE,
     ),
@@ -69,15 +86,15 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         right,
         WHITE,
     ),
-    "a uniform parameter of a mesh shader's draw": (
+    "a parameter of a mesh shader's draw": (
         lambda m: drawn("passed"),
-        "declare it outside of the function, and pass light=… or call .set(light=…)",
-        lambda m: drawn("shaded", shade=1.0),
+        "pass light=… to the draw",
+        lambda m: drawn("passed", light=1.0),
         WHITE,
     ),
     "a global of mesh shaders that is not set": (
         lambda m: drawn("shaded"),
-        "pass shade=…, or call .set(shade=…) on it",
+        "call .set(shade=…) on the function",
         lambda m: made("shaded").set(shade=1.0)(targets=(2, 2)),
         WHITE,
     ),
@@ -85,18 +102,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: drawn(groups=(1, 1, 1, 1)),
         "write groups=(x, y, z), and let each group make more triangles",
         lambda m: drawn(groups=(1, 1, 1)),
-        WHITE,
-    ),
-    "a draw of mesh shaders as a part": (
-        lambda m: fp.fuse(lambda x: drawn() * x)(2.0),
-        "call it outside of the fused function, and pass the image to it",
-        lambda m: fp.fuse(lambda image, x: image * x)(drawn(), 2.0),
-        2 * WHITE,
-    ),
-    "a texture as the result of mesh shaders": (
-        lambda m: drawn(_result="texture"),
-        "pass textures in targets= to draw into them, and leave _result away",
-        right,
         WHITE,
     ),
 }
