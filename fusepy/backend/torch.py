@@ -43,6 +43,13 @@ def is_torch(cls: type[Any]) -> bool:
     return torch is not None and issubclass(cls, getattr(torch, "Tensor", ()))
 
 
+def is_plain(value: Any) -> bool:
+    """True for a torch tensor in CUDA memory, in which each element follows the last, from an address at which vectors begin."""
+    if not getattr(value, "is_cuda", False) or value.layout is not sys.modules["torch"].strided or not value.numel():
+        return False
+    return value.is_contiguous() and not value.is_neg() and not value.data_ptr() & 15
+
+
 def current_cuda_device() -> int:
     """Returns the index of torch's current CUDA device; 0 if torch uses none."""
     torch = sys.modules.get("torch")
@@ -72,6 +79,13 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
             hint="pass t.real and t.imag as two tensors" if dtype.is_complex else "convert the tensor with .float()",
         )
     return found
+
+
+@cache
+def torch_dtype(element: Any) -> Any:
+    """Returns torch's dtype for the components of an `Element`, as they are stored."""
+    torch = need_torch()
+    return torch.int32 if element.stored != element.dtype else getattr(torch, str(element.dtype))
 
 
 def is_tracked(tensor: Any) -> bool:

@@ -85,6 +85,8 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
         if PENDING and (result is not None or program.writes):
             program.before(args, result)
         if callee.setup is None:
+            if program.follows is not None and not kwargs and not callee.config.structs:
+                return callee.programs.fast.run(program, flat(args) if program.nested else args, result, asked)
             return program(flat(args) if program.nested else args, result)
         return run_program(callee.setup, callee, program, args, kwargs, result)
     except CompileError:  # kept, and raised again from other lines

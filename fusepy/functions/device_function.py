@@ -97,6 +97,9 @@ class DeviceFunction(Inspectable):
             if self.setup is not None or self.config.options is not NO_OPTIONS:
                 trace.adopt(self.setup, self.config.options, self.__name__)
             return self.tracer.call(trace, args, kwargs, self.config)
+        for fast in self.programs.fast.calls:
+            if not kwargs and self.setup is None and (found := fast(args, _result)) is not None:
+                return found
         positional = self.tracer.positional
         if positional is not None and (len(args) != positional or kwargs or not STATIC.isdisjoint(map(type, args))):
             callee, args, named, _result = bound(self, args, kwargs, _result)

@@ -17,6 +17,7 @@ from fusepy.functions.nodes import Use
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import Param
 from fusepy.location import user_line
+from fusepy.program.fast.paths import FastPaths
 from fusepy.program.program import Program
 from fusepy.pytree import Structure
 from fusepy.trace.recording import Recording
@@ -93,15 +94,21 @@ class ProgramTable(dict[Hashable, Program]):
         variants: tables of the same function for values of its static arguments, or for Tensors as results.
         raw: the kernel for raw dispatch, by the closure of its source.
         pullbacks: the functions that go back through calls of torch's autograd.
+        fast: the fast paths of calls that come again.
     """
 
-    __slots__ = ("pullbacks", "raw", "variants")
+    __slots__ = ("fast", "pullbacks", "raw", "variants")
 
     def __init__(self) -> None:
         super().__init__()
         self.variants: dict[Hashable, ProgramTable] = {}
         self.raw: dict[str, RawKernel] = {}
         self.pullbacks: dict[Hashable, AnyFunction] = {}
+        self.fast = FastPaths()
+
+    def __delitem__(self, key: Hashable) -> None:
+        super().__delitem__(key)
+        self.fast.clear()
 
     def variant(self, key: Hashable) -> ProgramTable:
         """Returns the table of a variant."""

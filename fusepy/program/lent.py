@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fusepy.backend.execute.plan import LINEAR_LIMIT
-from fusepy.backend.marshals.torch import torch_dtype
-from fusepy.backend.torch import need_torch
+from fusepy.backend.torch import need_torch, torch_dtype
+from fusepy.ir.strides import contiguous_strides
 
 if TYPE_CHECKING:
     from fusepy.backend.device.sink import Sink
@@ -33,7 +33,7 @@ class LentCall:
         torch = need_torch()
         self._tape, self._device, self._checks = tape, program.device, program.inputs.checks
         self._dtype, self._where, self._inner = dtype, where, program.element.shape
-        self._empty, self._strided = torch.empty, torch.strided
+        self._empty, self._strided = torch.empty_strided, torch.strided
         self._bump, self._tensor = torch.autograd.graph.increment_version, torch.Tensor
 
     def __call__(self, args: Sequence[Any], result: Any, sink: Sink, bindings: Bindings | None) -> Any:
@@ -50,7 +50,7 @@ class LentCall:
             return None
         full = shape + self._inner
         if result is None:
-            made = self._empty(full, dtype=self._dtype, device=self._where)
+            made = self._empty(full, contiguous_strides(full), dtype=self._dtype, device=self._where)
         elif self._fits(result, full) and self._is_free(result, args, values):
             made = result
             if not made.is_inference():

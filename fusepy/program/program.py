@@ -38,9 +38,10 @@ class ProgramState:
         names: the names of globals that the last call has set.
         recordable: the facts that `lazy` needs, after the first recorded call.
         lent: the quick way of calls on torch's CUDA tensors, None if there is none; `asked` is true once that is known.
+        fast: true if calls may have fast paths, None if that is not known.
     """
 
-    __slots__ = ("asked", "home", "lent", "names", "recordable")
+    __slots__ = ("asked", "fast", "home", "lent", "names", "recordable")
 
     def __init__(self) -> None:
         self.home: tuple[dict[Any, Any], Any] = ({}, None)
@@ -48,6 +49,7 @@ class ProgramState:
         self.recordable: Any = None
         self.lent: LentCall | None = None
         self.asked = False
+        self.fast: bool | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,8 +1,4 @@
-"""torch tensors in memory of the device: calls on torch's stream, without a copy and without a wait.
-
-There is no CUDA here. On lavapipe a device address is a host pointer, so a tensor of torch's CPU memory stands for one of CUDA:
-its class says so, torch's current stream is a number, and a queue that moves to it has run its work.
-"""
+"""torch tensors in memory of the device: calls on torch's stream, without a copy and without a wait."""
 
 from __future__ import annotations
 
@@ -14,8 +10,8 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.device.pool import Pool
-from fusepy.backend.device.queue import Queue
 from fusepy.backend.marshals import torch as marshal
+from tests.support.torch_device import OnDevice, TorchDevice, torch_device
 
 torch: Any = pytest.importorskip("torch")
 
@@ -30,50 +26,14 @@ Pair pair(float x) { Pair p; p.a = x; p.b = 1; return p; }
 """
 
 
-class OnDevice(torch.Tensor):
-    is_cuda, is_cpu = True, False
-    __torch_function__ = torch._C._disabled_torch_function_impl
-
-
-class Device:
-    """A device that takes torch's memory, with the streams that its queue followed."""
-
-    def __init__(self) -> None:
-        self.device = fp.init_device("vulkan")
-        self.device.cuda = -1  # `get_device` of a tensor on the CPU
-        self.module = fp.Module.load_from_source(self.device, "on_device", SOURCE)
-        self.stream = 5
-        self.followed: list[tuple[int, int]] = []  # with the dispatches recorded so far
-
-    def tensor(self, value: Any) -> Any:
-        return torch.as_tensor(value).as_subclass(OnDevice)
-
-    def same(self, result: Any, expected: Any) -> bool:
-        self.device.wait()
-        plain = result.as_subclass(torch.Tensor)
-        return plain.dtype == expected.dtype and plain.shape == expected.shape and bool(torch.equal(plain, expected))
-
-
 @pytest.fixture
-def d(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
-    made = Device()
-    if not made.device.transfer.host_addressable:
-        made.device.close()
-        pytest.skip("the device cannot read the memory of torch on the CPU, which stands for its own here")
-
-    def move(queue: Queue, stream: int) -> None:
-        made.followed.append((stream, made.device.counters.dispatches))
-        queue._submit()  # pyright: ignore[reportPrivateUsage]
-        made.device.raw.wait()
-
-    monkeypatch.setattr(marshal, "stream_reader", lambda index: lambda: made.stream)
-    monkeypatch.setattr(Queue, "_move", move)
-    yield made
-    made.device.close()
+def d(monkeypatch: pytest.MonkeyPatch) -> Iterator[TorchDevice]:
+    with torch_device(monkeypatch, SOURCE) as made:
+        yield made
 
 
 @pytest.mark.req("P3")
-def test_a_call_runs_on_torchs_stream_and_waits_for_nothing(d: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_runs_on_torchs_stream_and_waits_for_nothing(d: TorchDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     x = d.tensor(torch.arange(1000.0))
     assert d.same(d.module.twice(x), torch.arange(1000.0) * 2 + 1)
     d.followed.clear()
@@ -90,7 +50,7 @@ def test_a_call_runs_on_torchs_stream_and_waits_for_nothing(d: Device, monkeypat
 
 
 @pytest.mark.req("P3", "C13")
-def test_layouts_types_and_several_kernels(d: Device) -> None:
+def test_layouts_types_and_several_kernels(d: TorchDevice) -> None:
     m, v = d.module, torch.rand(40, 3)
     on = d.tensor(v)
     assert d.same(m.tint(on, 2.0), v * 2)
@@ -109,7 +69,7 @@ def test_layouts_types_and_several_kernels(d: Device) -> None:
     assert d.same(out, (v * 2 + 1).T.contiguous())
 
 
-def test_results_are_made_by_torch(d: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_made_by_torch(d: TorchDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that torch's allocator knows their stream."""
     x = d.tensor(torch.rand(300_000))
     d.module.twice(x)
@@ -118,7 +78,7 @@ def test_results_are_made_by_torch(d: Device, monkeypatch: pytest.MonkeyPatch) -
     assert d.same(y, x.as_subclass(torch.Tensor) * 2 + 1)
 
 
-def test_what_cannot_be_passed(d: Device) -> None:
+def test_what_cannot_be_passed(d: TorchDevice) -> None:
     m, x = d.module, d.tensor(torch.rand(8))
     d.device.cuda = 0
     with pytest.raises(fp.ShapeError, match="lies on another device") as other:
@@ -142,7 +102,7 @@ def test_what_cannot_be_passed(d: Device) -> None:
 
 
 @pytest.mark.req("P3")
-def test_a_known_call_of_one_launch_makes_no_tensor_of_fusepy(d: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_known_call_of_one_launch_makes_no_tensor_of_fusepy(d: TorchDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     m, v = d.module, torch.rand(40, 3)
     on, other, out = d.tensor(v), d.tensor(torch.rand(40, 3)), d.tensor(torch.zeros(40, 3))
     none = d.tensor(v[:0])

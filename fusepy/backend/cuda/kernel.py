@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import c_uint, c_void_p
+from functools import partial
 from typing import Any
 
 from fusepy.backend.cuda.driver import CudaDriver
@@ -32,9 +33,9 @@ class CudaKernel:
         self._driver = driver
         self._launch = driver.launcher()
         self._keep, self._retired = keep, retired
-        # objects of ctypes, which it passes as they are: 0.6 µs a launch, and 1.2 with numbers
-        self._before = c_void_p(driver.function(module, name))
-        self._after = (*map(c_uint, threads), c_uint(0))
+        # made once, since ctypes passes them as they are: a call with numbers or with objects of ctypes converts each in 0.1 µs
+        self._before = c_void_p.from_param(driver.function(module, name))
+        self._after = tuple(map(c_uint.from_param, (*threads, 0)))
         self._prepare(nbytes)
 
     def _prepare(self, nbytes: int) -> None:
@@ -58,11 +59,19 @@ class CudaKernel:
             self._shape = tuple(groups)
         boxed = self._boxed.get(stream)
         if boxed is None:
-            last = c_void_p(stream), c_void_p(ctypes.addressof(self._parameters)), c_void_p(None)
-            boxed = self._boxed[stream] = (self._before, *map(c_uint, groups), *self._after, *last)
+            boxed = self._boxed[stream] = self._arguments(groups, stream)
         code = self._launch(*boxed)
         if code:
             raise self._driver.error(code, "cuLaunchKernel")
+
+    def launcher(self, groups: Sequence[int], stream: int) -> Callable[[], int]:
+        """Returns a function that launches these groups on this stream, with the parameters in `block`, and returns a code."""
+        return partial(self._launch, *self._arguments(groups, stream))
+
+    def _arguments(self, groups: Sequence[int], stream: int) -> tuple[Any, ...]:
+        """Returns all arguments of ``cuLaunchKernel``."""
+        last = c_void_p.from_param(stream or None), c_void_p.from_param(ctypes.addressof(self._parameters)), None
+        return self._before, *map(c_uint.from_param, groups), *self._after, *last
 
     def __del__(self) -> None:
         self._retired.append(self._keep)

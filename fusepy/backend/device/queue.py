@@ -49,12 +49,16 @@ _here = _Here()
 
 
 class Queue(Streams, InOrder):
-    """The graphics queue of one device. Every method must be called with `lock` held, except `flush` and `wait`."""
+    """The graphics queue of one device. Every method must be called with `lock` held, except `flush` and `wait`.
+
+    Attributes:
+        encoder: the open command buffer; None if nothing is recorded.
+    """
 
     def __init__(self, device: spy.Device, lock: threading.RLock, *, deferred: bool = True):
         self._device = device
         self._lock = lock
-        self._encoder = self._pass = cast("Any", None)
+        self.encoder = self._pass = cast("Any", None)
         self._count = self._submitted = 0
         self._cuda = device.info.type == spy.DeviceType.cuda
         super().__init__(cuda_driver() if self._cuda else None)
@@ -81,7 +85,7 @@ class Queue(Streams, InOrder):
         """
         if self._cuda:
             self.enter()
-        encoder, compute = self._encoder, self._pass
+        encoder, compute = self.encoder, self._pass
         if encoder is None:
             encoder = self._open()
         elif compute is None and not beside:
@@ -124,7 +128,7 @@ class Queue(Streams, InOrder):
 
     def start(self) -> None:
         """Submits the recorded work if the device is idle. While it is busy, the next calls join that work."""
-        if self._encoder is not None and self.finished(self._submitted):
+        if self.encoder is not None and self.finished(self._submitted):
             self._submit()
 
     def copy_out(self, to: spy.Buffer, source: spy.Buffer, offset: int, nbytes: int) -> int:
@@ -139,16 +143,16 @@ class Queue(Streams, InOrder):
         if self._cuda:
             self._enter()
             self._move(NULL_STREAM)
-        self._encoder = self._device.create_command_encoder()
+        self.encoder = self._device.create_command_encoder()
         if self._asleep:
             self._asleep = False
             self._wake.set()
-        return self._encoder
+        return self.encoder
 
     def _after_all(self) -> Any:
         """Returns the encoder behind a barrier, with no pass open in it."""
         self.enter()
-        encoder = self._encoder or self._open()
+        encoder = self.encoder or self._open()
         if self._pass is not None:
             self._pass.end()
             self._pass = None
@@ -156,14 +160,14 @@ class Queue(Streams, InOrder):
         return encoder
 
     def _submit(self) -> None:
-        encoder = self._encoder
+        encoder = self.encoder
         if encoder is not None:
             if self._cuda:
                 self._enter()
             if self._pass is not None:
                 self._pass.end()
                 self._pass = None
-            self._encoder = None
+            self.encoder = None
             self._count = 0
             self._last = last = self._device.submit_command_buffer(encoder.finish())
             self._submitted += 1
@@ -171,7 +175,7 @@ class Queue(Streams, InOrder):
 
     def now(self) -> int:
         """Returns the time of the last recorded work: the number of the submission that contains it."""
-        return self._submitted + (self._encoder is not None)
+        return self._submitted + (self.encoder is not None)
 
     def finished(self, time: int) -> bool:
         """True if all work recorded until `time` is finished."""
@@ -212,7 +216,7 @@ class Queue(Streams, InOrder):
                 try:
                     self._submit()
                 finally:
-                    self._encoder = self._pass = None
+                    self.encoder = self._pass = None
                     self.lost = cause
                     self._device = cast("Any", Lost(cause))
                     self._wake.set()
@@ -229,7 +233,7 @@ class Queue(Streams, InOrder):
         with self._lock:
             if self.lost is not None:  # `close` has woken the thread: it must not sleep again
                 return True
-            if self._encoder is None:  # calls that wait for their results submit before each look, and should not wake it
+            if self.encoder is None:  # calls that wait for their results submit before each look, and should not wake it
                 self._idle = self._idle + 1 if self._looked == self._submitted else 0
                 self._looked = self._submitted
                 if self._idle >= IDLE_LOOKS:
@@ -237,9 +241,9 @@ class Queue(Streams, InOrder):
                     self._wake.clear()
                 return not self._asleep
             self._idle = 0
-            if self._seen is self._encoder:
+            if self._seen is self.encoder:
                 self._submit()
-            self._seen = self._encoder
+            self._seen = self.encoder
             return True
 
 

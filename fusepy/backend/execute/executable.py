@@ -14,7 +14,7 @@ from typing import Any
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
-from fusepy.backend.execute.launch import Launch, ordered
+from fusepy.backend.execute.launch import Clearable, Launch, ordered
 from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.link import compile_others, link
@@ -46,6 +46,7 @@ class Executable:
         unjoined: returns the same program without the join of a group of rows, by its number.
         tapes: those that have run, by layout.
         textures: those between launches, by slot: a new one costs more than a kernel.
+        users: what holds kernels of it beside its plans.
     """
 
     device: Device
@@ -57,6 +58,7 @@ class Executable:
     unjoined: Callable[[int], Executable] | None = None
     tapes: dict[Any, LinkedTape] = field(default_factory=dict[Any, LinkedTape], init=False)
     textures: dict[int, Bound] = field(default_factory=dict[int, Bound], init=False)
+    users: set[Clearable] = field(default_factory=set["Clearable"], init=False)
     _of_shapes: dict[Any, Tape] = field(default_factory=dict[Any, Tape], init=False)
     _splits: dict[int, list[Plan]] = field(default_factory=dict[int, "list[Plan]"], init=False)  # by step
 
@@ -97,6 +99,9 @@ class Executable:
         """Drops the kernels. Later calls compile them again or load them from disk."""
         self.tapes.clear()
         self._of_shapes.clear()
+        for user in self.users:
+            user.clear()
+        self.users.clear()
         if self.linear is not None:
             self.linear.evict()
         for plan in (*self.plans, *(p for plans in self._splits.values() for p in plans)):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
+from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Operand, Variant
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.kernels.kernel import Kernel
@@ -35,6 +36,36 @@ class LaunchedRegion(Protocol):
     def elements_of(self, launch: Launch, kernel: Kernel) -> int:
         """Returns the number of elements that the groups of a launch cover, if `Launch.groups` is None."""
         ...
+
+
+class Clearable(Protocol):
+    """An owner of kernels beside the plans."""
+
+    def clear(self) -> None:
+        """Drops them."""
+        ...
+
+
+class Owner(Protocol):
+    """The part of an `Executable` that its tapes use."""
+
+    @property
+    def device(self) -> Device: ...
+
+    @property
+    def between(self) -> frozenset[int]: ...
+
+    @property
+    def outputs(self) -> Sequence[tuple[int, tuple[int, ...]]]: ...
+
+    @property
+    def users(self) -> set[Clearable]: ...
+
+    def destination(self, j: int, target: Any) -> Any: ...
+
+    def texture(self, slot: int, shape: tuple[int, ...]) -> Any: ...
+
+    def register(self) -> None: ...
 
 
 @dataclass(frozen=True)

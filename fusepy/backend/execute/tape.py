@@ -9,12 +9,11 @@ import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from fusepy.backend.device.block import size_class
-from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
-from fusepy.backend.execute.launch import Launch, Make, Read, Row
+from fusepy.backend.execute.launch import Launch, Make, Owner, Read, Row
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.number_range import bad_number
 from fusepy.backend.execute.plan import Plan
@@ -35,25 +34,6 @@ class TapePiece(NamedTuple):
     plan: Plan
     results: tuple[int, ...]
     launches: tuple[Launch, ...]
-
-
-class Owner(Protocol):
-    """The part of an `Executable` that its tapes use."""
-
-    @property
-    def device(self) -> Device: ...
-
-    @property
-    def between(self) -> frozenset[int]: ...
-
-    @property
-    def outputs(self) -> Sequence[tuple[int, tuple[int, ...]]]: ...
-
-    def destination(self, j: int, target: Any) -> Any: ...
-
-    def texture(self, slot: int, shape: tuple[int, ...]) -> Any: ...
-
-    def register(self) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)

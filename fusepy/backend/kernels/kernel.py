@@ -218,6 +218,12 @@ class Kernel:
         """True if the device works longer than the host: then it should start at once, and read its numbers as constants."""
         return math.prod(by_axis or self._groups) * self._source.shape.threads > LARGE
 
+    def apart(self, count: int, by_axis: Sequence[int] | None) -> tuple[CudaKernel, Sequence[int]]:
+        """Returns the kernel for the CUDA driver with a block of its own, and the groups for `count` elements."""
+        if count != self._count:
+            self._cover(count)
+        return (self._function or self._loaded()).copy(), tuple(by_axis or self._groups)
+
     def _loaded(self) -> CudaKernel:
         """Makes the kernel as the CUDA driver launches it."""
         assert isinstance(self.pipeline, spy.ComputePipeline)

@@ -17,6 +17,9 @@ from fusepy.errors import DeviceError, ExportError, OutOfDeviceMemory
 MODULE, KERNEL, EVENT = 0x70, 0x71, 0x72
 
 
+_LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint] * 7, *[ctypes.c_void_p] * 3)
+
+
 class FakeFunction:
     """A function of the library: `run` gets the arguments and returns the code."""
 
@@ -34,6 +37,8 @@ class FakeLibrary:
         self.log: list[tuple[Any, ...]] = []
         self.capturing: set[int] = set()
         self.codes: dict[str, int] = {}
+        self._entry = _LAUNCH(self._launch)
+        self.cuLaunchKernel: Any = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.cast(self._entry, ctypes.c_void_p).value)
 
     def __getattr__(self, name: str) -> FakeFunction:
         special = getattr(type(self), f"_{name[2:].lower()}", None)
@@ -75,10 +80,12 @@ class FakeLibrary:
         self.log.append(("wait", stream))
         self.pending()
 
-    def _launchkernel(self, *boxed: Any) -> None:
-        function, *shape, stream, parameters, _ = (b.value for b in boxed)
+    def _launch(self, function: int, *rest: Any) -> int:
+        """Is called through ctypes, as the driver's own is: the arguments are objects that only ctypes can read."""
+        *shape, stream, parameters, _ = rest
         block = ctypes.string_at(ctypes.c_void_p.from_address(parameters).value or 0, 12)
         self.log.append(("launch", function, tuple(shape), stream or 0, block))
+        return self.codes.get("cuLaunchKernel", 0)
 
 
 @pytest.fixture
