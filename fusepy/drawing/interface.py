@@ -1,4 +1,4 @@
-"""What a vertex or mesh function hands on to the fragment function."""
+"""The values that a vertex or mesh function hands on to the fragment function."""
 
 from __future__ import annotations
 

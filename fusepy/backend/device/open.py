@@ -126,18 +126,14 @@ def as_device(device: Any) -> Device:
     if device is None:
         return default_device()
     if isinstance(device, spy.Device):
-        if (found := _on(device)) is None:  # others submit to it as well
+        if (found := owner_of(device)) is None:  # others submit to it as well
             found = _wrapped[id(device)] = Device(sgl=device, deferred=False, cuda=_cuda_of(device))
         return found
     raise ArgumentError("not a device", saw=repr(device), hint="pass what fusepy.init_device() or slangpy.Device() returns")
 
 
-def owner_of(object: Any) -> Device | None:
-    """Returns the open device that a slangpy object lies on; ``None`` if fusepy has none open there."""
-    return _on(object.device)
-
-
-def _on(raw: spy.Device) -> Device | None:
+def owner_of(raw: spy.Device) -> Device | None:
+    """Returns the open device for a slangpy device; ``None`` if fusepy has none open there."""
     return next((d for d in (*open_devices(), *_wrapped.values()) if d.raw is raw and d.is_open), None)
 
 

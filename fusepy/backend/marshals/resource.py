@@ -45,7 +45,7 @@ class _Owned(_Resource):
     """A resource that knows its device, which is a part of its key."""
 
     def device(self, value: Any) -> Device | None:
-        return owner_of(value)
+        return owner_of(value.device)
 
 
 class SamplerMarshal(_Owned):

@@ -37,7 +37,7 @@ class TextureMarshal:
         return kind_of(value)
 
     def device(self, value: AnyTexture) -> Device | None:
-        return owner_of(value)
+        return owner_of(value.device)
 
     def place(self, value: AnyTexture, type: Type, device: Device) -> Bound:
         check_device(value, "texture", device)

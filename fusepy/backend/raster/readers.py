@@ -25,7 +25,7 @@ _GROUP = 16  # threads of a group along x and y
 
 
 class Reading(NamedTuple):
-    """What is read of an image: its format, its part, and how several samples become one texel."""
+    """A way to read an image: its format, its part, and how several samples become one texel."""
 
     format: spy.Format
     aspect: spy.TextureAspect = _A.all
