@@ -9,13 +9,18 @@ import slangpy as spy
 
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.raster.readers import plain_bytes
 from fusepy.backend.raster.state import STENCIL_FORMAT, RasterState
 
 _U, _T = spy.TextureUsage, spy.TextureType
 
 
 class Images:
-    """The images of one size that a draw fills."""
+    """The images of one size that a draw fills.
+
+    Attributes:
+        results: the colours, and depth behind them, each with its `plain_bytes`.
+    """
 
     def __init__(self, device: spy.Device, formats: Sequence[str], state: RasterState, width: int, height: int):
         self._state = state
@@ -25,6 +30,8 @@ class Images:
         sampled = [_image(device, f, width, height, _U.render_target, state.samples) for f in formats] if several else []
         own = usage | _U.depth_stencil if state.keeps_depth else _U.depth_stencil
         self.depth = _image(device, state.depth_format, width, height, own, state.samples) if state.has_depth else None
+        results = [*self.colors, *([] if self.depth is None else [self.depth])]
+        self.results = [(image, plain_bytes(image)) for image in results]
         self._views, self._sampled = ([image.create_view({}) for image in images] for images in (self.colors, sampled))
         self._depth_view = None if self.depth is None else self.depth.create_view({})
         self._own = self._described([None] * (len(formats) + (self.depth is not None)))
@@ -79,12 +86,6 @@ class Images:
             made |= {"stencil_load_op": stencil, "stencil_clear_value": max(state.clear_stencil, 0)}
             made["stencil_store_op"] = spy.StoreOp.store
         return made
-
-    def image(self, j: int) -> spy.Texture:
-        """Returns the image of result `j`: a colour, or depth behind all colours."""
-        found = self.colors[j] if j < len(self.colors) else self.depth
-        assert found is not None
-        return found
 
 
 def _image(device: spy.Device, format: str, width: int, height: int, usage: spy.TextureUsage, samples: int = 1) -> spy.Texture:

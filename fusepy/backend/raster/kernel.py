@@ -17,14 +17,14 @@ from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.raster.images import Images
-from fusepy.backend.raster.readers import store_image
+from fusepy.backend.raster.readers import copy_image, is_copied, store_image
 from fusepy.backend.raster.state import RasterStage
 
 
 class DrawKernel(Kernel):
     """The pipeline of a draw with its parameter block. It keeps images of the last size."""
 
-    __slots__ = ("_images", "_objects", "_sinks", "_stage")
+    __slots__ = ("_images", "_indices_in", "_objects", "_sinks", "_stage")
 
     def __init__(self, device: Device, *given: Any):
         super().__init__(device, *given)
@@ -32,6 +32,7 @@ class DrawKernel(Kernel):
         assert isinstance(stage, RasterStage)
         self._stage = stage
         self._images: Images | None = None
+        self._indices_in: object = None  # the last buffer that holds indices as the device takes them
         self._objects: Sequence[Any] = ()  # the results and the indices of the launch
         self._sinks: tuple[Sink, StageSink] | None = None  # the sink of the last launch, and the one that records its draw
 
@@ -82,7 +83,8 @@ class DrawKernel(Kernel):
         views = [view_of(r.value) if isinstance(r, Bound) else None for r in results]
         indices = self._indices(sink, objects[-1]) if len(results) < len(objects) else None
         state = images.state(indices)
-        tensors = [(images.image(j), r) for j, r in enumerate(results) if views[j] is None]
+        made = zip(images.results, results, views)
+        stored = [(image, r, is_copied(nbytes, r)) for (image, nbytes), r, view in made if view is None]
 
         def work(encoder: spy.CommandEncoder) -> None:
             rendering = images.begin(encoder, views)
@@ -93,15 +95,21 @@ class DrawKernel(Kernel):
             else:
                 (rendering.draw if indices is None else rendering.draw_indexed)(_arguments(*counts))
             rendering.end()
-            for image, tensor in tensors:
-                store_image(self._device, encoder, image, tensor, self._stage.state)
+            for image, tensor, plain in stored:
+                if plain:
+                    copy_image(encoder, image, tensor)
+                else:
+                    store_image(self._device, encoder, image, tensor, self._stage.state)
 
-        sink.record(work, pipeline, root, images, indices, [r for _, r in tensors], views)
+        sink.record(work, pipeline, root, images, indices, results, views)
 
     def _indices(self, sink: Sink, given: Tensor) -> Tensor:
         """Returns the indices in a buffer of the device: memory of other frameworks is copied."""
         buffer = given.block.buffer
+        if buffer is self._indices_in:
+            return given
         if isinstance(buffer, spy.Buffer) and buffer.desc.usage & spy.BufferUsage.index_buffer:
+            self._indices_in = buffer  # asking sgl for its flags takes 2 to 4 µs
             return given
         own = Tensor(self._device, given.element, given.shape)
         copy_elements(given, own, sink)

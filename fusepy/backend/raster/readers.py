@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import struct
-from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -61,10 +60,7 @@ class Reading(NamedTuple):
 
 
 def store_image(device: Device, encoder: spy.CommandEncoder, image: spy.Texture, tensor: Tensor, state: RasterState) -> None:
-    """Records that an image which a draw of this state has filled becomes a tensor. The device's lock is held."""
-    if is_copied(image.format, tensor) and (state.samples == 1 or not spy.get_format_info(image.format).is_depth):
-        copy_image(encoder, image, tensor)
-        return
+    """Records a kernel that makes a tensor of an image which a draw of this state has filled. The device's lock is held."""
     reading, kernels = Reading.of(image, state), _readers.setdefault(device, {})
     reader = kernels.get(reading)
     if reader is None:
@@ -72,16 +68,17 @@ def store_image(device: Device, encoder: spy.CommandEncoder, image: spy.Texture,
     reader.record(encoder, image, tensor)
 
 
-def is_copied(format: spy.Format, tensor: Tensor) -> bool:
-    """True if texels of a format lie in memory as the elements of a tensor do."""
-    return tensor.linear and _plain_bytes(format) == tensor.element.nbytes and isinstance(tensor.block.buffer, spy.Buffer)
+def is_copied(nbytes: int, tensor: Tensor) -> bool:
+    """True if texels of `plain_bytes` lie in memory as the elements of a tensor do."""
+    return tensor.linear and nbytes == tensor.element.nbytes and isinstance(tensor.block.buffer, spy.Buffer)
 
 
-@lru_cache(maxsize=64)
-def _plain_bytes(format: spy.Format) -> int:
-    """Returns the bytes of a texel that is kept as its numbers; 0 for other formats."""
+def plain_bytes(image: spy.Texture) -> int:
+    """Returns the bytes of a texel that is kept as its numbers; 0 for other formats, and for several samples."""
+    format = image.format
     info = spy.get_format_info(format)
-    return info.bytes_per_block if info.type in (_F.float, _F.uint, _F.sint) or format == spy.Format.d32_float else 0
+    plain = info.type in (_F.float, _F.uint, _F.sint) or format == spy.Format.d32_float
+    return info.bytes_per_block if plain and image.type is spy.TextureType.texture_2d else 0
 
 
 def copy_image(encoder: spy.CommandEncoder, image: spy.Texture, tensor: Tensor) -> None:
