@@ -16,6 +16,7 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import texel_type
+from fusepy.backend.raster.multisampling import check_samples
 from fusepy.backend.raster.state import RasterState
 from fusepy.backend.slang.session import digest_name
 from fusepy.backend.slang.stage import COMPUTE
@@ -25,9 +26,14 @@ _GROUP = 16  # threads of a group along x and y, where texels are read
 
 
 class Images:
-    """The images of one size that a draw fills."""
+    """The images of one size that a draw fills.
+
+    Raises:
+        DeviceError: if the device has not so many samples for each pixel.
+    """
 
     def __init__(self, device: spy.Device, formats: Sequence[str], state: RasterState, width: int, height: int):
+        check_samples(device, state.samples)
         self._state = state
         self.size = width, height
         usage, several = _U.shader_resource | _U.copy_source, state.samples > 1
