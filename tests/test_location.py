@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from fusepy.location import at_line, user_line
 
@@ -41,3 +42,12 @@ def test_code_of_the_user_that_is_run_inside_is_nearer() -> None:
 
     with at_line("scene.py:3"):
         assert inside() == f"test_location.py:{inside.__code__.co_firstlineno + 1}"
+
+
+def test_code_that_a_file_makes_of_text_is_no_line_of_the_user() -> None:
+    made: dict[str, Any] = {"__file__": __file__}
+    exec("def call(function): return function()", made)  # as dataclasses make __init__
+    assert made["call"](user_line) == f"test_location.py:{here()}"
+    shell: dict[str, Any] = {}
+    exec("def call(function): return function()", shell)  # as python -c runs a program
+    assert shell["call"](user_line) == "<string>:1"

@@ -16,10 +16,11 @@ from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.backend.marshals.generators import Generator, Grid, Linspace
 from fusepy.backend.marshals.registry import device_of
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import ArgumentError, ShapeError, TraceError
+from fusepy.errors import ArgumentError, GraphError, ShapeError, TraceError
 from fusepy.functions.fused import FusedFunction
 from fusepy.functions.nodes import GraphValue, Use
 from fusepy.ir.ops import OPS
+from fusepy.language.movement.graph_calls import or_node
 from fusepy.language.reductions import any as some
 from fusepy.location import user_line
 from fusepy.methods import FUNCTIONS
@@ -46,7 +47,10 @@ def apply(op: str, names: str, *args: Any, _result: Any = None) -> Any:
         # messages and generated code show the names of these parameters
         exec(f"def {op}({', '.join(parameters)}): return apply({op!r}, {names!r}, {', '.join(parameters)})", scope)
         found = _eager[op] = FusedFunction(scope[op])
-    return found(*args) if _result is None else found(*args, _result=_result)
+    try:
+        return found(*args) if _result is None else found(*args, _result=_result)
+    except GraphError as error:
+        return or_node(error, functools.partial(apply, op, names), op, *args)
 
 
 def composed(*static: str) -> Callable[[_F], _F]:
@@ -63,7 +67,10 @@ def composed(*static: str) -> Callable[[_F], _F]:
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            return fused(*args, **kwargs)
+            try:
+                return fused(*args, **kwargs)
+            except GraphError as error:
+                return or_node(error, function, function.__name__, *args, **kwargs)
 
         return cast("_F", call)
 
