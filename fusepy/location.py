@@ -33,7 +33,7 @@ def user_line() -> str | None:
         if said is not None and frame is said[0]:
             return said[1]
         name = frame.f_code.co_filename
-        if known[name] if name in known else _is_users(name):
+        if (known[name] if name in known else _is_users(name)) and (name != "<string>" or not _is_made(frame)):
             return line_of((name, frame.f_lineno))
         frame = frame.f_back
     return None
@@ -49,7 +49,7 @@ def user_place(above: int = 1) -> Place | None:
     frame = sys._getframe(above)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         name = frame.f_code.co_filename
-        if known[name] if name in known else _is_users(name):
+        if (known[name] if name in known else _is_users(name)) and (name != "<string>" or not _is_made(frame)):
             return name, frame.f_lineno
         frame = frame.f_back
     return None
@@ -66,6 +66,11 @@ def _is_users(name: str) -> bool:
         known = not name.startswith(_NOT_THE_USER) and f"-packages{os.sep}torch{os.sep}" not in name
         known = _users[name] = known or name.startswith(_APPLICATION)
     return known
+
+
+def _is_made(frame: FrameType) -> bool:
+    """True for code that a module with a file made of text, as ``__init__`` of dataclasses; ``python -c`` has no file."""
+    return "__file__" in frame.f_globals
 
 
 def line_in(trace: TracebackType | None) -> str | None:

@@ -14,14 +14,18 @@ import numpy as np
 from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.registry import host_array
 from fusepy.drawing.arguments import extents, indices_of
+<<<<<<< HEAD
 from fusepy.drawing.function import Raster
 from fusepy.drawing.making import raster
 from fusepy.drawing.vectors import grouped, like, node_of_graphs, on_device_of, whole
+=======
+from fusepy.drawing.function import Raster, raster
+from fusepy.drawing.vectors import checked_rows, grouped, like, node_of_graphs, on_device_of, whole
+>>>>>>> wt-tester
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.functions.fused import FusedFunction
 from fusepy.language.differentiable import stop_gradient
 from fusepy.language.generators import grid
-from fusepy.location import user_line
 from fusepy.modules.module import Module
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -45,7 +49,7 @@ def rasterize(positions: Any, triangles: Any, size: tuple[int, int], derivatives
 
     Raises:
         DeviceError: if the device has no rasteriser; CUDA has none.
-        ShapeError: for a size that no image has, and an index past the vertices.
+        ShapeError: for a size that no image has, positions of another shape, no triangles, and an index past the vertices.
 
     Example:
         >>> import fusepy as fp
@@ -55,7 +59,7 @@ def rasterize(positions: Any, triangles: Any, size: tuple[int, int], derivatives
     """
     triangles = _numbers(triangles)
     indices_of(triangles, positions, "rasterize")
-    run = on_device_of(positions, "primitives", _Primitives).rasterize
+    run = on_device_of(positions, "primitives", _Primitives).fused_rasterize
     return run(positions, triangles, extents(size, "rasterize"), bool(derivatives))
 
 
@@ -76,7 +80,7 @@ def interpolate(attributes: Any, fragments: Any, triangles: Any, derivatives: An
         takes it as `uv_da`.
 
     Raises:
-        ShapeError: for derivatives of more than two numbers.
+        ShapeError: for attributes of another shape, an index past them, and derivatives of more than two numbers.
 
     Example:
         >>> import fusepy as fp
@@ -86,9 +90,11 @@ def interpolate(attributes: Any, fragments: Any, triangles: Any, derivatives: An
         >>> values[1].tolist(), by_step[1, 0].tolist()
         ([5.0, 7.0, 9.0, 11.0], [2.0, -8.0])
     """
-    run = on_device_of(attributes, "primitives", _Primitives).interpolate
+    triangles = _numbers(triangles)
+    indices_of(triangles, attributes, "interpolate")
+    run = on_device_of(attributes, "primitives", _Primitives).fused_interpolate
     more = {} if derivatives is None else {"derivatives": derivatives}
-    return run(attributes, fragments, _numbers(triangles), **more)
+    return run(attributes, fragments, triangles, **more)
 
 
 @node_of_graphs()
@@ -121,12 +127,11 @@ def antialias(image: Any, fragments: Any, positions: Any, triangles: Any, opposi
         if host_array(triangles) is None:
             raise ArgumentError(
                 "antialias needs the corners across from the edges of triangles that are not on the host",
-                place=user_line(),
                 saw=triangles,
                 hint="pass opposites=fp.opposite_corners(triangles), made before from a NumPy array",
             )
         opposites = opposite_corners(triangles)
-    return on_device_of(image, "primitives", _Primitives).antialias(image, fragments, positions, triangles, opposites)
+    return on_device_of(image, "primitives", _Primitives).fused_antialias(image, fragments, positions, triangles, opposites)
 
 
 def opposite_corners(triangles: Any) -> Array:
@@ -150,7 +155,6 @@ def opposite_corners(triangles: Any) -> Array:
     if listed.ndim != 2 or listed.shape[1] != 3 or listed.dtype.kind not in "iu":
         raise ShapeError(
             "opposite_corners takes triangles",
-            place=user_line(),
             saw=f"{listed.dtype} of {listed.shape}",
             expected="(m, 3) integers",
             hint="give the numbers of the vertices of each triangle: np.array([[0, 1, 2]])",
@@ -173,21 +177,25 @@ class _Primitives:
 
     def __init__(self, device: Device):
         self.module = Module.load_from_source(device, "primitives", "import fusepy; import fusepy_raster;")
-        self.rasterize = FusedFunction(self._rasterize, ("size", "derivatives"))
-        self.interpolate = FusedFunction(self._interpolate)
-        self.antialias = FusedFunction(self._antialias)
+        self.fused_rasterize = FusedFunction(self.rasterize, ("size", "derivatives"))
+        self.fused_interpolate = FusedFunction(self.interpolate)
+        self.fused_antialias = FusedFunction(self.antialias)
         self._draw: Raster | None = None  # made at the first use: it needs a rasteriser
 
-    def _rasterize(self, positions: Any, triangles: Any, size: tuple[int, int], derivatives: bool) -> Any:
+    def rasterize(self, positions: Any, triangles: Any, size: tuple[int, int], derivatives: bool) -> Any:
         if self._draw is None:
             self._draw = raster(self.module, vertex="_id_vertex", fragment="_id_fragment").options(depth="less")
+        hint = "join x, y, z and w = 1: fp.concatenate([xyz, ones], axis=1)"
+        positions = checked_rows(positions, (4,), "rasterize: positions", hint)
         vectors = grouped(positions, 1)
         numbers, _ = self._draw({"position": stop_gradient(vectors)}, triangles, targets=size)
         args = numbers, grid(size), size[::-1], whole(positions, 1), triangles
         fragments = like(vectors, self.module.fragment_at(*args))
         return (fragments, like(vectors, self.module.derivatives_at(*args))) if derivatives else fragments
 
-    def _interpolate(self, attributes: Any, fragments: Any, triangles: Any, derivatives: Any = None) -> Any:
+    def interpolate(self, attributes: Any, fragments: Any, triangles: Any, derivatives: Any = None) -> Any:
+        hint = "take attributes[:, 0] of one number, and several calls for more than four: attributes[:, :4], attributes[:, 4:]"
+        attributes = checked_rows(attributes, (1, 2, 3, 4), "interpolate: attributes", hint)
         fragments, whole_attributes = grouped(fragments, 2), whole(attributes, 1)
         values = self.module.interpolated(fragments, whole_attributes, triangles)
         if derivatives is None:
@@ -195,14 +203,13 @@ class _Primitives:
         if len(attributes.shape) == 2 and attributes.shape[1] not in (1, 2):
             raise ShapeError(
                 "interpolate: derivatives are those of one or two numbers",
-                place=user_line(),
                 saw=f"attributes of shape {tuple(attributes.shape)}",
                 expected="(n,) or (n, 2)",
                 hint="call it once for the coordinates of the texture with derivatives, and once for the rest without",
             )
         return values, self.module.interpolated_derivatives(fragments, grouped(derivatives, 2), whole_attributes, triangles)
 
-    def _antialias(self, image: Any, fragments: Any, positions: Any, triangles: Any, opposites: Any) -> Any:
+    def antialias(self, image: Any, fragments: Any, positions: Any, triangles: Any, opposites: Any) -> Any:
         size = image.shape[:2]
         args = whole(image, 2), stop_gradient(grouped(fragments, 2)), whole(positions, 1), triangles, opposites
         return like(image, self.module.antialiased(*args, grid(size), size[::-1]))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from fusepy.arguments.mapping import vcast
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
+from fusepy.drawing.mapped import captured
+from fusepy.errors import ShapeError
 from fusepy.functions.nodes import Use, graph_values
 from fusepy.ir.types import FLOAT, Kind, Type
 from fusepy.location import user_line
@@ -33,6 +35,29 @@ def grouped(value: Any, axes: int) -> Any:
     if numbers.type is not FLOAT or not trace.grouping.holds(numbers, (count,)):
         return vcast(value, f"float{count}")
     return Traced(trace, trace.grouping.of(numbers, Type.parse(f"float{count}"), loc), loc)  # its results are numbers, as eagerly
+
+
+def checked_rows(given: Any, widths: Sequence[int], what: str, hint: str) -> Any:
+    """Returns an argument with so many numbers for each vertex, as a value of the function that is traced; 1 is a plain number.
+
+    Raises:
+        ShapeError: for an array of another shape.
+    """
+    trace = current_trace()
+    assert trace is not None
+    given = captured(trace, given, "argument")
+    if not isinstance(given, Traced):
+        return given
+    shape = (*given.shape, *given.type.shape)
+    if len(shape) not in (1, 2) or (shape[1] if len(shape) == 2 else 1) not in widths or shape[1:] == (1,):
+        raise ShapeError(
+            f"{what} are of another shape",
+            place=user_line(),
+            saw=f"an array of {shape}",
+            expected=" or ".join(f"(n, {n})" if n > 1 else "(n,)" for n in widths),
+            hint=hint,
+        )
+    return given
 
 
 def whole(value: Any, axes: int) -> Any:

@@ -65,14 +65,12 @@ def pullback(
 
 
 def signature_named(names: Iterable[str]) -> inspect.Signature:
-    """Returns a signature of parameters by position; a name that occurs again, as in overloads, gets a number."""
-    taken: dict[str, int] = {}
-    parameters: list[inspect.Parameter] = []
+    """Returns a signature of parameters by position; a name that occurs again, as in overloads, gets a number that is free."""
+    found: dict[str, None] = {}
     for name in names:
-        taken[name] = taken.get(name, 0) + 1
-        unique = name if taken[name] == 1 else f"{name}_{taken[name]}"
-        parameters.append(inspect.Parameter(unique, inspect.Parameter.POSITIONAL_ONLY))
-    return inspect.Signature(parameters)
+        tries = (name, *(f"{name}_{k}" for k in range(2, len(found) + 3)))
+        found[next(one for one in tries if one not in found)] = None
+    return inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in found])
 
 
 def floats(tree: Any, what: str) -> Any:

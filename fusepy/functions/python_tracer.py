@@ -23,7 +23,7 @@ from fusepy.ir.graph import Graph, Node
 from fusepy.ir.oracle import Param
 from fusepy.location import user_line
 from fusepy.pytree import Structure, several
-from fusepy.trace.arity import is_variadic, of_count, signature_of
+from fusepy.trace.arity import bound_arguments, is_variadic, of_count, signature_of
 from fusepy.trace.components.annotations import annotations_of, honoured
 from fusepy.trace.inputs import argument
 from fusepy.trace.recording import Recording, entered
@@ -71,15 +71,11 @@ class PythonTracer:
             made, key, outs, named, result = PythonTracer.bind(self._of_count(len(args), more), args, kwargs, result)
             return made, ("*", len(args), *more, *key), outs, named, result
         try:
-            bound = self.signature.bind(*args, **kwargs)
-        except TypeError as error:
+            bound = bound_arguments(self.signature, args, kwargs, self.__name__)
+        except ArgumentError:
             for value in filter(is_encoder, args):
                 raise misplaced(value, self.__name__).at(user_line()) from None
-            names = self.parameter_names()
-            unknown = [k for k in kwargs if k not in names]
-            what = f"{self.__name__}() has no parameter {unknown[0]!r}" if unknown else f"{self.__name__}(): {error}"
-            hint = did_you_mean(unknown[0], names) if unknown else f"its parameters: {', '.join(names)}"
-            raise ArgumentError(what, place=user_line(), hint=hint) from None
+            raise
         bound.apply_defaults()
         static: dict[str, Any] = {}
         dynamic: dict[str, Any] = {}

@@ -17,10 +17,11 @@ from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.backend.marshals.generators import Generator, Grid, Linspace
 from fusepy.backend.marshals.registry import device_of
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import ArgumentError, ShapeError, TraceError
+from fusepy.errors import ArgumentError, GraphError, ShapeError, TraceError
 from fusepy.functions.fused import FusedFunction
 from fusepy.functions.nodes import GraphValue, Use
 from fusepy.ir.ops import OPS
+from fusepy.language.movement.graph_calls import or_node
 from fusepy.language.reductions import any as some
 from fusepy.location import user_line
 from fusepy.methods import FUNCTIONS
@@ -48,7 +49,10 @@ def apply(op: str, names: str, *args: Any, _result: Any = None) -> Any:
         text = f"def {op}({', '.join(parameters)}): return apply({op!r}, {names!r}, {', '.join(parameters)})"
         exec(compile(text, f"{__file__}:{op}", "exec"), scope)
         found = _eager[op] = FusedFunction(scope[op])
-    return found(*args) if _result is None else found(*args, _result=_result)
+    try:
+        return found(*args) if _result is None else found(*args, _result=_result)
+    except GraphError as error:
+        return or_node(error, functools.partial(apply, op, names), op, *args)
 
 
 def composed(*static: str) -> Callable[[_F], _F]:
@@ -66,9 +70,16 @@ def composed(*static: str) -> Callable[[_F], _F]:
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
+<<<<<<< HEAD
             given = [_hashable(value) if i in places else value for i, value in enumerate(args)]
             named = {name: _hashable(value) if name in static else value for name, value in kwargs.items()}
             return fused(*given, **named)
+=======
+            try:
+                return fused(*args, **kwargs)
+            except GraphError as error:
+                return or_node(error, function, function.__name__, *args, **kwargs)
+>>>>>>> wt-tester
 
         return cast("_F", call)
 

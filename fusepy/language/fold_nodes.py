@@ -12,7 +12,7 @@ import numpy as np
 from fusepy.arguments.mapped import Mapped
 from fusepy.backend.marshals.registry import device_of
 from fusepy.backend.memory.host_arrays import as_array
-from fusepy.errors import ArgumentError, ShapeError
+from fusepy.errors import ArgumentError, GraphError, ShapeError
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
 from fusepy.ir.argmap import UNSAID, ArgMap
@@ -23,6 +23,7 @@ from fusepy.ir.resolve.spelling import python_name
 from fusepy.ir.types import BOOL
 from fusepy.ir.value import is_spread
 from fusepy.language.axes import Axis, axes_from, integers
+from fusepy.language.movement.graph_calls import or_node
 from fusepy.location import user_line
 from fusepy.trace.buffers import check_elements
 from fusepy.trace.trace import Trace, current_trace
@@ -84,7 +85,12 @@ def _eager(way: Reduction) -> FusedFunction:
 def reduced(x: Any, way: Reduction) -> Any:
     """Reduces `x`: in a trace as a node, else as a call."""
     trace = current_trace()
-    return _eager(way)(x) if trace is None else _record(trace, x, way)
+    if trace is not None:
+        return _record(trace, x, way)
+    try:
+        return _eager(way)(x)
+    except GraphError as error:
+        return or_node(error, functools.partial(reduced, way=way), way.name, x)
 
 
 def _record(trace: Trace, x: Any, way: Reduction) -> Traced:

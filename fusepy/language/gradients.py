@@ -22,7 +22,7 @@ from fusepy.functions.pullback import floats, owned, pullback
 from fusepy.language.differentiable import paired
 from fusepy.location import user_line
 from fusepy.pytree import flatten
-from fusepy.trace.arity import is_variadic, of_count
+from fusepy.trace.arity import bound_arguments, is_variadic, of_count
 from fusepy.trace.components.annotations import annotations_of, honoured
 from fusepy.trace.gradients import gradients
 from fusepy.trace.trace import current_trace
@@ -101,7 +101,7 @@ def differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, wi
         assert trace is not None, "only a trace calls it"
         own = of_count(signature, len(args), [n for n in kwargs if n not in names]) if variadic else signature
         chosen = [_name(n, list(own.parameters), what) for n in listed]
-        bound = own.bind(*args, **kwargs)
+        bound = bound_arguments(own, args, kwargs, getattr(function, "__name__", "function"))
         bound.apply_defaults()
         start = trace.moves.begin(trace.builder.nodes)
         of = [owned(bound.arguments[name], what) for name in chosen]

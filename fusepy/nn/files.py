@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fusepy.errors import ArgumentError, MissingPackageError
+from fusepy.location import user_line
 from fusepy.nn.parameters import named, parameters
 from fusepy.nn.training import TrainingStep
 from fusepy.pytree import flatten
@@ -24,12 +25,18 @@ def save(path: str | os.PathLike[str], tree: Any, step: TrainingStep | None = No
 
     Raises:
         MissingPackageError: without the package ``safetensors``.
+        ArgumentError: if the file cannot be written.
     """
     arrays = {name or "value": np.asarray(leaf) for name, leaf in named(tree).items()}
     if step is not None:
         arrays |= {name: np.asarray(leaf) for name, leaf in _state(tree, step).items()}
         arrays[_COUNT] = np.array([step.count])
-    _safetensors().save_file(arrays, os.fspath(path))
+    package = _safetensors()
+    try:
+        package.numpy.save_file(arrays, os.fspath(path))
+    except (OSError, package.SafetensorError) as error:
+        hint = "give a path in a folder that exists and can be written to"
+        raise ArgumentError(f"save: {os.fspath(path)} cannot be written", place=user_line(), saw=error, hint=hint) from None
 
 
 def load(path: str | os.PathLike[str], tree: Any, step: TrainingStep | None = None) -> Any:
@@ -42,9 +49,15 @@ def load(path: str | os.PathLike[str], tree: Any, step: TrainingStep | None = No
 
     Raises:
         MissingPackageError: without the package ``safetensors``.
-        ArgumentError: if the file has other names or shapes, no training step, or a step of another optimiser.
+        ArgumentError: if there is no such file, or it has other names or shapes, no training step, or a step of another
+            optimiser.
     """
-    found = _safetensors().load_file(os.fspath(path))
+    package = _safetensors()
+    try:
+        found = package.numpy.load_file(os.fspath(path))
+    except (OSError, package.SafetensorError) as error:
+        hint = "give the path of a file that fp.nn.save has written"
+        raise ArgumentError(f"load: {os.fspath(path)} cannot be read", place=user_line(), saw=error, hint=hint) from None
     arrays = {name: array for name, array in found.items() if step is not None or not name.startswith(_STEP)}
     made = parameters(tree)
     tensors = {name or "value": tensor for name, tensor in named(made).items()}
@@ -86,9 +99,10 @@ def _state(tree: Any, step: TrainingStep) -> dict[str, Any]:
 
 def _safetensors() -> Any:
     try:
-        import safetensors.numpy
+        import safetensors
+        import safetensors.numpy  # pyright: ignore[reportUnusedImport]  # it is an attribute of the package then
     except ImportError:
         raise MissingPackageError(
             "parameters are written and read by the package safetensors, which is not installed", hint="pip install safetensors"
         ) from None
-    return safetensors.numpy
+    return safetensors

@@ -93,6 +93,9 @@ class Adam(Optimiser):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not isinstance(cast("object", self.betas), (tuple, list)) or len(self.betas) != 2:
+            what = f"{type(self).__name__}: betas are two numbers"
+            raise ArgumentError(what, saw=repr(self.betas)[:60], hint="write betas=(0.9, 0.999)")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise RangeError(f"{type(self).__name__}: betas are from 0 to below 1", saw=self.betas, hint="(0.9, 0.999) is usual")
 

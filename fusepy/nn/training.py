@@ -211,10 +211,10 @@ def training_step(loss: Callable[..., Any], optimiser: Optimiser) -> TrainingSte
         >>> round(float(params["a"]), 3), round(float(params["b"]), 3)
         (3.0, 1.0)
     """
-    if not isinstance(cast("object", optimiser), Optimiser):
+    if not isinstance(cast("object", optimiser), Optimiser) or not callable(loss):
         raise ArgumentError(
             "training_step() takes a loss and an optimiser",
-            saw=type(optimiser).__name__,
+            saw=f"{type(loss).__name__} and {type(optimiser).__name__}",
             hint="write fp.training_step(loss, fp.nn.Adam(lr=1e-3))",
         )
     return TrainingStep(loss, optimiser)

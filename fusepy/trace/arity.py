@@ -113,6 +113,24 @@ def signature_of(function: Callable[..., Any], name: str) -> inspect.Signature:
         ) from None
 
 
+def bound_arguments(
+    signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any], name: str
+) -> inspect.BoundArguments:
+    """Returns the arguments of a call of a Python function by the names of its parameters.
+
+    Raises:
+        ArgumentError: for too many, missing, unknown or doubled arguments.
+    """
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError as error:
+        names = list(signature.parameters)
+        unknown = [k for k in kwargs if k not in names]
+        what = f"{name}() has no parameter {unknown[0]!r}" if unknown else f"{name}(): {error}"
+        hint = did_you_mean(unknown[0], names) if unknown else f"its parameters: {', '.join(names)}"
+        raise ArgumentError(what, place=user_line(), hint=hint) from None
+
+
 def is_variadic(signature: inspect.Signature) -> bool:
     """True if a function takes any number of arguments, by position or by name."""
     return any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values())

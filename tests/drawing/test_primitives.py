@@ -195,6 +195,15 @@ def test_arrays_on_the_device_and_corners_across() -> None:
         fp.opposite_corners(PLACES)
     with pytest.raises(fp.ShapeError, match="points past the vertices"):
         fp.rasterize(PLACES[:5], TRIANGLES, SIZE)
+    with pytest.raises(fp.ShapeError, match="interpolate: an index points past"):  # it read memory beyond the attributes
+        fp.interpolate(COLOURS[:5], fragments, TRIANGLES)
+    with pytest.raises(fp.ShapeError, match=r"rasterize: positions(.|\n)*\(7, 3\)(.|\n)*\(n, 4\)"):
+        fp.rasterize(PLACES[:, :3], TRIANGLES, SIZE)
+    for width in (1, 5):
+        with pytest.raises(fp.ShapeError, match=rf"interpolate: attributes(.|\n)*\(7, {width}\)"):
+            fp.interpolate(np.ones((7, width), F32), fragments, TRIANGLES)
+    with pytest.raises(fp.ShapeError, match=r"py:\d+: rasterize: the mesh is empty"):
+        fp.rasterize(PLACES, TRIANGLES[:0], SIZE)
     with pytest.raises(fp.ShapeError, match="a height and a width"):
         fp.rasterize(PLACES, TRIANGLES, (0, 4))
 

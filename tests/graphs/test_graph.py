@@ -491,3 +491,22 @@ def test_there_is_no_truth_and_no_iteration(m: Any) -> None:
     fails(lambda: list(x), fp.GraphError, "cannot be unpacked", here())
     assert repr(x).startswith("GraphValue(x, made at test_graph.py:")
     assert not hasattr(x, "__array_interface__")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: fp.sin(x),
+        lambda x: fp.where(x > 2, fp.sqrt(fp.abs(x)), 0.0),
+        lambda x: fp.sum(x, axis=0) + fp.max(x),
+        lambda x: fp.softmax(x) * fp.cumsum(x, 1),
+        lambda x: fp.sort(fp.flip(x, 1), axis=1),
+        lambda x: fp.topk(x, 2)[0],
+        lambda x: fp.einsum("ij,kj->ik", x, x),
+    ],
+)
+def test_functions_of_fusepy_are_nodes_of_values(call: Callable[[Any], Any]) -> None:
+    """They were refused: only operators and methods were nodes, and these functions have no ``node``."""
+    g = fp.Graph(inputs=["x"])
+    g.set_outputs(call(g.get_inputs()[0]))
+    np.testing.assert_array_equal(g(ramp(2, 3)), fp.fuse(call)(ramp(2, 3)))

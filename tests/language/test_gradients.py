@@ -247,3 +247,11 @@ def test_gradients_of_methods_take_the_values_that_the_object_has(of: str) -> No
     fp.check_grads(method, x)
     with pytest.raises(fp.ArgumentError, match="there is no parameter 1"):
         fp.grad(method, 1)(x)
+
+
+def test_missing_arguments_inside_of_a_fused_function_are_named() -> None:
+    def loss(x: Any, y: Any) -> Any:
+        return x * y
+
+    with pytest.raises(fp.ArgumentError, match=r"loss\(\): missing a required argument: 'y'(.|\n)*its parameters: x, y"):
+        fp.fuse(lambda x: fp.grad(loss)(x))(1.0)

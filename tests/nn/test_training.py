@@ -179,6 +179,10 @@ def test_parameters_are_saved_and_loaded_by_name(tmp_path: Path) -> None:
         (lambda: fp.training_step(loss, 0.1), fp.ArgumentError, "a loss and an optimiser"),  # type: ignore[arg-type]
         (lambda: fp.nn.Adam(lr=-1.0), fp.ArgumentError, "no learning rate"),
         (lambda: fp.nn.Adam(betas=(0.9, 1.0)), fp.RangeError, "below 1"),
+        (lambda: fp.nn.Adam(betas=0.9), fp.ArgumentError, r"^test_training.py:\d+: Adam: betas are two numbers"),  # type: ignore[arg-type]
+        (lambda: fp.training_step(1.0, fp.nn.SGD()), fp.ArgumentError, "saw:      float and SGD"),  # type: ignore[arg-type]
+        (lambda: fp.training_step(loss, fp.nn.SGD())(fresh(), X), fp.ArgumentError, "missing a required argument"),
+        (lambda: fp.nn.load("missing.safetensors", fresh()), fp.ArgumentError, "missing.safetensors cannot be read"),
         (lambda: fp.nn.parameters({"n": np.arange(3)}), fp.ArgumentError, r"parameters\['n'\] cannot be trained"),
         (lambda: fp.training_step(loss, fp.nn.SGD())({"a": 0.5, "b": [0.0]}, X, Y), fp.ArgumentError, "no tensors"),
         (

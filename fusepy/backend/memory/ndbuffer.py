@@ -28,6 +28,7 @@ class NDBuffer(Tensor):
             address it. The device is then `on`, or the default one.
         dtype: the Slang type of an element; float by default.
         shape: the extents; `element_count` gives a single axis.
+        element_type: another name of `dtype`.
 
     Raises:
         ArgumentError: if neither shape nor array is given.
@@ -50,8 +51,10 @@ class NDBuffer(Tensor):
         shape: int | Sequence[int] | None = None,
         *,
         element_count: int | None = None,
+        element_type: Any = None,
         on: Any = None,
     ):
+        dtype = element_type if dtype is None else dtype
         if hasattr(device, "__dlpack__") or isinstance(device, np.ndarray):
             if shape is not None or element_count is not None:
                 raise ArgumentError("NDBuffer(array) takes its shape from the array", saw=shape, hint="omit shape=")
@@ -100,9 +103,10 @@ class NDDifferentiableBuffer(NDBuffer):
         shape: int | Sequence[int] | None = None,
         *,
         element_count: int | None = None,
+        element_type: Any = None,
         on: Any = None,
     ):
-        super().__init__(device, dtype, shape, element_count=element_count, on=on)
+        super().__init__(device, dtype, shape, element_count=element_count, element_type=element_type, on=on)
         made = self.with_grads()
         self.attach(made.grad_in, made.grad_out)
 

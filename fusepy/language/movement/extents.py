@@ -10,6 +10,7 @@ from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.backend.marshals.registry import batch_extents, extents_of
 from fusepy.functions.fused import FusedFunction
 from fusepy.ir.graph import Value
+from fusepy.language.movement.graph_calls import called
 from fusepy.location import user_line
 from fusepy.symbolic import Symbolic
 from fusepy.trace.moves.shapes import shape_of
@@ -55,7 +56,7 @@ def made(name: str, record: Callable[..., Any], arrays: Sequence[Any], *settings
     """Returns what ``record(trace, values, *settings)`` makes of arrays: recorded in a trace, else computed at once."""
     trace = current_trace()
     if trace is None or any(isinstance(x, Symbolic) and not isinstance(x, Traced) for x in arrays):
-        return _eager(name, record, settings)(*arrays)
+        return called(_eager(name, record, settings), name, *arrays)
     return Traced(trace, record(trace, [seen(trace, x) for x in arrays], *settings), user_line())
 
 

@@ -17,6 +17,7 @@ from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import integers, numbers
 from fusepy.errors import FusepyError, ShapeError
 from fusepy.language.movement.extents import fused, ndim, seen, shape, trace_of
+from fusepy.language.movement.graph_calls import called
 from fusepy.location import user_line
 from fusepy.trace.moves.arguments import axes_order, one_axis, several_axes, squeezed
 from fusepy.trace.moves.record import moved
@@ -56,7 +57,7 @@ def _viewed(name: str, x: Any, make: Making) -> Any:
     def of_traced(y: Any) -> Any:
         return _viewed(name, y, make)
 
-    return fused(name, of_traced)(x)
+    return called(fused(name, of_traced), name, x)
 
 
 def _is_numpys(x: Any, trace: Trace | None) -> bool:

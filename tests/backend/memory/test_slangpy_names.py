@@ -96,3 +96,10 @@ def test_types_of_slangpy_are_dtypes(m: fp.Module) -> None:
     made = [str(fp.Tensor.zeros(m.device, 2, kind).dtype) for kind in kinds]
     assert made == ["Ray", "Ray", "float3[2]", "float3", "uint2", "half", "float3x3"]
     assert fp.vcast([1.0, 2.0, 3.0], spy.float3).map.type is fp.Type.parse("float3")
+
+
+@pytest.mark.parametrize("of", [fp.NDBuffer, fp.NDDifferentiableBuffer])
+def test_a_buffer_by_its_element_type(of: Any) -> None:
+    """The API review writes it so; it was a `TypeError` of Python about the keyword."""
+    buffer = of(element_type=float, shape=(100, 3))
+    assert (buffer.shape, str(buffer.dtype)) == ((100, 3), "float")

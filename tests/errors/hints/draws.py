@@ -186,6 +186,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: of().options(clear=(0, 0, 0))(V, targets=(2, 2)),
         WHITE,
     ),
+<<<<<<< HEAD
     "a stencil in a format without one": (
         lambda m: of().options(stencil="always", depth_format="d16_unorm"),
         "write .options(stencil='always', depth_format='d32_float_s8_uint')",
@@ -214,6 +215,24 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: of().options(depth="less")(V, targets=(texture(), depths())),
         "create it with that format, or write .options(depth_format='d32_float_s8_uint')",
         lambda m: of().options(depth="less", depth_format="d32_float_s8_uint")(V, targets=(texture(), depths()))[0].to_numpy(),
+=======
+    "samples that the device lacks": (
+        lambda m: few(lambda: of().options(samples=2)(V, targets=(2, 2))),
+        "write .options(samples=4)",
+        lambda m: of().options(samples=4)(V, targets=(2, 2)),
+        WHITE,
+    ),
+    "positions without w": (
+        lambda m: covered(CORNERS[:, :3]),
+        "join x, y, z and w = 1: fp.concatenate([xyz, ones], axis=1)",
+        lambda m: covered(fp.concatenate([CORNERS[:, :3], np.ones((3, 1), np.float32)], axis=1)),
+        WHITE[..., 0],
+    ),
+    "attributes of five numbers": (
+        lambda m: fp.interpolate(np.ones((3, 5), np.float32), seen(), TRIANGLE),
+        "take attributes[:, 0] of one number, and several calls for more than four: attributes[:, :4], attributes[:, 4:]",
+        lambda m: fp.interpolate(np.ones((3, 5), np.float32)[:, :4], seen(), TRIANGLE),
+>>>>>>> wt-tester
         WHITE,
     ),
     "a gradient of a draw": (
@@ -242,6 +261,16 @@ CORNERS = np.float32([[-1, -1, 0.5, 1], [3, -1, 0.5, 1], [-1, 3, 0.5, 1]])
 def seen() -> Any:
     need_raster(fp.default_device())
     return fp.rasterize(CORNERS, [[0, 1, 2]], (2, 2))
+
+
+def few(call: Any) -> Any:
+    with mock.patch("fusepy.backend.raster.multisampling._has", lambda device, count: count == 4):
+        return call()
+
+
+def covered(corners: Any) -> Any:
+    need_raster(fp.default_device())
+    return fp.rasterize(corners, TRIANGLE, (2, 2))[..., 3]
 
 
 def edged(triangles: Any, opposites: Any = None) -> Any:

@@ -82,6 +82,24 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: trained(fp.nn.Adam(lr=0.25, betas=(0.9, 0.999))),
         np.array(0.25, F32),
     ),
+    "one mean for both": (
+        lambda m: fp.nn.Adam(betas=0.9),  # type: ignore[arg-type]
+        "write betas=(0.9, 0.999)",
+        lambda m: trained(fp.nn.Adam(lr=0.25, betas=(0.9, 0.999))),
+        np.array(0.25, F32),
+    ),
+    "a folder that is not there": (
+        lambda m: fp.nn.save(f"{FILE}.missing/look.safetensors", {"a": A}),
+        "give a path in a folder that exists and can be written to",
+        lambda m: loaded(FILE, {"a": 1.0}, {"a": 0.0}),
+        np.array(1.0, F32),
+    ),
+    "a file that is not there": (
+        lambda m: fp.nn.load(f"{FILE}.missing", {"a": 0.0}),
+        "give the path of a file that fp.nn.save has written",
+        lambda m: loaded(FILE, {"a": 1.0}, {"a": 0.0}),
+        np.array(1.0, F32),
+    ),
     "parameters of integers": (
         lambda m: fp.nn.parameters(np.arange(3)),
         "use array.astype('float32')",

@@ -1,0 +1,26 @@
+"""Calls of fusepy's own functions with values of graphs: each is a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fusepy.errors import GraphError
+from fusepy.functions.nodes import Use, graph_values
+from fusepy.location import user_line
+from fusepy.pytree import LEAF
+
+
+def called(function: Callable[..., Any], name: str, *args: Any) -> Any:
+    """Returns the result of a call, or its node if it has values of a graph."""
+    try:
+        return function(*args)
+    except GraphError as error:
+        return or_node(error, function, name, *args)
+
+
+def or_node(error: GraphError, function: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+    """Returns the node of a call that was refused with `error`, since it has values of a graph; raises `error` without any."""
+    if not graph_values([args, kwargs]):
+        raise error
+    return Use(function, name, args, kwargs, user_line()).returning(LEAF)
