@@ -47,11 +47,11 @@ def test_code_of_the_user_that_is_run_inside_is_nearer() -> None:
         assert inside() == f"test_location.py:{inside.__code__.co_firstlineno + 1}"
 
 
-<<<<<<< HEAD
 def test_errors_of_functions_that_are_made_from_text(device: object) -> None:
     with pytest.raises(fp.UnsupportedArgumentError, match=rf"^test_location\.py:{here() + 1}: sqrt"):
         fp.sqrt("x")
-=======
+
+
 def test_code_that_a_file_makes_of_text_is_no_line_of_the_user() -> None:
     made: dict[str, Any] = {"__file__": __file__}
     exec("def call(function): return function()", made)  # as dataclasses make __init__
@@ -59,4 +59,3 @@ def test_code_that_a_file_makes_of_text_is_no_line_of_the_user() -> None:
     shell: dict[str, Any] = {}
     exec("def call(function): return function()", shell)  # as python -c runs a program
     assert shell["call"](user_line) == "<string>:1"
->>>>>>> wt-tester

@@ -14,14 +14,9 @@ import numpy as np
 from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.registry import host_array
 from fusepy.drawing.arguments import extents, indices_of
-<<<<<<< HEAD
 from fusepy.drawing.function import Raster
 from fusepy.drawing.making import raster
-from fusepy.drawing.vectors import grouped, like, node_of_graphs, on_device_of, whole
-=======
-from fusepy.drawing.function import Raster, raster
 from fusepy.drawing.vectors import checked_rows, grouped, like, node_of_graphs, on_device_of, whole
->>>>>>> wt-tester
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.functions.fused import FusedFunction
 from fusepy.language.differentiable import stop_gradient

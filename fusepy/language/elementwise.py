@@ -70,16 +70,12 @@ def composed(*static: str) -> Callable[[_F], _F]:
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-<<<<<<< HEAD
             given = [_hashable(value) if i in places else value for i, value in enumerate(args)]
             named = {name: _hashable(value) if name in static else value for name, value in kwargs.items()}
-            return fused(*given, **named)
-=======
             try:
-                return fused(*args, **kwargs)
+                return fused(*given, **named)
             except GraphError as error:
                 return or_node(error, function, function.__name__, *args, **kwargs)
->>>>>>> wt-tester
 
         return cast("_F", call)
 

@@ -9,16 +9,9 @@ import slangpy as spy
 
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
-<<<<<<< HEAD
+from fusepy.backend.raster.multisampling import check_samples
 from fusepy.backend.raster.readers import plain_bytes
 from fusepy.backend.raster.state import STENCIL_FORMAT, RasterState
-=======
-from fusepy.backend.memory.texture import texel_type
-from fusepy.backend.raster.multisampling import check_samples
-from fusepy.backend.raster.state import RasterState
-from fusepy.backend.slang.session import digest_name
-from fusepy.backend.slang.stage import COMPUTE
->>>>>>> wt-tester
 
 _U, _T = spy.TextureUsage, spy.TextureType
 
@@ -26,13 +19,11 @@ _U, _T = spy.TextureUsage, spy.TextureType
 class Images:
     """The images of one size that a draw fills.
 
-<<<<<<< HEAD
     Attributes:
         results: the colours, and depth behind them, each with its `plain_bytes`.
-=======
+
     Raises:
         DeviceError: if the device has not so many samples for each pixel.
->>>>>>> wt-tester
     """
 
     def __init__(self, device: spy.Device, formats: Sequence[str], state: RasterState, width: int, height: int):

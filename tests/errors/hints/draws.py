@@ -186,7 +186,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: of().options(clear=(0, 0, 0))(V, targets=(2, 2)),
         WHITE,
     ),
-<<<<<<< HEAD
     "a stencil in a format without one": (
         lambda m: of().options(stencil="always", depth_format="d16_unorm"),
         "write .options(stencil='always', depth_format='d32_float_s8_uint')",
@@ -215,7 +214,8 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: of().options(depth="less")(V, targets=(texture(), depths())),
         "create it with that format, or write .options(depth_format='d32_float_s8_uint')",
         lambda m: of().options(depth="less", depth_format="d32_float_s8_uint")(V, targets=(texture(), depths()))[0].to_numpy(),
-=======
+        WHITE,
+    ),
     "samples that the device lacks": (
         lambda m: few(lambda: of().options(samples=2)(V, targets=(2, 2))),
         "write .options(samples=4)",
@@ -232,7 +232,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.interpolate(np.ones((3, 5), np.float32), seen(), TRIANGLE),
         "take attributes[:, 0] of one number, and several calls for more than four: attributes[:, :4], attributes[:, 4:]",
         lambda m: fp.interpolate(np.ones((3, 5), np.float32)[:, :4], seen(), TRIANGLE),
->>>>>>> wt-tester
         WHITE,
     ),
     "a gradient of a draw": (
