@@ -109,12 +109,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: on(fp.default_device()).depth(fp.Scene([fp.Mesh(FLAT, PAIR)]), ABOVE),
         SEEN,
     ),
-    "numbers in place of a scene": (
-        lambda m: on(fp.default_device()).depth(FLAT, ABOVE),
-        "pass a scene, fp.Scene([mesh])",
-        lambda m: on(fp.default_device()).depth(fp.Scene([fp.Mesh(FLAT, PAIR)]), ABOVE),
-        SEEN,
-    ),
     "positions of another shape": (
         lambda m: fp.Mesh(FLAT.reshape(-1), PAIR),
         "reshape it to rows of 3",
