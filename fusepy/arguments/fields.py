@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.arguments.mapped import Mapped
-from fusepy.backend.marshals.registry import kind_of_class
+from fusepy.backend.marshals.registry import INSTEAD, kind_of_class
 from fusepy.ir.argmap import ArgMap
 from fusepy.pytree import ENTRIES, ITEMS, TYPE, Container, Parts, attributes, container_of, reader
 from fusepy.symbolic import Symbolic, axes_of
@@ -33,7 +33,7 @@ def fields_of(value: Any) -> Container | None:
         return None if fields_of(value.value) is None else MAPPED
     if cls in FIELDS:
         return FIELDS[cls]
-    if isinstance(value, _OPAQUE):
+    if isinstance(value, _OPAQUE) or hasattr(cls, INSTEAD):
         return None
     container = _of_class(value, cls)
     if container is not None or kind_of_class(cls) is not None:  # an object may get its first attribute later
@@ -66,7 +66,12 @@ def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
                 return True
             shape = extents or shape
             arrays, numbers = arrays or bool(extents), numbers or not extents
-        elif isinstance(item, (Mapped, Symbolic)) or (kind is not None and kind.device) or fields_of(item) is not None:
+        elif (
+            isinstance(item, (Mapped, Symbolic))
+            or (kind is not None and kind.device)
+            or fields_of(item) is not None
+            or hasattr(cls, INSTEAD)
+        ):
             return True
     return arrays and numbers
 

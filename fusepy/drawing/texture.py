@@ -16,6 +16,8 @@ from fusepy.language.math import floor
 from fusepy.location import user_line
 from fusepy.modules.module import Module
 
+_CHOICE = ("uv_da", "mip_level_bias", "mip")
+
 
 @node_of_graphs()
 def texture(
@@ -63,8 +65,8 @@ def texture(
     """
     filter_mode = meant(filter_mode, boundary_mode, uv_da, mip_level_bias, mip)
     check_levels(mip, max_mip_level)
-    given = {"uv_da": uv_da, "mip_level_bias": mip_level_bias, "mip": None if mip is None else list(mip)}
-    named = {name: value for name, value in given.items() if value is not None}
+    given = zip(_CHOICE, (uv_da, mip_level_bias, None if mip is None else list(mip)))
+    named = {name: value for name, value in given if value is not None}
     run = on_device_of(image, "samples", _Samples).texture
     return run(image, uv, filter_mode=filter_mode, boundary_mode=boundary_mode, max_mip_level=max_mip_level, **named)
 
@@ -100,16 +102,10 @@ class _Samples:
         self.levels = FusedFunction(self._levels, ("last",))
 
     def _texture(
-        self,
-        image: Any,
-        uv: Any,
-        uv_da: Any = None,
-        mip_level_bias: Any = None,
-        mip: Any = None,
-        filter_mode: str = "linear",
-        boundary_mode: str = "wrap",
-        max_mip_level: int | None = None,
+        self, image: Any, uv: Any, *, filter_mode: str, boundary_mode: str, max_mip_level: int | None, **chosen: Any
     ) -> Any:
+        """Returns the samples; `chosen` has what `texture` takes to choose among mip levels, as far as it was given."""
+        uv_da, mip_level_bias, mip = (chosen.get(name) for name in _CHOICE)
         image, boundary = image_of(image, "image"), BOUNDARIES.index(boundary_mode)
         uv = vectors_of(uv, 2, "uv")
         if "mipmap" not in filter_mode:

@@ -118,7 +118,7 @@ def _checked(place: int, primal: Any, tangent: Any) -> list[tuple[Any, Any]]:
         place=user_line(),
         saw=saw,
         expected=expected,
-        hint="pass a tangent of the shape of its argument; None in it is zero",
+        hint="pass a tangent of the shape of its argument",
     )
 
 

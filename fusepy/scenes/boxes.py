@@ -36,6 +36,8 @@ class Boxes(Geometry):
         <Boxes: 1>
     """
 
+    _instead = "wrap it in a scene: fp.Scene([boxes])"
+
     def __init__(self, low: Any, high: Any, *, device: Any = None, opaque: bool = True, checked: bool = True):
         home = device_for([low, high], device)
         self._checked = checked

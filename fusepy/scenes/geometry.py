@@ -34,6 +34,8 @@ class Geometry:
         scenes: the scenes with an instance of it, which follow its changes.
     """
 
+    _instead = "wrap it in a scene: fp.Scene([mesh])"
+
     def __init__(self, device: Device, level: BottomLevel, checked: bool, source: tuple[Any, ...]):
         self.device = device
         self.level = level

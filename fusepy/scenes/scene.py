@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class Instance:
     hit_group: int | str = 0
     culled: bool = True
     counter_clockwise: bool = False
+    _instead: ClassVar[str] = "wrap it in a scene: fp.Scene([instance])"
 
     def __post_init__(self) -> None:
         if not isinstance(self.geometry, Geometry):  # pyright: ignore[reportUnnecessaryIsInstance]

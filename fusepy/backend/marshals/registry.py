@@ -115,6 +115,7 @@ def _cuda(cls: type[Any]) -> bool:
 # results without a class of arguments: those stored into textures, with the other results of such a call
 RESULTS: dict[str, ResultKind] = {"texture": ResultKind("texture", 100, TensorMarshal().hand_out)}
 _ours: set[str] = set()  # words of results that are reserved, not for users' marshals
+INSTEAD = "_instead"  # the attribute of a class that has no kind, and no fields either: the hint that says what to pass
 KINDS: dict[type, ValueKind] = {}
 _found: dict[type, ValueKind | None] = {}  # a cache of lookups by class, including classes without a kind
 
@@ -163,7 +164,9 @@ def kind_of_value(value: Any) -> ValueKind:
         f"a {type(value).__name__} cannot be passed to Slang",
         saw=repr(value)[:60],
         expected="numbers, slangpy's vectors, textures and buffers, lists, NumPy arrays, Tensors, grid() and generators",
-        hint="an enum is given by its number or an IntEnum; a fused function takes a string as a static argument"
+        hint=getattr(value, INSTEAD)
+        if hasattr(value.__class__, INSTEAD)
+        else "an enum is given by its number or an IntEnum; a fused function takes a string as a static argument"
         if isinstance(value, str)
         else "types stand for values in fp.resolve only: pass a value"
         if isinstance(value, type) or isinstance(getattr(value, "type", None), Type)

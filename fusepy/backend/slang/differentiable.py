@@ -15,6 +15,7 @@ from fusepy.backend.sources.graded import graded_source
 from fusepy.backend.sources.interfaces import undifferentiable_parameter
 from fusepy.backend.sources.libraries import FOLDER
 from fusepy.backend.sources.link_order import lost_derivative
+from fusepy.backend.sources.overwritten import HINT, overwritten_read
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
@@ -73,6 +74,9 @@ def refusal(
         constant = constant_read(call.function, texts)
         if constant is not None:
             return constant, DECLARE
+    overwritten = overwritten_read(call.function, texts)
+    if overwritten is not None:
+        return overwritten, HINT
     params = call.params[1:] if call.method else call.params
     structs = [wanted and type.kind is Kind.NAMED for _, type, wanted in params]
     wrong = undifferentiable_parameter(call.function, texts, structs) or ignored_no_diff(call.function, texts)

@@ -99,7 +99,8 @@ def _takes_resource(shape: str, held: Type | None) -> str:
         return "pass a Texture or a TextureView of slangpy"
     if shape == "DescriptorHandle":
         return "pass a descriptor handle of slangpy, e.g. texture.descriptor_handle_ro"
-    return f"pass {'a Sampler' if shape.startswith('Sampler') else 'an AccelerationStructure'} of slangpy"
+    taken = "a Sampler" if shape.startswith("Sampler") else "a scene, fp.Scene([mesh]), or an AccelerationStructure"
+    return f"pass {taken} of slangpy"
 
 
 def mapping_hint(value: Value, map: ArgMap, param: Param) -> str:

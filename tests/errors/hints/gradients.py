@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,21 @@ SQUARES = 2 * A
 
 def total(x: Any) -> Any:
     return fp.sum(x * x)
+
+
+@functools.cache
+def memory() -> Any:
+    source = """
+    [Differentiable] float swap(RWStructuredBuffer<float> b, int i, float x) { float v = b[i]; b[i] = detach(x); return v * x; }
+    [Differentiable] float look(StructuredBuffer<float> b, int i, float x) { return b[i] * x; }
+    """
+    return fp.Module.load_from_source(fp.default_device(), "hint_memory", source)
+
+
+def swapped(function: Any) -> Any:
+    return fp.grad(
+        lambda x: fp.sum(function(fp.Tensor.from_numpy(fp.default_device(), SQUARES), np.arange(3, dtype=np.int32), x))
+    )(A)
 
 
 def grown(x: Any, n: Any) -> Any:
@@ -312,6 +328,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.jvp(lambda x, y: x * y, (A, A), (A,)),
         "pass None for an argument that does not change",
         lambda m: fp.jvp(lambda x, y: x * y, (A, A), (2 * np.ones_like(A), None)).d,
+        SQUARES,
+    ),
+    "the gradient of a function that writes what it reads": (
+        lambda m: swapped(memory().swap),
+        "take what is only read as Texture2D, StructuredBuffer or Tensor",
+        lambda m: swapped(memory().look),
         SQUARES,
     ),
     "a tangent of another shape": (

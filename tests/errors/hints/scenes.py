@@ -87,6 +87,28 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: seen(fp.Mesh(FLAT, PAIR)),
         SEEN,
     ),
+    "a mesh in place of a scene": (
+        lambda m: on(fp.default_device()).depth(fp.Mesh(FLAT, PAIR), ABOVE),
+        "wrap it in a scene: fp.Scene([mesh])",
+        lambda m: on(fp.default_device()).depth(fp.Scene([fp.Mesh(FLAT, PAIR)]), ABOVE),
+        SEEN,
+    ),
+    "a list of instances in place of a scene": (
+        lambda m: fp.fuse(lambda s: on(fp.default_device()).depth(s["scene"][0], ABOVE))(
+            {"scene": [fp.Instance(fp.Mesh(FLAT, PAIR))]}
+        ),
+        "wrap it in a scene: fp.Scene([instance])",
+        lambda m: fp.fuse(lambda s: on(fp.default_device()).depth(s["scene"], ABOVE))(
+            {"scene": fp.Scene([fp.Instance(fp.Mesh(FLAT, PAIR))])}
+        ),
+        SEEN,
+    ),
+    "boxes in place of a scene": (
+        lambda m: on(fp.default_device()).depth(fp.Boxes(LOW, LOW + 1), ABOVE),
+        "wrap it in a scene: fp.Scene([boxes])",
+        lambda m: on(fp.default_device()).depth(fp.Scene([fp.Mesh(FLAT, PAIR)]), ABOVE),
+        SEEN,
+    ),
     "positions of another shape": (
         lambda m: fp.Mesh(FLAT.reshape(-1), PAIR),
         "reshape it to rows of 3",
