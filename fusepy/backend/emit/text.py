@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.emit.array_names import ArrayNames
@@ -121,9 +121,13 @@ class KernelText:
         names += [spell(f"r_{j}") for j in range(len(self.body.outputs))]
         return f"fz_call_{self.name}({', '.join(names)});"
 
-    def element(self, stored: Iterable[int]) -> list[str]:
-        """Returns lines that load and compute one element, and store the results `stored`."""
-        lines = [f"{declare(o.want, f'a_{o.name}')} = {self.load(o)};" for o in self.loaded]
+    def element(self, stored: Iterable[int], held: Mapping[str, str] | None = None) -> list[str]:
+        """Returns lines that load and compute one element, and store the results `stored`.
+
+        Args:
+            held: expressions for operands that are loaded already, by name.
+        """
+        lines = [f"{declare(o.want, f'a_{o.name}')} = {(held or {}).get(o.name) or self.load(o)};" for o in self.loaded]
         lines += [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(self.body.outputs)]
         lines += self.place.lines(BLOCK) if self.place is not None else []
         lines.append(self.call(str))

@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fusepy.backend.emit.fold.operands import epilogue_operands, members_of
+from fusepy.backend.emit.fold.operands import accumulators_of, epilogue_operands, members_of
+from fusepy.backend.emit.fold.staging import staged_bytes
 from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Operand, Variant, addressing
@@ -55,7 +56,7 @@ class ReducePlan(Plan):
 
     __slots__ = (
         "_contiguous", "_copies", "_factors", "_kept", "_left", "_members", "_over", "_own", "_placed", "_plain", "_scans",
-        "_sides", "_strict",
+        "_sides", "_staged", "_strict",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +85,7 @@ class ReducePlan(Plan):
         self._placed = any(o.position < first and addressing(ACCESSES[o.arrival], o) == "computed" for o in self.operands)
         self._contiguous = self._may_be_linear()
         self._copies = copies_of(region)
+        self._staged = staged_bytes(accumulators_of(region)) if self._scans else 0
         self._sides = sides_of(region, self.operands, self.device.target) if self._factors is not None else None
 
     def _listed(self) -> list[Operand]:
@@ -140,7 +142,8 @@ class ReducePlan(Plan):
         linear = ordered and self._lies_contiguous(grid, shapes, strides)
         make = scan_stages if self._scans else fold_stages
         row = max(grid[-1], 1) if self._placed and self.rank - 1 in self._over else 0
-        kind, work = self.device.target.kind, Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row)
+        kind = self.device.target.kind
+        work = Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row, self._staged)
         even, linear = linear, linear and (not self._placed or (work.along_rows(kind) and not self._scans))
         uneven = work if linear or not reduced else replace(work, inner=self._lies_inner(plain.strides, strides, grid, inner))
         strided = make(kind, uneven, Variant(False, self.rank, wide))

@@ -38,6 +38,7 @@ class Work:
         inner: true if the elements of one result are neighbours in memory.
         copies: the number of elements for which the body may be unrolled.
         nbytes: the size of an accumulator.
+        staged: the bytes of an element of a scan and its results.
         row: the extent of the grid's last dimension, if that is folded and the body asks for coordinates; else 0.
     """
 
@@ -47,6 +48,7 @@ class Work:
     copies: int
     nbytes: int = 8
     row: int = 0
+    staged: int = 4
 
     def along_rows(self, kind: str) -> bool:
         """True if groups go along rows of the grid. A GPU reads lines of memory anyway, and has caches for the rest."""
@@ -98,6 +100,8 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
         further: dict[str, Any] = {"copies": work.copies, "nbytes": work.nbytes, "linear": variant.linear}
         shape, chunks = fold_shape(kind, outputs, reduced, work.inner, **further)
     rows, lanes = 1, 0
+    if shape.short:
+        return [Stage(_variant(variant, shape), sizes_of(outputs, reduced, 1, reduced))]
     if shape.columns > 1:  # some of which may be rows that count as one
         rows = rows_as_one(outputs, reduced, shape.threads * shape.columns)
     if shape.shared:
@@ -125,7 +129,7 @@ def scan_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     """Returns the stages of a scan; see `fold_stages`."""
     outputs, reduced = work.outputs, work.reduced
     inside = replace(variant, linear=True)  # partials lie as they were written
-    shape, chunks = scan_shape(kind, outputs, reduced, work.inner, work.nbytes)
+    shape, chunks = scan_shape(kind, outputs, reduced, work.inner, work.nbytes, work.staged)
     sizes = _scan_sizes(shape, outputs, reduced, chunks, reduced)
     chunks = sizes["chunks"]
     over = _variant(inside, shape, reads="partials", writes="partials", scans=True)
@@ -136,7 +140,7 @@ def scan_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     up = [Stage(kernel, sizes | {"stage": 0, "totals": 1}, writes=0, partials=max(outputs * chunks, 1))]
     while True:
         level, count = len(up) - 1, chunks
-        chunks = scan_shape(kind, outputs, count, work.inner, work.nbytes)[1] if count > TOP else 1
+        chunks = scan_shape(kind, outputs, count, work.inner, work.nbytes, work.staged)[1] if count > TOP else 1
         sizes = _scan_sizes(shape, outputs, count, chunks, reduced) | {"stage": 1}
         chunks = sizes["chunks"]
         if chunks == 1:
@@ -147,7 +151,7 @@ def scan_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
 
 
 def _scan_sizes(shape: FoldShape, outputs: int, reduced: int, chunks: int, total: int) -> dict[str, int]:
-    lanes = scan_lanes(reduced, shape.threads) if shape.shared else 0
+    lanes = scan_lanes(outputs, reduced, shape.threads) if shape.shared else 0
     return sizes_of(outputs, reduced, chunks, total, max(1, lanes * shape.unroll)) | {"lanes": lanes, "totals": 0}
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusepy.backend.emit.fold.tuning import COLUMN, HEAVY, LEAN, LIGHT, copies_of, fold_shape, lanes_for, scan_shape
+from fusepy.backend.emit.fold.tuning import COLUMN, HEAVY, LEAN, LIGHT, copies_of, fold_shape, lanes_for, scan_lanes, scan_shape
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.tuning import choose
@@ -78,13 +78,25 @@ def test_folds_in_software(outputs: int, reduced: int, inner: bool, shape: FoldS
         (1 << 23, 8, True, FoldShape(True, True, 256, 8, 16, shared=True), 1),
         (8192, 8192, False, FoldShape(True, False, 256, 8, 16, shared=True), 4),  # 32 columns a group
         (2, 1 << 25, False, FoldShape(True, False, 256, 8, 16, shared=True), 1056),
-        (1 << 20, 3, False, FoldShape(True, False, 256, 8, 16, shared=True), 1),
+        (1 << 20, 3, False, FoldShape(False, False, 128, 8, 16, 4, short=True), 1),  # a thread has four columns
+        (1 << 18, 64, False, FoldShape(False, False, 128, 8, 16, 4, short=True), 1),
+        (1 << 17, 64, False, FoldShape(True, False, 256, 8, 16, shared=True), 1),  # too few to leave each to one thread
     ],
 )
 def test_folds_on_gpus(kind: str, outputs: int, reduced: int, inner: bool, shape: FoldShape, chunks: int) -> None:
     assert fold_shape(kind, outputs, reduced, inner) == (shape, chunks)
     several = fold_shape(kind, outputs, reduced, inner, copies=LIGHT)[1]  # whichever number of groups runs at a time
     assert several == 3 * chunks or reduced <= 8192
+
+
+def test_threads_that_share_a_row() -> None:
+    """Of many rows a wave at most, with 16 to 32 elements a thread; fewer rows are divided among more threads."""
+    rows = {33: 4, 129: 8, 512: 32, 1024: 32, 2048: 64, 8192: 256}
+    assert {n: lanes_for(4096, n, True, 256, partials=False) for n in rows} == rows
+    assert lanes_for(4095, 1024, True, 256, partials=False) == 128
+    assert [scan_lanes(*size, 128) for size in ((1, 5000), (2048, 5000), (4096, 5000), (1 << 20, 5000), (1 << 20, 33))] == [
+        128, 128, 64, 32, 4,
+    ]  # fmt: skip
 
 
 def test_threads_that_share_partials() -> None:
@@ -98,12 +110,12 @@ def test_threads_that_share_partials() -> None:
 @pytest.mark.parametrize(
     ("outputs", "reduced", "inner", "shape", "chunks"),
     [
-        (1, 1 << 26, True, FoldShape(True, True, 256, 8, ordered=True, shared=True), 1056),  # neighbours read neighbours
-        (1, 1056, True, FoldShape(True, True, 256, 8, ordered=True, shared=True), 1),
-        (8192, 8192, True, FoldShape(True, True, 256, 8, ordered=True, shared=True), 1),
-        (300, 1 << 20, True, FoldShape(True, True, 256, 8, ordered=True, shared=True), 1),  # another chunk is another read
-        (8192, 256, True, FoldShape(True, True, 256, 8, ordered=True, shared=True), 1),
-        (1 << 20, 32, True, FoldShape(True, True, 256, 8, ordered=True, shared=True), 1),
+        (1, 1 << 26, True, FoldShape(True, True, 128, 16, ordered=True, shared=True), 1056),  # neighbours read neighbours
+        (1, 1056, True, FoldShape(True, True, 128, 16, ordered=True, shared=True), 1),
+        (8192, 8192, True, FoldShape(True, True, 128, 16, ordered=True, shared=True), 1),
+        (300, 1 << 20, True, FoldShape(True, True, 128, 16, ordered=True, shared=True), 1),  # another chunk is another read
+        (8192, 256, True, FoldShape(True, True, 128, 16, ordered=True, shared=True), 1),
+        (1 << 20, 32, True, FoldShape(True, True, 128, 16, ordered=True, shared=True), 1),
         (8192, 8192, False, FoldShape(False, False, 256), 32),
     ],
 )
@@ -170,11 +182,12 @@ def test_how_often_bodies_are_spelled_out(text: str, copies: int) -> None:
 def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner: bool, copies: int, linear: bool) -> None:
     stages = fold_stages(kind, Work(outputs, reduced, inner, copies), Variant(linear, 2))
     first, *rest = stages
-    chunk, chunks, rows = (first.sizes[k] for k in ("chunk", "chunks", "rows"))
-    virtual = first.sizes["reduced"]
+    chunk, chunks, rows = (first.sizes.get(k, 1) for k in ("chunk", "chunks", "rows"))
+    virtual, short = first.sizes["reduced"], first.variant.shape.short
     assert (chunks - 1) * chunk < virtual <= chunks * chunk  # and no chunk is empty
     assert (virtual - 1) * rows < reduced <= virtual * rows
-    assert [first.sizes[k] for k in ("full_rows", "elements", "outputs")] == [reduced // rows, outputs * reduced, outputs * rows]
+    assert first.sizes["outputs"] == outputs * rows
+    assert short or [first.sizes[k] for k in ("full_rows", "elements")] == [reduced // rows, outputs * reduced]
     parts = chunks * rows
     assert first.partials == (outputs * parts if parts > 1 else 0)
     for before, stage in zip(stages, rest):  # each merges what the one before leaves for a result
@@ -186,7 +199,7 @@ def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner:
     for stage in stages:
         shape = stage.variant.shape
         assert shape.run % shape.unroll == 0
-        if shape.columns > 1:
+        if shape.columns > 1 and not shape.short:
             assert shape.threads * shape.columns <= stage.sizes["outputs"]  # the last group may start earlier
         x, y, _ = stage.groups()
         lanes = stage.sizes["lanes"] if shape.shared else shape.threads
@@ -222,13 +235,13 @@ def test_scans_cover_all_elements(kind: str, outputs: int, reduced: int, inner: 
 @pytest.mark.parametrize("scans", [False, True])
 @pytest.mark.parametrize("inner", [True, False])
 def test_any_sizes_have_one_kernel(kind: str, scans: bool, inner: bool) -> None:
-    """For each layout, body and accumulator, whatever the sizes; columns on a CPU have two."""
+    """For each layout, body and accumulator, whatever the sizes; columns have two: by number on a CPU, by length on GPUs."""
     make = scan_stages if scans else fold_stages
     rng = np.random.default_rng(5)
     for linear, copies, nbytes in [(True, LEAN, 4), (True, HEAVY, 600), (False, LIGHT, 16), (False, LEAN, 4)]:
         work, variant = Work(1, 1, inner, copies, nbytes), Variant(linear, 2)
         known = all_variants(scans, kind, work, variant)
-        assert len(known) == 1 + (kind == "software" and not scans and linear and not inner)
+        assert len(known) == 1 + (not scans and not inner and (linear or kind != "software"))
         for _ in range(60):
             outputs, reduced = (int(2 ** rng.uniform(0, 15)) for _ in "ab")
             for count, length in ((outputs, reduced), (1, reduced**2), (0, reduced), (outputs, 0)):

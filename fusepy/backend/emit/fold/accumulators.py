@@ -4,7 +4,7 @@ Two structs hold the state of all folds of a region. An ``FzRun`` gathers a shor
 differ for sums of floats: a run adds plainly, and runs are added with compensation for rounding errors (Knuth's two-sum), so
 that a sum is at least as accurate as a pairwise one, for any number of elements per thread. Infinities are written as bits,
 since lavapipe folds ``1.0 / 0.0`` to 0. A sum is passed through integers before its error is computed, since Mesa simplifies
-``(a + b) - a``. The maximum and minimum of floats are computed on integers, see `backend.emit.fold.order`.
+``(a + b) - a``. The maximum and minimum of floats are computed on integers, see `backend.emit.fold.numbers.order`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import itertools
 from dataclasses import dataclass
 from functools import cached_property
 
-from fusepy.backend.emit.fold.order import order_functions, order_identity, order_type, truth_function
-from fusepy.backend.emit.fold.spread import PARTS, spread_functions
+from fusepy.backend.emit.fold.numbers.order import order_functions, order_identity, order_type, truth_function
+from fusepy.backend.emit.fold.numbers.spread import PARTS, spread_functions
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
@@ -35,7 +35,7 @@ NOWHERE = 0x7FFFFFFF  # the index for "no element"
 class Piece:
     """A part of a fold's element with its own variables: the whole element, a row of a matrix, or a component.
 
-    `number` is its type before the conversion of `backend.emit.fold.order`, if there is one.
+    `number` is its type before the conversion of `backend.emit.fold.numbers.order`, if there is one.
     """
 
     name: str

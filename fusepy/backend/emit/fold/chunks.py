@@ -39,7 +39,11 @@ class FoldChunks:
         fields += [Field("uint", "lanes", "lanes")] if shape.shared else []
         fields += [Field("uint", "turns", "turns")] if shape.turns else []
         fields += [Field("uint", "totals", "totals")] if variant.scans else []
-        fields += [Field(index, role, role) for role in ("rows", "full_rows", "elements")] if shape.columns > 1 else []
+        fields += (
+            [Field(index, role, role) for role in ("rows", "full_rows", "elements")]
+            if shape.columns > 1 and not shape.short
+            else []
+        )
         if shape.tile is not None:
             fields += [Field(index, "rows_of_group", "rows_of_group"), *(Field("uint", n, n) for n in ("across", "down"))]
         return [*fields, Field("uint", "zero", "zero"), *self.of_coordinates()]
@@ -161,7 +165,9 @@ class FoldChunks:
         """
         shape = self.shape
         base, known = self.place(e, out, "reduced"), ahead
-        if not shape.inner:
+        if shape.short:
+            known = ""
+        elif not shape.inner:
             base, known = self.place("e", "fz_out", "reduced"), f"w * {shape.threads}" if shape.columns > 1 else ""
         if not self.software or not known or self._counts:
             return f"{self.index} i = {self.place('e', out, 'reduced')};"

@@ -76,16 +76,19 @@ class FoldElements:
         merge = f"fz_merge({run}, found, {BLOCK}.zero);"
         return ["{", *(f"    {line}" for line in (*self.partial_at(e, out, ahead), merge)), "}"]
 
-    def computed_at(self, e: str, out: str, ahead: str = "") -> list[str]:
+    def computed_at(self, e: str, out: str, ahead: str = "", held: Mapping[str, str] | None = None) -> list[str]:
         """Returns lines that load and compute one element, and store the results of each element.
 
         Totals of a scan do not store them: a result may lie in the memory of an argument, which the scan reads once more.
+
+        Args:
+            held: expressions for operands that are loaded already, by name.
         """
         lines = self.chunks.located_at(e, out, ahead)
         if not self.variant.scans:
-            return [*lines, *self.text.element(self.stored_of_each())]
+            return [*lines, *self.text.element(self.stored_of_each(), held)]
         stored = [self.text.stores[j].write(f"r_{j}") for j in self.stored_of_each()]
-        return [*lines, *self.text.element(()), *([f"if ({BLOCK}.totals == 0)", *block(stored)] if stored else ())]
+        return [*lines, *self.text.element((), held), *([f"if ({BLOCK}.totals == 0)", *block(stored)] if stored else ())]
 
     def partial_at(self, e: str, out: str, ahead: str = "") -> list[str]:
         """Returns lines that load one accumulator."""

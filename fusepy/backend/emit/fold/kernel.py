@@ -12,8 +12,10 @@ from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.elements import FoldElements, functions_of
 from fusepy.backend.emit.fold.operands import accumulators_of, calls_of, epilogue_operands
+from fusepy.backend.emit.fold.partials import merged_by_tree, merged_by_waves
 from fusepy.backend.emit.fold.products import ProductLoops
 from fusepy.backend.emit.fold.scans import ScanLoops
+from fusepy.backend.emit.fold.short import ShortLoops
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field
@@ -49,6 +51,7 @@ def stage_lines(elements: FoldElements) -> list[str]:
     """Returns the statements of one stage."""
     variant, before = elements.variant, elements.text.before()
     loops = ProductLoops if variant.shape.tile is not None else ScanLoops if variant.scans else FoldLoops
+    loops = ShortLoops if variant.shape.short else loops
     return [*(before if variant.of_elements else ()), *loops(elements).lines()]
 
 
@@ -64,29 +67,12 @@ class FoldLoops:
         return self.by_group() if self.shape.group else self.by_thread()
 
     def by_group(self) -> list[str]:
-        """Returns the loops of a group whose threads share one chunk, or several, and merge their accumulators in a tree."""
+        """Returns the loops of a group whose threads share one chunk, or several, and merge their accumulators."""
         shape = self.shape
-        first, lane, distance = str(shape.threads // 2), "fz_lane", "n"
-        if shape.shared:
-            first, lane, distance = "fz_lanes / 2", "fz_in", "n" if shape.inner else "n * fz_beside"
-        lines = [*self.chunks.grouped(), *self.folded(lane)]
-        lines += [
-            *self.shared.publish("fz_acc"),
-            "GroupMemoryBarrierWithGroupSync();",
-            f"for (uint n = {first}; n > 0; n >>= 1)",
-            "{",
-            f"    if ({lane} < n)",
-            "    {",
-            "        FzAcc other;",
-            *(f"        {line}" for line in self.shared.read(f"fz_lane + {distance}", "other")),
-            f"        fz_merge(fz_acc, other, {BLOCK}.zero);",
-            *(f"        {line}" for line in self.shared.publish("fz_acc")),
-            "    }",
-            "    GroupMemoryBarrierWithGroupSync();",
-            "}",
-            f"if ({lane} != 0{f' || fz_out >= {BLOCK}.outputs' if shape.shared else ''})",
-            "    return;",
-        ]
+        lane = "fz_in" if shape.shared else "fz_lane"
+        merged = (merged_by_waves if shape.shared and shape.inner else merged_by_tree)(self.shared, shape)
+        lines = [*self.chunks.grouped(), *self.folded(lane), *merged]
+        lines += [f"if ({lane} != 0{f' || fz_out >= {BLOCK}.outputs' if shape.shared else ''})", "    return;"]
         return [*lines, *self.elements.finish("fz_acc", "fz_out")]
 
     def by_thread(self) -> list[str]:

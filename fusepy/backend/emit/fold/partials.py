@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.accumulators import Member
+from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.emit.operand import BLOCK, Field, from_storage, is_split, join, parts, pointee
 from fusepy.backend.emit.store import assigned
+from fusepy.ir.ops.control import block
+from fusepy.ir.types import Kind
 from fusepy.ir.value import declare
 
 
@@ -39,6 +42,15 @@ class Partials:
         return [assigned(f"{pointer}_{member}", at, f"{name}.{member}", type, self.cuda) for member, type in self.members]
 
 
+def of_lane(members: Sequence[Member], lane: str, name: str, acc: str) -> list[str]:
+    """Returns lines that declare an accumulator and set it to that of a lane of the wave; all lanes must run them."""
+    lines = [f"FzAcc {name};"]
+    for member, type in members:  # SPIR-V passes no matrices
+        rows = [f"[{row}]" for row in range(type.shape[0])] if type.kind is Kind.MATRIX else [""]
+        lines += [f"{name}.{member}{row} = WaveMaskReadLaneAt(~0u, {acc}.{member}{row}, {lane});" for row in rows]
+    return lines
+
+
 class SharedMemory:
     """Shared memory of a group with an accumulator for each thread."""
 
@@ -55,3 +67,41 @@ class SharedMemory:
     def read(self, lane: str, acc: str) -> list[str]:
         """Returns lines that read another thread's accumulator."""
         return [f"{acc}.{name} = fz_s_{name}[{lane}];" for name, _ in self.members]
+
+
+def merged_by_waves(shared: SharedMemory, shape: FoldShape) -> list[str]:
+    """Returns lines that merge the accumulators of neighbouring threads into that of the first of them.
+
+    They are merged in a tree down to one wave, whose threads read each other without a barrier.
+    """
+    other = of_lane(shared.members, "WaveGetLaneIndex() ^ n", "other", "fz_acc")
+    merge = ["for (uint n = fz_near / 2; n > 0; n >>= 1)", *block([*other, f"fz_merge(fz_acc, other, {BLOCK}.zero);"])]
+    return [
+        "uint fz_near = fz_lanes < WaveGetLaneCount() ? fz_lanes : WaveGetLaneCount();",
+        "if (fz_lanes > fz_near)",
+        *block(merged_by_tree(shared, shape, "fz_near - 1")),
+        "if (fz_in < fz_near)",
+        *block(merge),
+    ]
+
+
+def merged_by_tree(shared: SharedMemory, shape: FoldShape, end: str = "0") -> list[str]:
+    """Returns lines that merge the accumulators of a group's threads in a tree, as long as they are more than `end` apart."""
+    first, lane, distance = str(shape.threads // 2), "fz_lane", "n"
+    if shape.shared:
+        first, lane, distance = "fz_lanes / 2", "fz_in", "n" if shape.inner else "n * fz_beside"
+    return [
+        *shared.publish("fz_acc"),
+        "GroupMemoryBarrierWithGroupSync();",
+        f"for (uint n = {first}; n > {end}; n >>= 1)",
+        "{",
+        f"    if ({lane} < n)",
+        "    {",
+        "        FzAcc other;",
+        *(f"        {line}" for line in shared.read(f"fz_lane + {distance}", "other")),
+        f"        fz_merge(fz_acc, other, {BLOCK}.zero);",
+        *(f"        {line}" for line in shared.publish("fz_acc")),
+        "    }",
+        "    GroupMemoryBarrierWithGroupSync();",
+        "}",
+    ]

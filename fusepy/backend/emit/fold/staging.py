@@ -60,12 +60,21 @@ class Staging:
         return [*arrays, "", "uint fz_cell(uint place)", "{", f"    return place + place / {BANKS};", "}", ""]
 
     def own(self) -> str:
-        """Returns the cell of element ``u`` of a thread that scans it."""
-        return f"fz_cell(fz_lane * {self.shape.unroll} + u)"
+        """Returns the cell of the first element of a thread that scans it; the others follow, since none lies beyond a bank."""
+        return f"fz_cell(fz_lane * {self.shape.unroll})"
 
     def near(self) -> str:
-        """Returns the cell of the ``u``-th element that a thread loads or stores."""
-        return f"fz_cell((fz_lane - fz_in) * {self.shape.unroll} + u * fz_lanes + fz_in)"
+        """Returns the first cell that a thread loads or stores; the ``u``-th lies ``fz_cell(u * fz_lanes)`` behind it.
+
+        Both numbers are powers of two, so neither the threads before it nor those beside it change what is left out.
+        """
+        return f"fz_cell((fz_lane - fz_in) * {self.shape.unroll} + fz_in)"
+
+
+def staged_bytes(accumulators: Sequence[Accumulator]) -> int:
+    """Returns the bytes of an element and its results; 0 for those that have no place in shared memory."""
+    found = sum(_bytes(type) for type, _ in Staging(accumulators, FoldShape(True, True, 1)).arrays())
+    return int(found) if math.isfinite(found) else 0
 
 
 def _bytes(type: Type) -> float:

@@ -30,7 +30,11 @@ HEAVY, LIGHT, LEAN = 32, 128, 512  # the most elements that a body is unrolled f
 PAGE = 1024  # numbers of 4 bytes
 ROW = 64  # the shortest row of the grid that the lanes of a group share
 ROW_GROUPS = 256
-SCANNED = 8  # neighbouring elements of a thread of a GPU's group that scans: for each of them, waves exchange totals once
+SHORT, SHORT_OF_MANY = 31, 64  # the longest columns of which a thread of a GPU has some by itself; if there are many
+MANY_ROWS = 4096  # rows that fill a GPU with 32 threads for each
+SCANNED = 16  # neighbouring elements of a thread of a GPU's group that scans, a run: waves exchange totals once for them
+SCANNING = 128  # threads of such a group
+FULL = 1 << 18  # threads that fill a GPU
 COLUMN = FoldShape(False, False, LANES, 4, 16, turns=True)
 
 
@@ -65,6 +69,8 @@ def fold_shape(
         shape, across, least = _software(outputs, reduced, inner, copies, linear)
     else:
         most = 4 if copies < LIGHT else 8
+        if not inner and reduced <= (SHORT_OF_MANY if outputs >= FULL else SHORT):
+            return _short(copies), 1
         shape, across, least = _gpu(outputs, reduced, inner, most, _power(SHARED_BYTES // nbytes, 32, 256))
     groups = GROUPS.get(kind, GROUPS_OF_GPU if copies >= LEAN else GROUPS_OF_MORE)
     share = groups / max(across, 1 / 64)
@@ -117,12 +123,20 @@ def _gpu(outputs: int, reduced: int, inner: bool, most: int, threads: int) -> tu
     return FoldShape(True, inner, threads, most, 16, shared=True), across, max(32, 16 * lanes)
 
 
+def _short(copies: int) -> FoldShape:
+    """Returns the shape of a GPU's threads that have short columns by themselves: up to 32 loads of 4 bytes are in flight."""
+    columns = 4 if copies >= LEAN else 2 if copies >= LIGHT else 1
+    return FoldShape(False, False, 128, 8 if copies >= LEAN else 4, 16, columns, short=True)
+
+
 def lanes_for(outputs: int, reduced: int, inner: bool, threads: int, partials: bool) -> int:
     """Returns the number of a group's `threads` that share one chunk on a GPU."""
     if reduced < 32 and not partials:
         return 1
-    if inner:
+    if inner and (partials or outputs < MANY_ROWS):
         return _power(reduced // 8, 1 if partials else 4, threads)
+    if inner:  # in its wave a thread waits for no other; what each does once takes as long as some elements
+        return min(threads, max(_power(reduced // 16, 4, 32), _power(reduced // 32, 4, threads)))
     if partials:  # few bytes, and a load of each thread waits for the one before it: more threads a result
         return min(threads // _power(2 * outputs - 1, 1, 4), _power(reduced // 8, 1, threads))
     return threads // _power(2 * outputs - 1, 1, 32)  # 32 numbers of 4 bytes are a cache line
@@ -139,16 +153,20 @@ def shape_along_rows(reduced: int, row: int) -> tuple[FoldShape, int]:
     return FoldShape(True, True, LANES, 8, 16, rows=True), max(1, chunks)
 
 
-def scan_shape(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int = 8) -> tuple[FoldShape, int]:
+def scan_shape(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int = 8, staged: int = 4) -> tuple[FoldShape, int]:
     """Returns the shape of all kernels of a scan, and the number of chunks. Threads go along a chunk in order.
 
     On a GPU, whole groups share a chunk if threads with their own chunks would read far from each other. More than one chunk is
     read twice, so rows are cut only if they leave most multiprocessors idle.
+
+    Args:
+        nbytes: bytes of an accumulator.
+        staged: bytes of an element and its results in shared memory.
     """
     if kind != "software" and inner:
-        staged = nbytes * SCANNED * 33 // 64  # of elements, which take half of what is kept of a sum of floats
-        shape = FoldShape(True, True, _power(SHARED_BYTES // (nbytes + staged), 16, 256), SCANNED, ordered=True, shared=True)
-        lanes = scan_lanes(reduced, shape.threads)
+        threads = _power(SHARED_BYTES // (nbytes + staged * SCANNED * 33 // 32), 16, SCANNING)
+        shape = FoldShape(True, True, threads, SCANNED, ordered=True, shared=True)
+        lanes = scan_lanes(outputs, reduced, threads)
         chunks = GROUPS_OF_GPU // max(outputs, 1)
         return shape, max(1, min(reduced // (16 * lanes), chunks)) if chunks >= 4 else 1
     shape = FoldShape(False, inner, 8 if kind == "software" else 256)
@@ -156,9 +174,13 @@ def scan_shape(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int =
     return shape, max(1, min(-(-reduced // 64), -(-threads // max(outputs, 1))))
 
 
-def scan_lanes(reduced: int, threads: int) -> int:
-    """Returns the number of threads of a group that share one chunk."""
-    return _power(reduced // SCANNED, 1, threads)
+def scan_lanes(outputs: int, reduced: int, threads: int) -> int:
+    """Returns the number of threads of a group that share one chunk: as many as have elements in one tile.
+
+    Of many rows it is a wave, whose threads wait for no other wave's total.
+    """
+    lanes = 1 << (max(-(-reduced // SCANNED), 1) - 1).bit_length()
+    return min(lanes, _power(FULL // max(outputs, 1), 32, threads), threads)
 
 
 def _power(number: int, low: int, high: int) -> int:

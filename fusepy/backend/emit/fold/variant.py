@@ -25,6 +25,8 @@ class FoldShape:
         ordered: each thread of a group has `unroll` neighbouring elements, in the order of the threads: for scans.
         tile: the part of a product of matrices that a thread computes.
         rows: chunks are whole rows along the grid's last dimension, and all threads of a group are in the same row.
+        short: results have few elements each, which one thread reads for `columns` results; the loads of `unroll` elements of
+            each are in flight together.
         turns: a group takes several of its places one after the other; the parameter block has the number.
     """
 
@@ -38,6 +40,7 @@ class FoldShape:
     ordered: bool = False
     rows: bool = False
     turns: bool = False
+    short: bool = False
     tile: ProductTile | None = None
 
 
@@ -72,7 +75,7 @@ class FoldVariant(Variant):
         if self.others:
             return self.stages[sizes["stage"]]
         reads = ("elements", "partials")[sizes["stage"]] if self.reads == "either" else self.reads
-        several = sizes["chunks"] > 1 or (self.shape.columns > 1 and sizes["rows"] > 1)
+        several = sizes["chunks"] > 1 or sizes.get("rows", 1) > 1
         writes = ("results", "partials")[several] if self.writes == "either" else self.writes
         return replace(self, reads=reads, writes=writes)
 
@@ -89,7 +92,7 @@ class FoldVariant(Variant):
         s = self.shape
         what = "scan" if self.scans else "fold"
         shared = ", some to a chunk" if s.shared else " in order" if s.ordered else " along rows" if s.rows else ""
-        how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}"
+        how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}{' short' * s.short}"
         writes = "results or partials" if self.writes == "either" else self.writes
         order = "inner" if s.inner else "outer"
         reads = "elements or partials" if self.reads == "either" else self.reads

@@ -19,7 +19,8 @@ from fusepy.backend.emit.fold.tuning import SHARED_BYTES
 from fusepy.backend.emit.row.variant import RowShape
 
 REGISTERS = 32  # numbers of 4 bytes that a thread holds; twice as many only if rows would be read again
-HELD = (5, 8, 9, 16, REGISTERS)  # elements of a row that a thread may hold
+HELD = (5, 8, 9, 16, 20, 24, REGISTERS)  # elements of a row that a thread may hold
+SURE = {20: 16, 24: 20}  # elements that threads have for certain: fewer would hold any shorter row
 OVERHEAD = 6  # elements whose work takes as long as all that a thread does once
 NEAR = 8  # threads of a row at least, if it is not shorter: they load 32 bytes side by side
 WAVE = 32  # threads that share a row without a barrier
@@ -84,25 +85,26 @@ def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
         return RowShape(LONGEST if work.light else 256, 0, 8 if work.light else 2), LONGEST if work.light else 256
     lanes = _power_above(-(-work.length // held))
     threads = FEWEST if lanes <= FEWEST else 256 if lanes <= 256 else HOLDING
-    sure = next((n for n in (held, held - 1, held // 2) if n * lanes <= work.length), 0)
+    sure = next((n for n in (held, held - 1, SURE.get(held, held // 2)) if n * lanes <= work.length), 0)
     return RowShape(threads, held, 16 if held > 8 else 8, exact=lanes * held == work.length, sure=sure), lanes
 
 
 def _held_in_registers(work: RowWork) -> int | None:
     """Returns how many elements of a row each thread of a GPU holds; None if the row is too long.
 
-    A thread costs as much as `OVERHEAD` elements, and so does an element beyond the end of the row: 129 elements are 16 threads
-    with 9 each, and not 32 with 5 or 16 with 16.
+    A thread costs as much as `OVERHEAD` elements, and an element beyond the end of the row as any other: 129 elements are 8
+    threads with 20 each, and not 16 with 9 or 32 with 5. Long rows of which nothing is stored for each element are held by half
+    as many threads.
     """
     most = _most(work)
     found = [n for n in HELD if n <= most] or [most] * (most > 0)
     lanes = {n: _power_above(-(-work.length // n)) for n in found}
     least = min(NEAR, max(lanes.values(), default=0))
     fits = [n for n in found if least <= lanes[n] <= (HOLDING if n == found[-1] else WAVE)]
-    if fits:
-        return min(fits, key=lambda n: lanes[n] * (n + OVERHEAD))
-    long = work.light and work.words == 1 and work.length <= 2 * REGISTERS * HOLDING
-    return 2 * REGISTERS if long else None
+    twice = work.light and work.words == 1 and work.length <= 2 * REGISTERS * HOLDING
+    if twice and (not fits or (work.length > REGISTERS * WAVE and work.moved == sum(work.loaded))):
+        return 2 * REGISTERS
+    return min(fits, key=lambda n: lanes[n] * (n + OVERHEAD)) if fits else None
 
 
 def _most(work: RowWork) -> int:

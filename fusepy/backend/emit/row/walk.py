@@ -49,8 +49,8 @@ class StageWalk:
         shape, index = self.shape, self.index
         run = RUN if self.folds.accumulators else shape.ahead
         if shape.held:
-            run = min(run, shape.held)
-            runs = shape.held // run
+            runs = -(-shape.held // run)
+            run = shape.held // runs
             inner = self.run(run, f"fz_r * {run}" if runs > 1 else "", "")
             return [f"[ForceUnroll] for (uint fz_r = 0; fz_r < {runs}; ++fz_r)", *block(inner)] if runs > 1 else inner
         step, reduced = f"{index}(fz_lanes)", f"{BLOCK}.reduced"

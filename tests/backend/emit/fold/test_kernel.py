@@ -85,7 +85,8 @@ SCAN = """graph @scan(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<flo
 }"""
 
 GROUP, COLUMN, THREAD = FoldShape(True, True, 8, 4, 16), FoldShape(False, False, 8, 1, 16, 4), FoldShape(False, True, 256)
-TILES = FoldShape(True, True, 256, 8, ordered=True, shared=True)
+TILES = FoldShape(True, True, 128, 16, ordered=True, shared=True)
+SHORT = FoldShape(False, False, 128, 8, 16, 4, short=True)
 ROWS_AS_ONE = FoldShape(False, False, 8, 2, 16, 4)
 STRIDED, LINEAR, WIDE = Variant(False, 2), Variant(True, 2), Variant(True, 2, wide=True)
 
@@ -107,6 +108,8 @@ CASES: list[tuple[str, str, FoldVariant, str]] = [
     ("columns_shared", COLUMNS, variant(LINEAR, FoldShape(True, False, 256, 8, 16, shared=True), writes="partials"), "vulkan"),
     ("columns_whole", COLUMNS, variant(LINEAR, COLUMN), "software"),
     ("columns_either", COLUMNS, variant(LINEAR, ROWS_AS_ONE, writes="either"), "software"),
+    ("columns_short", COLUMNS, variant(LINEAR, replace(SHORT, unroll=4, columns=2)), "vulkan"),
+    ("columns_short_64", COLUMNS, variant(Variant(False, 2, wide=True), SHORT), "cuda"),
     ("columns_strided_64", COLUMNS, variant(Variant(False, 2, wide=True), FoldShape(False, False, 256, 4, 4), writes="partials"), "vulkan"),
     ("call_first", CALL, variant(Variant(True, 1), GROUP, writes="partials"), "vulkan"),
     ("scan_level", SCAN, variant(LINEAR, THREAD, reads="partials", writes="partials", scans=True), "vulkan"),
@@ -325,7 +328,7 @@ def test_threads_follow_strides() -> None:
 def test_a_scan_beside_an_element(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fusepy.backend.execute.fold_stages.TOP", 2)
     monkeypatch.setattr(
-        "fusepy.backend.execute.fold_stages.scan_shape", lambda kind, outputs, reduced, inner, nbytes: (THREAD, -(-reduced // 4))
+        "fusepy.backend.execute.fold_stages.scan_shape", lambda kind, outputs, reduced, *_: (THREAD, -(-reduced // 4))
     )
     for x in (X, fp.Tensor.from_numpy(fp.default_device(), X).transpose()):
         found, expected = run(SCAN, x)

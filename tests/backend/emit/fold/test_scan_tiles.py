@@ -10,7 +10,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.emit.fold.accumulators import Accumulator
-from fusepy.backend.emit.fold.staging import Staging
+from fusepy.backend.emit.fold.staging import Staging, staged_bytes
 from fusepy.backend.emit.fold.tuning import scan_shape
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.ir.ops.folds import Fold
@@ -21,7 +21,7 @@ from fusepy.ir.types import Type
 def tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "fusepy.backend.execute.fold_stages.scan_shape",
-        lambda kind, outputs, reduced, inner, nbytes=8: scan_shape("gpu", outputs, reduced, inner, nbytes),
+        lambda kind, *sizes: scan_shape("gpu", *sizes),
     )
 
 
@@ -48,7 +48,7 @@ def test_scans_by_tiles_have_numpys_values(device: Any) -> None:
 def test_groups_are_as_large_as_their_shared_memory_allows(type: str, staged: bool) -> None:
     (scan,) = scans = [Accumulator(0, Fold("max" if type == "bool" else "sum", scans=True), Type.parse(type))]
     kept = sum((t.dtype.itemsize if t.dtype else 4) * math.prod(t.shape) for _, t in scan.members())
-    shape = scan_shape("gpu", 4, 5000, True, kept)[0]
+    shape = scan_shape("gpu", 4, 5000, True, kept, staged_bytes(scans))[0]
     assert shape.threads >= 32
     assert (Staging.of(scans, shape) is not None) is staged
     assert Staging.of([], FoldShape(True, True, 256)) is None

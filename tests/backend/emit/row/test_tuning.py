@@ -39,6 +39,21 @@ def test_shapes_cover_the_column(kind: str) -> None:
                 assert min(cost(kind, 8, work)) > 0
 
 
+def test_rows_on_a_gpu() -> None:
+    """Few threads with many elements; with twice as many where nothing is stored for each element."""
+    softmax = RowWork(65536, 129, 1, (4, 4, 4), 16, light=True)
+    for length, shape, lanes in [
+        (128, RowShape(128, 16, 16, exact=True, sure=16), 8),
+        (129, RowShape(128, 20, 16, sure=16), 8),
+        (170, RowShape(128, 24, 16, sure=20), 8),
+        (8192, RowShape(256, 32, 16, exact=True, sure=32), 256),
+    ]:
+        assert row_shape("cuda", 0, replace(softmax, length=length)) == (shape, lanes)
+    variance = RowWork(8192, 8192, 1, (4, 4), 8, light=True)
+    assert row_shape("cuda", 0, variance) == (RowShape(128, 64, 16, exact=True, sure=64), 128)
+    assert row_shape("cuda", 0, replace(variance, length=1024)) == (RowShape(128, 32, 16, exact=True, sure=32), 32)
+
+
 @pytest.mark.parametrize(
     ("rows", "length", "shape"),
     [
