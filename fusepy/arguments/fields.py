@@ -13,7 +13,8 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.arguments.mapped import Mapped
-from fusepy.backend.marshals.registry import INSTEAD, kind_of_class
+from fusepy.backend.marshals.base import INSTEAD
+from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.ir.argmap import ArgMap
 from fusepy.pytree import ENTRIES, ITEMS, TYPE, Container, Parts, attributes, container_of, reader
 from fusepy.symbolic import Symbolic, axes_of

@@ -88,8 +88,7 @@ def interpolate(attributes: Any, fragments: Any, triangles: Any, derivatives: An
     triangles = _numbers(triangles)
     indices_of(triangles, attributes, "interpolate")
     run = on_device_of(attributes, "primitives", _Primitives).fused_interpolate
-    more = {} if derivatives is None else {"derivatives": derivatives}
-    return run(attributes, fragments, triangles, **more)
+    return run(attributes, fragments, triangles, **({} if derivatives is None else {"derivatives": derivatives}))
 
 
 @node_of_graphs()

@@ -162,6 +162,7 @@ class ValueKind:
 
 
 _OF_RESULTS = ("precedence", "make", "maker", "named", "number", "put_off")
+INSTEAD = "_instead"  # the attribute of a class that has no kind, and no fields either: the hint that says what to pass
 _OF_VALUES = ("extents", "memory", "array", "device", "texture", "stream", "follows", "tracked", "gradients", "direct", "placer")
 
 

@@ -15,7 +15,7 @@ from slangpy.slangpy import Shape as SlangpyShape
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Access
 from fusepy.backend.marshals.array import ListMarshal, MaskedMarshal, NumPyMarshal, TensorMarshal, TupleMarshal
-from fusepy.backend.marshals.base import Array, Marshal, ResultKind, ValueKind, kind_of_marshal
+from fusepy.backend.marshals.base import INSTEAD, Array, Marshal, ResultKind, ValueKind, kind_of_marshal
 from fusepy.backend.marshals.foreign import CudaMarshal, DLPackMarshal, SlangpyMarshal
 from fusepy.backend.marshals.generators import CallId, Grid, Linspace, RandFloat, Shape, ThreadId, WangHash
 from fusepy.backend.marshals.grid import GridAccess, GridMarshal, LinspaceAccess, LinspaceMarshal, RangeMarshal, ShapeMarshal
@@ -115,7 +115,6 @@ def _cuda(cls: type[Any]) -> bool:
 # results without a class of arguments: those stored into textures, with the other results of such a call
 RESULTS: dict[str, ResultKind] = {"texture": ResultKind("texture", 100, TensorMarshal().hand_out)}
 _ours: set[str] = set()  # words of results that are reserved, not for users' marshals
-INSTEAD = "_instead"  # the attribute of a class that has no kind, and no fields either: the hint that says what to pass
 KINDS: dict[type, ValueKind] = {}
 _found: dict[type, ValueKind | None] = {}  # a cache of lookups by class, including classes without a kind
 
@@ -164,7 +163,7 @@ def kind_of_value(value: Any) -> ValueKind:
         f"a {type(value).__name__} cannot be passed to Slang",
         saw=repr(value)[:60],
         expected="numbers, slangpy's vectors, textures and buffers, lists, NumPy arrays, Tensors, grid() and generators",
-        hint=getattr(value, INSTEAD)
+        hint=getattr(value.__class__, INSTEAD)
         if hasattr(value.__class__, INSTEAD)
         else "an enum is given by its number or an IntEnum; a fused function takes a string as a static argument"
         if isinstance(value, str)
