@@ -11,7 +11,7 @@ from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import Pushing, terms_of
 from fusepy.trace.moves.record import moved
 from fusepy.trace.moves.shapes import known_shapes
-from fusepy.trace.moves.steps import Broadcast, Indexed, Permuted, Reshaped, Run, Shape, ViewStep
+from fusepy.trace.moves.steps import ALL, Broadcast, Indexed, Permuted, Reshaped, Run, Shape, ViewStep
 from fusepy.trace.open_trace import OpenTrace
 
 
@@ -47,6 +47,7 @@ def nodes_since(trace: OpenTrace, start: int) -> list[Node]:
 
 def _back(trace: OpenTrace, step: ViewStep, have: Shape, made: Shape, gradient: Value) -> Value:
     """Returns the gradient of an array of shape `have`, from that of its view by a step, which has shape `made`."""
+    step = _of_numbers(step, len(have))
     if isinstance(step, Permuted):
         order = step.axes
         return moved(trace, gradient, Permuted(len(order), tuple(order.index(a) for a in range(len(order)))))
@@ -57,6 +58,18 @@ def _back(trace: OpenTrace, step: ViewStep, have: Shape, made: Shape, gradient: 
         return _summed(trace, terms, have, made, gradient)
     assert isinstance(step, Indexed), step
     return _placed(trace, terms, step, have, made, gradient)
+
+
+def _of_numbers(step: ViewStep, rank: int) -> ViewStep:
+    """Returns a step of vectors as one of their numbers, whose components are axes: in memory, gradients have these."""
+    more = rank - step.rank
+    if not more:
+        return step
+    if isinstance(step, Indexed):
+        return Indexed(rank, (*step.items, *[ALL] * more))
+    if isinstance(step, Permuted):
+        return Permuted(rank, (*step.axes, *range(step.rank, rank)))
+    return step
 
 
 def _summed(trace: OpenTrace, terms: Terms, have: Shape, made: Shape, gradient: Value) -> Value:
@@ -72,6 +85,8 @@ def _summed(trace: OpenTrace, terms: Terms, have: Shape, made: Shape, gradient: 
 
 def _placed(trace: OpenTrace, terms: Terms, step: Indexed, have: Shape, made: Shape, gradient: Value) -> Value:
     """Returns the gradient of the elements in a view, and 0 for the others."""
+    if 0 in made:  # there is no element to read
+        return Pushing(trace, terms, Remap(have, (), ())).complete(terms.zero(gradient.type, gradient.type))
     at = Coordinates(terms, known_shapes(trace).shapes, have.__getitem__)
     tests: list[Term] = []
     indices: list[Strided | Term] = []

@@ -87,3 +87,28 @@ def test_training_on_parts_of_a_parameter() -> None:
         after = step(parameters, X)
     assert float(after) < float(before)
     assert float(np.asarray(parameters["w"])[0]) == W[0]
+
+
+V3: dict[str, Callable[[Any], Any]] = {
+    "a slice": lambda v: v[1:] ** 2,
+    "backwards": lambda v: fp.flip(v, 0) * v,
+    "a new axis": lambda v: v[None] * np.float32([[1], [2]]),
+    "computed": lambda v: (v * v)[:-1],
+}
+
+
+@pytest.mark.parametrize("name", V3)
+def test_views_of_vectors(name: str) -> None:
+    """The components are axes of the gradient in memory, and none of the view."""
+    of, x = V3[name], ramp(4, 3, start=-1)
+    vectors = fp.grad(lambda x: fp.sum(of(fp.vcast(x, "float3"))))(x)
+    for i in range(3):
+        np.testing.assert_allclose(np.asarray(vectors)[:, i], np.asarray(fp.grad(lambda x: fp.sum(of(x)))(x[:, i])), rtol=1e-6)
+
+
+def test_views_without_elements_give_zero() -> None:
+    slope = fp.fuse(lambda x: fp.grad(lambda x: fp.sum(x[:, 2:] * fp.prod(x, axis=1, keepdims=True)))(x))
+    for n, filled in ((1, False), (2, False), (3, True), (1, False)):
+        found = np.asarray(slope(np.ones((2, n), np.float32)))
+        assert found.shape == (2, n)
+        assert found.any() == filled

@@ -70,7 +70,9 @@ class FoldLoops:
         """Returns the loops of a group whose threads share one chunk, or several, and merge their accumulators."""
         shape = self.shape
         lane = "fz_in" if shape.shared else "fz_lane"
-        merged = (merged_by_waves if shape.shared and shape.inner else merged_by_tree)(self.shared, shape)
+        # on Vulkan, NVIDIA's driver (580) has lanes read each other before all of them have left the loop above
+        waves = shape.shared and shape.inner and self.elements.text.cuda
+        merged = (merged_by_waves if waves else merged_by_tree)(self.shared, shape)
         lines = [*self.chunks.grouped(), *self.folded(lane), *merged]
         lines += [f"if ({lane} != 0{f' || fz_out >= {BLOCK}.outputs' if shape.shared else ''})", "    return;"]
         return [*lines, *self.elements.finish("fz_acc", "fz_out")]

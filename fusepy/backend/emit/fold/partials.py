@@ -9,8 +9,10 @@ from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.emit.operand import BLOCK, Field, from_storage, is_split, join, parts, pointee
 from fusepy.backend.emit.store import assigned
 from fusepy.ir.ops.control import block
-from fusepy.ir.types import Kind
+from fusepy.ir.types import BOOL, Kind
 from fusepy.ir.value import declare
+
+WAVE_BARRIER = "GroupMemoryBarrierWithWaveSync();"
 
 
 class Partials:
@@ -43,11 +45,20 @@ class Partials:
 
 
 def of_lane(members: Sequence[Member], lane: str, name: str, acc: str) -> list[str]:
-    """Returns lines that declare an accumulator and set it to that of a lane of the wave; all lanes must run them."""
-    lines = [f"FzAcc {name};"]
-    for member, type in members:  # SPIR-V passes no matrices
+    """Returns lines that declare an accumulator and set it to that of a lane of the wave; all lanes must run them.
+
+    Lanes that have left a loop early are not sure to wait for the others, unless they are told to. SPIR-V passes no matrices, and
+    Slang's CUDA no vectors of bools.
+    """
+    lines = [WAVE_BARRIER, f"FzAcc {name};"]
+    for member, type in members:
         rows = [f"[{row}]" for row in range(type.shape[0])] if type.kind is Kind.MATRIX else [""]
-        lines += [f"{name}.{member}{row} = WaveMaskReadLaneAt(~0u, {acc}.{member}{row}, {lane});" for row in rows]
+        for row in rows:
+            given = f"{acc}.{member}{row}"
+            bools = type.shape and type.scalar is BOOL
+            sent = f"int{type.shape[-1]}({given})" if bools else given
+            read = f"WaveMaskReadLaneAt(~0u, {sent}, {lane})"
+            lines.append(f"{name}.{member}{row} = {f'bool{type.shape[-1]}({read})' if bools else read};")
     return lines
 
 
