@@ -8,10 +8,12 @@ from functools import partial
 from fusepy.derivatives.calls import jvp
 from fusepy.derivatives.control import branch_tangents, copied, loop_tangents, new_names
 from fusepy.derivatives.differential import differential
+from fusepy.derivatives.elementwise import FLAT
 from fusepy.derivatives.extents import Axis, Extents, Shapes, ViewOp, max_rank
 from fusepy.derivatives.folds import along
-from fusepy.derivatives.refused import no_gradient
+from fusepy.derivatives.refused import no_gradient, written
 from fusepy.derivatives.second.calls import tangent_of_vjp
+from fusepy.derivatives.second.gathers import adds_elements, array_like, tangent_of_added
 from fusepy.derivatives.second.loops import tangent_of_loop_vjp
 from fusepy.derivatives.sums import is_number
 from fusepy.derivatives.tangents import tangent_of
@@ -26,6 +28,7 @@ from fusepy.ir.resolve.settle import settle
 from fusepy.ir.resources import channels
 from fusepy.ir.types import AS_ONE, FLOAT, Type
 from fusepy.ir.whole import is_taken
+from fusepy.passes.effects import arrays_written
 
 
 class Unasked:
@@ -80,6 +83,8 @@ class Forward:
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
         self.tangents: dict[Value, Value] = {}
+        self.arrays = {node.results[0]: node for node in nodes if node.op.name == "gradient_array"}
+        self.lost: dict[Value, Node] = {}  # values whose tangents are not known: a node wrote an array that they depend on
         self.given: dict[Value, Value] = {}  # tangents as they came: only arguments are loaded as vectors
         for node in builder.nodes if nodes else ():  # also those before, which tangents are made of
             self.extents.add(node, settle(node, oracle)[0])
@@ -100,6 +105,9 @@ class Forward:
         for node, maps, attrs in self.settled:
             self.terms.loc = node.loc
             self.node(node, maps, attrs)
+        for value in of:
+            if value in self.lost:
+                raise written(self.lost[value])
         return [self.finished(value) for value in of]
 
     def seeded(self, value: Value, given: Value) -> Value:
@@ -126,6 +134,7 @@ class Forward:
 
     def node(self, node: Node, maps: Sequence[ArgMap], attrs: dict[str, Attr]) -> None:
         """Adds the tangents of the results of one node."""
+        self.note_writes(node, maps)
         if not any(v in self.tangents for v in node.operands):
             return
         types = [differential(v.type, self.oracle) for v in node.results]
@@ -156,6 +165,31 @@ class Forward:
                 placed = Term(t, fitted.value, tuple(own[d] for d in fitted.dims), fitted.wants)
                 whole = len(node.operands) == 1 and list(placed.dims) == list(range(value.rank))
                 self.tangents[value] = placed.value if whole else self.spread_out(placed, value)
+
+    def note_writes(self, node: Node, maps: Sequence[ArgMap]) -> None:
+        """Records the tangents of what a node adds to arrays; notes values whose tangents are lost in other writes."""
+        lost = next((self.lost[v] for v in node.operands if v in self.lost), None)
+        if lost is None:
+            moves = any(v in self.tangents for v in node.operands)
+            if moves and adds_elements(node) and node.operands[-1] in self.arrays:
+                self.added(node, maps)
+            elif moves:
+                self.lost.update(dict.fromkeys(arrays_written(node.operands, maps), node))
+            return
+        reached = node.results if node.op.name not in FLAT else ()
+        found = [v for v in reached if differential(v.type, self.oracle) is not None]
+        self.lost.update(dict.fromkeys([*found, *arrays_written(node.operands, maps)], lost))
+
+    def added(self, node: Node, maps: Sequence[ArgMap]) -> None:
+        """Adds the tangents of what one node adds to an array, to that of the array."""
+        *_, given, array = node.operands
+        x = [spread(self.terms, v, m) for v, m in zip(node.operands, maps)]
+        moved = self.operand(node, given, x[-2])
+        if moved is None:
+            return
+        if array not in self.tangents:
+            self.tangents[array] = array_like(self.terms, self.arrays[array])
+        tangent_of_added(self.terms, node, x, self.terms.loaded(moved), self.tangents[array])
 
     def of_bodies(
         self, node: Node, attrs: dict[str, Attr], x: Sequence[Term], dx: Sequence[Term | None]
