@@ -8,12 +8,11 @@ from functools import partial
 from fusepy.derivatives.calls import jvp
 from fusepy.derivatives.control import branch_tangents, copied, loop_tangents, new_names
 from fusepy.derivatives.differential import differential
-from fusepy.derivatives.elementwise import FLAT
 from fusepy.derivatives.extents import Axis, Extents, Shapes, ViewOp, max_rank
 from fusepy.derivatives.folds import along
-from fusepy.derivatives.refused import no_gradient, written
+from fusepy.derivatives.refused import no_gradient
 from fusepy.derivatives.second.calls import tangent_of_vjp
-from fusepy.derivatives.second.gathers import adds_elements, array_like, tangent_of_added
+from fusepy.derivatives.second.gathers import AddedTangents
 from fusepy.derivatives.second.loops import tangent_of_loop_vjp
 from fusepy.derivatives.sums import is_number
 from fusepy.derivatives.tangents import tangent_of
@@ -28,7 +27,6 @@ from fusepy.ir.resolve.settle import settle
 from fusepy.ir.resources import channels
 from fusepy.ir.types import AS_ONE, FLOAT, Type
 from fusepy.ir.whole import is_taken
-from fusepy.passes.effects import arrays_written
 
 
 class Unasked:
@@ -77,14 +75,12 @@ class Forward:
         adjoint: Adjoint,
         shapes: Shapes | None = None,
     ):
-        self.oracle = oracle
-        self.adjoint = adjoint
+        self.oracle, self.adjoint = oracle, adjoint
         self.extents = Extents(Unasked(shapes))
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
         self.tangents: dict[Value, Value] = {}
-        self.arrays = {node.results[0]: node for node in nodes if node.op.name == "gradient_array"}
-        self.lost: dict[Value, Node] = {}  # values whose tangents are not known: a node wrote an array that they depend on
+        self.added = AddedTangents(self.terms, nodes, self.tangents, oracle)
         self.given: dict[Value, Value] = {}  # tangents as they came: only arguments are loaded as vectors
         for node in builder.nodes if nodes else ():  # also those before, which tangents are made of
             self.extents.add(node, settle(node, oracle)[0])
@@ -105,9 +101,7 @@ class Forward:
         for node, maps, attrs in self.settled:
             self.terms.loc = node.loc
             self.node(node, maps, attrs)
-        for value in of:
-            if value in self.lost:
-                raise written(self.lost[value])
+        self.added.check(of)
         return [self.finished(value) for value in of]
 
     def seeded(self, value: Value, given: Value) -> Value:
@@ -134,7 +128,7 @@ class Forward:
 
     def node(self, node: Node, maps: Sequence[ArgMap], attrs: dict[str, Attr]) -> None:
         """Adds the tangents of the results of one node."""
-        self.note_writes(node, maps)
+        self.added.visit(node, maps)
         if not any(v in self.tangents for v in node.operands):
             return
         types = [differential(v.type, self.oracle) for v in node.results]
@@ -145,8 +139,7 @@ class Forward:
             record = partial(node.op.tangent, node.results[0], self.tangents[node.operands[0]])
             self.tangents[node.results[0]] = self.extents.recorded(t.builder, self.oracle, record)
             return
-        rank = max(max_rank(maps), node.grid_rank)
-        folded = folded_axes(node)
+        rank, folded = max(max_rank(maps), node.grid_rank), folded_axes(node)
         frame = [d for d in range(rank) if d not in folded]
         operands = [spread(t, v, m) for v, m in zip(node.operands, maps)]
         dx = [self.operand(node, v, x) for v, x in zip(node.operands, operands)]
@@ -166,31 +159,6 @@ class Forward:
                 whole = len(node.operands) == 1 and list(placed.dims) == list(range(value.rank))
                 self.tangents[value] = placed.value if whole else self.spread_out(placed, value)
 
-    def note_writes(self, node: Node, maps: Sequence[ArgMap]) -> None:
-        """Records the tangents of what a node adds to arrays; notes values whose tangents are lost in other writes."""
-        lost = next((self.lost[v] for v in node.operands if v in self.lost), None)
-        if lost is None:
-            moves = any(v in self.tangents for v in node.operands)
-            if moves and adds_elements(node) and node.operands[-1] in self.arrays:
-                self.added(node, maps)
-            elif moves:
-                self.lost.update(dict.fromkeys(arrays_written(node.operands, maps), node))
-            return
-        reached = node.results if node.op.name not in FLAT else ()
-        found = [v for v in reached if differential(v.type, self.oracle) is not None]
-        self.lost.update(dict.fromkeys([*found, *arrays_written(node.operands, maps)], lost))
-
-    def added(self, node: Node, maps: Sequence[ArgMap]) -> None:
-        """Adds the tangents of what one node adds to an array, to that of the array."""
-        *_, given, array = node.operands
-        x = [spread(self.terms, v, m) for v, m in zip(node.operands, maps)]
-        moved = self.operand(node, given, x[-2])
-        if moved is None:
-            return
-        if array not in self.tangents:
-            self.tangents[array] = array_like(self.terms, self.arrays[array])
-        tangent_of_added(self.terms, node, x, self.terms.loaded(moved), self.tangents[array])
-
     def of_bodies(
         self, node: Node, attrs: dict[str, Attr], x: Sequence[Term], dx: Sequence[Term | None]
     ) -> Sequence[Term | None] | None:
@@ -206,8 +174,7 @@ class Forward:
             return tangent_of_loop_vjp(self.terms, node, x, dx, self.oracle, self.body, self.adjoint)
         if name not in ("cond", "fori_loop", "while_loop"):
             return None
-        record = branch_tangents if name == "cond" else loop_tangents
-        return record(self.terms, node, x, dx, self.oracle, self.body)
+        return (branch_tangents if name == "cond" else loop_tangents)(self.terms, node, x, dx, self.oracle, self.body)
 
     def operand(self, node: Node, value: Value, x: Term) -> Term | None:
         """Returns the tangent of an operand as a term over the grid of its node; ``None`` if it has none."""
@@ -246,8 +213,7 @@ class Forward:
             assert type is not None, "only such inputs are chosen"
             given.append((fresh[body.inputs[i]], Value(type, (), name=name)))
         inputs, tangents = [fresh[v] for v in body.inputs], [d for _, d in given]
-        carried = 0 if place is None else len(through)
-        rest = [] if place is None else inputs[place:]
+        carried, rest = (0, []) if place is None else (len(through), inputs[place:])
         builder.inputs = [*inputs[:place], *tangents[:carried], *rest, *tangents[carried:]]
         forward = Forward(builder, tuple(builder.nodes), self.oracle, self.terms.loc, self.adjoint)
         moved = forward.run(given, [fresh[body.outputs[j]] for j in through])

@@ -17,9 +17,9 @@ from fusepy.derivatives.extents import Axis, Extents, Shapes, ViewOp, max_rank
 from fusepy.derivatives.folds import contracted, reduced
 from fusepy.derivatives.forward import Forward
 from fusepy.derivatives.members import Grid, member_gradients, on_grid, result_dims
-from fusepy.derivatives.refused import read_in_body, struct_without, written
+from fusepy.derivatives.refused import read_in_body, struct_without
 from fusepy.derivatives.rules import gradients_of
-from fusepy.derivatives.second.gathers import adds_elements, gradient_of_added
+from fusepy.derivatives.second.gathers import AddedGradients
 from fusepy.derivatives.sums import Gradients, Seed, is_number
 from fusepy.derivatives.terms import Term, Terms, spread
 from fusepy.derivatives.visit import Adjoined, Visit
@@ -44,8 +44,7 @@ class Reverse:
     """
 
     def __init__(self, builder: Builder, nodes: Sequence[Node], oracle: Oracle, shapes: Shapes, loc: str | None):
-        self.oracle = oracle
-        self.extents = Extents(shapes)
+        self.oracle, self.extents = oracle, Extents(shapes)
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
         self.structs = {node.results[0]: (node, maps) for node, maps, _ in self.settled if node.op.name == "struct"}
@@ -54,7 +53,7 @@ class Reverse:
         self.gradients = Gradients(self.terms, oracle)
         self.expanded: Expanded | None = None
         self.pushed = Forward(builder, (), oracle, loc, self.adjoint).body
-        self.added: dict[Value, Value] = {}  # the finished gradients of arrays to which nodes add
+        self.added = AddedGradients(self.gradients)
         self.settings: dict[Value, Value] | None = None  # of samplers and textures of a body
         own = {id(node) for node in nodes}
         constants = [(node, *settle(node, oracle)) for node in builder.nodes if id(node) not in own]
@@ -97,27 +96,20 @@ class Reverse:
 
     def node(self, node: Node, maps: Sequence[ArgMap], attrs: dict[str, Attr], needed: set[Value]) -> None:
         """Adds the gradients of the operands of one node."""
-        for array in arrays_written(node.operands, maps):
-            if array in self.gradients or array in self.added:
-                self.added_by(node, maps, array, needed)
-                return
+        into = self.added.reached(node, maps)
         reached = [v in self.gradients for v in node.results]
-        if not any(reached):
+        if into is None and not any(reached):
             return
         if isinstance(node.op, ViewOp):
             record = partial(node.op.gradient, node.results[0], self.gradients.finished(node.results[0]))
             made = self.extents.recorded(self.terms.builder, self.oracle, record)
             self.gradients.add(node.operands[0], Term(self.terms, made, tuple(range(node.operands[0].rank))))
             return
-        if node.op.name == "round_sums":
-            self.added[node.operands[0]] = self.gradients.finished(node.results[0])
-            return
         self.terms.loc = node.loc
         wanted = [i for i, v in enumerate(node.operands) if v in needed and self.has_gradient(v, maps[i])]
         if not wanted:
             return
-        t = self.terms
-        rank = max(max_rank(maps), node.grid_rank)
+        t, rank = self.terms, max(max_rank(maps), node.grid_rank)
         frame = result_dims(node, rank)
         operands = [spread(t, v, m) for v, m in zip(node.operands, maps)]
         for term in operands:
@@ -133,39 +125,14 @@ class Reverse:
 
         count, setting = partial(self.count, grid), partial(self.setting, node)
         held = (count, self.constants, arrays, setting, self.adjoint, self.pushed, self.oracle)
-        parts = gradients_of(Visit(t, node, named, operands, results, given, wanted, *held))
+        visit = Visit(t, node, named, operands, results, given, wanted, *held)
+        parts = gradients_of(visit) if into is None else self.added.parts(visit, into)
         for i in wanted:
             part, times = parts[i], t.loaded(operands[1 - i]) if node.op.name == "contract" else None
-            if part is not None:
-                self.give(node.operands[i], operands[i], part, operands, grid, times)
-
-    def added_by(self, node: Node, maps: Sequence[ArgMap], array: Value, needed: set[Value]) -> None:
-        """Adds the gradient of what one node adds to an array that has a gradient.
-
-        Raises:
-            GradientError: if the node does anything else to the array.
-        """
-        if not adds_elements(node):
-            raise written(node)
-        if array not in self.added:  # all that read the array come behind all that add to it
-            self.added[array] = self.gradients.finished(array)
-        place = len(node.operands) - 2
-        value = node.operands[place]
-        if value in needed and self.has_gradient(value, maps[place]):
-            self.terms.loc = node.loc
-            operands = [spread(self.terms, v, m) for v, m in zip(node.operands, maps)]
-            grid = self.extents.grid(node.operands, maps, max(max_rank(maps), node.grid_rank))
-            part = gradient_of_added(self.terms, node, operands, self.added[array], self.oracle)
-            self.give(value, operands[place], part, operands, grid)
-
-    def give(
-        self, value: Value, operand: Term, part: Term, operands: Sequence[Term], grid: Grid, times: Term | None = None
-    ) -> None:
-        """Adds the gradient of one of the operands of a node to that of its value, summed or over the grid of the results."""
-        if self.expanded is not None and value in self.expanded:
-            self.expanded.add(value, operand, part if times is None else part * times, operands, grid)
-        else:
-            self.hand_down(value, operand, part, grid, times)
+            if part is not None and self.expanded is not None and node.operands[i] in self.expanded:
+                self.expanded.add(node.operands[i], operands[i], part if times is None else part * times, operands, grid)
+            elif part is not None:
+                self.hand_down(node.operands[i], operands[i], part, grid, times)
 
     def setting(self, node: Node, i: int) -> Term:
         """Returns the settings of a sampler as a number; see `Shapes.setting`."""
