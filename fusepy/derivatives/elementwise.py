@@ -98,7 +98,7 @@ TERNARY: dict[str, Callable[[Terms, Term, Term, Term, Term, Term], Triple]] = {
 }
 FORMULAS = {**UNARY, **BINARY, **TERNARY}
 STEPS = frozenset({"floor", "ceil", "trunc", "round", "sign", "step", "floordiv"})  # constant between their steps
-FLAT = STEPS | {"stop_gradient"}  # the gradient of these is 0
+FLAT = STEPS | {"stop_gradient", "gradient_array"}  # the gradient of these is 0
 
 
 def gradients(t: Terms, name: str, g: Term, y: Term, x: Sequence[Term]) -> Sequence[Term | None]:

@@ -12,6 +12,7 @@ from fusepy.derivatives.extents import Axis, Extents, Shapes, ViewOp, max_rank
 from fusepy.derivatives.folds import along
 from fusepy.derivatives.refused import no_gradient
 from fusepy.derivatives.second.calls import tangent_of_vjp
+from fusepy.derivatives.second.gathers import AddedTangents
 from fusepy.derivatives.second.loops import tangent_of_loop_vjp
 from fusepy.derivatives.sums import is_number
 from fusepy.derivatives.tangents import tangent_of
@@ -74,12 +75,12 @@ class Forward:
         adjoint: Adjoint,
         shapes: Shapes | None = None,
     ):
-        self.oracle = oracle
-        self.adjoint = adjoint
+        self.oracle, self.adjoint = oracle, adjoint
         self.extents = Extents(Unasked(shapes))
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
         self.tangents: dict[Value, Value] = {}
+        self.added = AddedTangents(self.terms, nodes, self.tangents, oracle)
         self.given: dict[Value, Value] = {}  # tangents as they came: only arguments are loaded as vectors
         for node in builder.nodes if nodes else ():  # also those before, which tangents are made of
             self.extents.add(node, settle(node, oracle)[0])
@@ -100,6 +101,7 @@ class Forward:
         for node, maps, attrs in self.settled:
             self.terms.loc = node.loc
             self.node(node, maps, attrs)
+        self.added.check(of)
         return [self.finished(value) for value in of]
 
     def seeded(self, value: Value, given: Value) -> Value:
@@ -126,6 +128,7 @@ class Forward:
 
     def node(self, node: Node, maps: Sequence[ArgMap], attrs: dict[str, Attr]) -> None:
         """Adds the tangents of the results of one node."""
+        self.added.visit(node, maps)
         if not any(v in self.tangents for v in node.operands):
             return
         types = [differential(v.type, self.oracle) for v in node.results]
@@ -136,8 +139,7 @@ class Forward:
             record = partial(node.op.tangent, node.results[0], self.tangents[node.operands[0]])
             self.tangents[node.results[0]] = self.extents.recorded(t.builder, self.oracle, record)
             return
-        rank = max(max_rank(maps), node.grid_rank)
-        folded = folded_axes(node)
+        rank, folded = max(max_rank(maps), node.grid_rank), folded_axes(node)
         frame = [d for d in range(rank) if d not in folded]
         operands = [spread(t, v, m) for v, m in zip(node.operands, maps)]
         dx = [self.operand(node, v, x) for v, x in zip(node.operands, operands)]
@@ -172,8 +174,7 @@ class Forward:
             return tangent_of_loop_vjp(self.terms, node, x, dx, self.oracle, self.body, self.adjoint)
         if name not in ("cond", "fori_loop", "while_loop"):
             return None
-        record = branch_tangents if name == "cond" else loop_tangents
-        return record(self.terms, node, x, dx, self.oracle, self.body)
+        return (branch_tangents if name == "cond" else loop_tangents)(self.terms, node, x, dx, self.oracle, self.body)
 
     def operand(self, node: Node, value: Value, x: Term) -> Term | None:
         """Returns the tangent of an operand as a term over the grid of its node; ``None`` if it has none."""
@@ -212,8 +213,7 @@ class Forward:
             assert type is not None, "only such inputs are chosen"
             given.append((fresh[body.inputs[i]], Value(type, (), name=name)))
         inputs, tangents = [fresh[v] for v in body.inputs], [d for _, d in given]
-        carried = 0 if place is None else len(through)
-        rest = [] if place is None else inputs[place:]
+        carried, rest = (0, []) if place is None else (len(through), inputs[place:])
         builder.inputs = [*inputs[:place], *tangents[:carried], *rest, *tangents[carried:]]
         forward = Forward(builder, tuple(builder.nodes), self.oracle, self.terms.loc, self.adjoint)
         moved = forward.run(given, [fresh[body.outputs[j]] for j in through])

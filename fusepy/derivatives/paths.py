@@ -9,6 +9,7 @@ from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.location import user_line
+from fusepy.passes.effects import arrays_written
 
 Steps = Sequence[tuple[Node, Sequence[ArgMap]]]  # nodes in order, with their maps
 UNREAD = "nothing reads it"
@@ -20,8 +21,10 @@ def connected(steps: Steps, ends: Sequence[Value]) -> set[Value]:
     found = {v for v in ends if _carries(v)}
     for node, maps in reversed(steps):
         through = [j for j, v in enumerate(node.results) if v in found]
-        if through:
-            found.update(v for i in _used(node, through) if _carries(v := node.operands[i], maps[i], node))
+        adds = not found.isdisjoint(arrays_written(node.operands, maps))
+        if through or adds:
+            used = range(len(node.operands)) if adds else _used(node, through)
+            found.update(v for i in used if _carries(v := node.operands[i], maps[i], node))
     return found
 
 
@@ -29,6 +32,8 @@ def _carries(value: Value, map: ArgMap | None = None, node: Node | None = None) 
     """True for floats, for structs and arrays, which may hold some, and for integers that mean floats, except in calls."""
     type = value.type if map is None or map.type is None else map.type
     called = node is not None and node.op.name == "slang.call"
+    if node is not None and node.op.name == "round_sums":  # its operand holds floats as words
+        return True
     return type.scalar is None or type.is_float or (is_number(value) and not called)
 
 
@@ -62,9 +67,9 @@ def _carried(body: Graph, own: int, through: list[int]) -> list[int]:
 def cut(steps: Steps, value: Value, ends: Sequence[Value]) -> tuple[Node | None, str]:
     """Returns what keeps a value from having a gradient: the node, if it is one, and words for a message."""
     reached, floats, towards = {value}, {value}, set(ends)
-    for node, _ in steps:
+    for node, maps in steps:
         if any(v in reached for v in node.operands):
-            reached.update(node.results)
+            reached.update(node.results, arrays_written(node.operands, maps))
     if reached == {value}:
         return None, UNREAD
     if not any(v in reached for v in ends):

@@ -9,6 +9,8 @@ from fusepy.ir.graph import Node, Value
 from fusepy.ir.types import AS_ONE, Kind, Type
 
 _PART = "take the gradient of a part of the program without it, or pass its result as an argument"
+_READ_APART = "read in a call of its own, and pass the value: f(read(array, i), x) in place of f(array, i, x)"
+_READ_BEFORE = "read by array[i] or fp.take, and pass the elements: f(array[i], x) in place of f(array, i, x)"
 
 
 def no_gradient(node: Node, why: str, type: Type | None = None, expected: str | None = None, hint: str = _PART) -> GradientError:
@@ -74,6 +76,15 @@ def read_whole(node: Node, type: Type) -> GradientError:
     )
 
 
+def written(node: Node) -> GradientError:
+    """Returns the error about a result that depends on what a node writes to an array."""
+    if node.op.name.endswith("vjp"):
+        return no_gradient(
+            node, "it adds to the gradient of an array that is read whole, which has no second order", hint=_READ_BEFORE
+        )
+    return no_gradient(node, "it writes an array that the result depends on")
+
+
 def read_twice(node: Node, types: Sequence[Type]) -> None:
     """Raises `GradientError` if one of the operands whose gradients are wanted is read whole, in a gradient of second order."""
     for type in types:
@@ -82,7 +93,7 @@ def read_twice(node: Node, types: Sequence[Type]) -> None:
                 node,
                 f"second derivatives of reads of a {type} are not computed",
                 type,
-                hint="read in a call of its own, and pass the value: f(read(array, i), x) in place of f(array, i, x)",
+                hint=_READ_BEFORE if type.kind is Kind.WHOLE else _READ_APART,
             )
 
 

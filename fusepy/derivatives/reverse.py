@@ -17,8 +17,9 @@ from fusepy.derivatives.extents import Axis, Extents, Shapes, ViewOp, max_rank
 from fusepy.derivatives.folds import contracted, reduced
 from fusepy.derivatives.forward import Forward
 from fusepy.derivatives.members import Grid, member_gradients, on_grid, result_dims
-from fusepy.derivatives.refused import no_gradient, read_in_body, struct_without
+from fusepy.derivatives.refused import read_in_body, struct_without
 from fusepy.derivatives.rules import gradients_of
+from fusepy.derivatives.second.gathers import AddedGradients
 from fusepy.derivatives.sums import Gradients, Seed, is_number
 from fusepy.derivatives.terms import Term, Terms, spread
 from fusepy.derivatives.visit import Adjoined, Visit
@@ -43,8 +44,7 @@ class Reverse:
     """
 
     def __init__(self, builder: Builder, nodes: Sequence[Node], oracle: Oracle, shapes: Shapes, loc: str | None):
-        self.oracle = oracle
-        self.extents = Extents(shapes)
+        self.oracle, self.extents = oracle, Extents(shapes)
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
         self.structs = {node.results[0]: (node, maps) for node, maps, _ in self.settled if node.op.name == "struct"}
@@ -53,6 +53,7 @@ class Reverse:
         self.gradients = Gradients(self.terms, oracle)
         self.expanded: Expanded | None = None
         self.pushed = Forward(builder, (), oracle, loc, self.adjoint).body
+        self.added = AddedGradients(self.gradients)
         self.settings: dict[Value, Value] | None = None  # of samplers and textures of a body
         own = {id(node) for node in nodes}
         constants = [(node, *settle(node, oracle)) for node in builder.nodes if id(node) not in own]
@@ -95,10 +96,9 @@ class Reverse:
 
     def node(self, node: Node, maps: Sequence[ArgMap], attrs: dict[str, Attr], needed: set[Value]) -> None:
         """Adds the gradients of the operands of one node."""
-        if any(v in self.gradients for v in arrays_written(node.operands, maps)):
-            raise no_gradient(node, "it writes an array that the result depends on")
+        into = self.added.reached(node, maps)
         reached = [v in self.gradients for v in node.results]
-        if not any(reached):
+        if into is None and not any(reached):
             return
         if isinstance(node.op, ViewOp):
             record = partial(node.op.gradient, node.results[0], self.gradients.finished(node.results[0]))
@@ -109,8 +109,7 @@ class Reverse:
         wanted = [i for i, v in enumerate(node.operands) if v in needed and self.has_gradient(v, maps[i])]
         if not wanted:
             return
-        t = self.terms
-        rank = max(max_rank(maps), node.grid_rank)
+        t, rank = self.terms, max(max_rank(maps), node.grid_rank)
         frame = result_dims(node, rank)
         operands = [spread(t, v, m) for v, m in zip(node.operands, maps)]
         for term in operands:
@@ -126,7 +125,8 @@ class Reverse:
 
         count, setting = partial(self.count, grid), partial(self.setting, node)
         held = (count, self.constants, arrays, setting, self.adjoint, self.pushed, self.oracle)
-        parts = gradients_of(Visit(t, node, named, operands, results, given, wanted, *held))
+        visit = Visit(t, node, named, operands, results, given, wanted, *held)
+        parts = gradients_of(visit) if into is None else self.added.parts(visit, into)
         for i in wanted:
             part, times = parts[i], t.loaded(operands[1 - i]) if node.op.name == "contract" else None
             if part is not None and self.expanded is not None and node.operands[i] in self.expanded:

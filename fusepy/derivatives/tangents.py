@@ -156,6 +156,7 @@ RULES: dict[str, Rule] = {
     "reflect": _reflect,
     "add_gradients": lambda t, node, y, want, x, dx: summed(t, node.text("of"), [d for d in dx if d is not None]),
     "field_gradient": lambda t, node, y, want, x, dx: t.op("field_gradient", some(dx), **node.attrs),
+    "round_sums": lambda t, node, y, want, x, dx: t.op("round_sums", some(dx), **node.attrs),
     "reduce": _reduce,
     "scan": _scan,
 }

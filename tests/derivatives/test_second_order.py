@@ -119,7 +119,7 @@ def test_what_slang_cannot_do_twice_is_an_error_and_ends_nothing(m: fp.Module) -
                 derivative(F32([1, 2]))
     with pytest.raises(fp.GradientError, match="cannot be differentiated again"):
         fp.grad(fp.grad(fp.grad(m.wave)))(F32([1]), 1.0)
-    with pytest.raises(fp.GradientError, match="read in a call of its own"):
+    with pytest.raises(fp.GradientError, match=r"f\(array\[i\], x\)"):
         fp.grad(lambda t: fp.sum(fp.grad(m.weighted, 2)(t, [0, 1], F32([1, 2]))))(F32([1, 2, 3]))
     once = lambda f: lambda x: fp.jvp(f, (x,), (F32([1, 1]),)).d  # noqa: E731
     np.testing.assert_allclose(once(once(once(m.fourth)))(F32([1, 2])), [24, 48], rtol=1e-4)

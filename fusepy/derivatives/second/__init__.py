@@ -1,4 +1,4 @@
-"""Second order: derivatives of the gradients and tangents that Slang computes, and of gradients of loops.
+"""Second order: derivatives of the gradients and tangents that Slang computes, of gradients of loops, and of gathers.
 
 A gradient is never taken back through backwards. What depends on `x` in ``vjp(f)(x, g)``, with a weight `u` for each of its
 results, is ``<g, jvp(f)(x, u)>``, so its gradient is a ``vjp`` of a ``jvp``. The tangent along `u` is the same, since second

@@ -214,8 +214,8 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "the second order of what is read": (
         lambda m: fp.grad(lambda t: fp.sum(fp.grad(m.weighted, 2)(t, COUNTS, A)))(A),
-        "read in a call of its own, and pass the value",
-        lambda m: fp.grad(lambda t: fp.sum(fp.grad(lambda x: m.scaled(m.picked(t, COUNTS), x))(A)))(A),
+        "read by array[i] or fp.take, and pass the elements",
+        lambda m: fp.grad(lambda t: fp.sum(fp.grad(lambda x: m.scaled(t[COUNTS], x))(A)))(A),
         np.array([0.0, 0.0, 12.0], F32),
     ),
     "a gradient in a loop by a struct from outside": (
