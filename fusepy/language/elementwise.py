@@ -136,8 +136,8 @@ def _in_place(op: str, function: Callable[..., Any]) -> Callable[[Tensor, Any], 
     return write
 
 
-def _array_ufunc(self: Mapped, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """Runs the operators between arrays and mapped values; NumPy calls it."""
+def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Runs NumPy's functions and operators of mapped values; with values of graphs they are nodes. NumPy calls it."""
     return _called(ufunc_function(ufunc, method, kwargs), ufunc, inputs)
 
 
@@ -221,6 +221,7 @@ for _class in (Grid, Linspace, Generator):
     setattr(_class, "__bool__", _no_truth)  # noqa: B010
     setattr(_class, "__array__", no_array)  # noqa: B010
     setattr(_class, "__array_ufunc__", _array_ufunc)  # noqa: B010
+setattr(GraphValue, "__array_ufunc__", _array_ufunc)  # noqa: B010
 setattr(Mapped, "__pos__", _copy_mapped)  # noqa: B010
 setattr(Mapped, "__array__", no_array)  # noqa: B010
 setattr(Mapped, "__array_ufunc__", _array_ufunc)  # noqa: B010
