@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fusepy.backend.memory.host_arrays import contents_of
 from fusepy.backend.memory.pending import RECORDER
-from fusepy.errors import NonFiniteError, TraceError
+from fusepy.errors import ArgumentError, NonFiniteError, TraceError
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction, fuse
 from fusepy.inspect.pixel_report import shown
@@ -50,6 +50,7 @@ def check_nan(function: Callable[..., Any], *, infinite: bool = False) -> Callab
         NonFiniteError: when called; names the first operation in the order of the program that makes a NaN of elements that are
             none, its line, the index of the first such element, and the values there. If there is none, but an argument of a call
             is NaN, it names the argument.
+        ArgumentError: for what is no function.
         TraceError: when called while a fused function is traced.
 
     Example:
@@ -62,6 +63,10 @@ def check_nan(function: Callable[..., Any], *, infinite: bool = False) -> Callab
         ...     print(error.index, error.operands)
         (1,) {'x': -9.0}
     """
+
+    if not callable(function):
+        hint = "write fp.debug.check_nan(f)(x): it returns a function that checks each call of f"
+        raise ArgumentError("check_nan() takes a function", place=user_line(), saw=repr(function)[:60], hint=hint)
 
     @functools.wraps(function, updated=())
     def checked(*args: Any, **kwargs: Any) -> Any:

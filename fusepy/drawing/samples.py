@@ -61,8 +61,14 @@ def check_levels(mip: Any, last: Any) -> None:
         )
 
 
+def has_one_channel(given: Any) -> bool:
+    """True for an image of shape (height, width, 1), whose samples have an axis of 1, too."""
+    given = _traced(given, "image")
+    return isinstance(given, Traced) and given.type.kind is Kind.SCALAR and given.rank == 3 and given.shape[2] == 1
+
+
 def image_of(given: Any, what: str) -> Any:
-    """Returns an image as Slang reads it, a whole array over two axes.
+    """Returns an image as Slang reads it, a whole array over two axes; one of a single channel as an array of numbers.
 
     Raises:
         ShapeError: for other arrays, and without a texel.
@@ -79,14 +85,16 @@ def image_of(given: Any, what: str) -> Any:
             expected="an array or tensor of float, float2, float3 or float4",
             hint="convert it with .astype(np.float32); a texture of slangpy is sampled by SampleLevel in a Slang function",
         )
+    if has_one_channel(given):
+        given = given[..., 0]
     vectors = given.rank == 3 and given.type.kind is Kind.SCALAR and given.shape[2] in (2, 3, 4)
     if (given.rank != 2 and not vectors) or 0 in given.shape:
         raise ShapeError(
             f"texture: {what} is no image",
             place=user_line(),
             saw=f"an array of {tuple(given.shape)}",
-            expected="(height, width), or (height, width, 2 to 4)",
-            hint="take image[..., 0] of one channel, and image[..., :4] and so on of more than four",
+            expected="(height, width), or (height, width, 1 to 4)",
+            hint="take image[..., :4] and so on of more than four channels",
         )
     return whole(given, 2)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fusepy.backend.device.device import Device
-from fusepy.drawing.samples import BOUNDARIES, check_levels, given_levels, image_of, meant, vectors_of
+from fusepy.drawing.samples import BOUNDARIES, check_levels, given_levels, has_one_channel, image_of, meant, vectors_of
 from fusepy.drawing.vectors import like, node_of_graphs, on_device_of
 from fusepy.errors import ShapeError
 from fusepy.functions.fused import FusedFunction
@@ -33,7 +33,7 @@ def texture(
     """Returns samples of an image at places: nvdiffrast's fourth primitive, with its names.
 
     Args:
-        image: (height, width) floats, or (height, width, 2 to 4); or an array of `float2` to `float4`.
+        image: (height, width) floats, or (height, width, 1 to 4); or an array of `float2` to `float4`.
         uv: (…, 2) floats, u along rows and v down the columns: (0, 0) is the outer corner of the first texel, (1, 1) that of the
             last one, and centres of texels are at (column + 0.5) / width and (row + 0.5) / height.
         uv_da: (…, 4) floats: the derivatives of u by a step of one pixel to the right and down, then those of v, as `interpolate`
@@ -46,8 +46,9 @@ def texture(
         max_mip_level: the last level that is used.
 
     Returns:
-        (…) floats or vectors, with gradients by `image` or the levels, `uv`, `uv_da` and `mip_level_bias`. Threads add to the
-        gradient of a texel in no fixed order, unless the function has the option ``deterministic``.
+        (…) floats or vectors; (…, 1) floats of an image (height, width, 1). They have gradients by `image` or the levels, `uv`,
+        `uv_da` and `mip_level_bias`. Threads add to the gradient of a texel in no fixed order, unless the function has the
+        option ``deterministic``.
 
     Raises:
         ArgumentError: for another word, mip levels without a level to choose, or a level without mip levels.
@@ -105,9 +106,12 @@ class _Samples:
         self, image: Any, uv: Any, *, filter_mode: str, boundary_mode: str, max_mip_level: int | None, **chosen: Any
     ) -> Any:
         """Returns the samples; `chosen` has what `texture` takes to choose among mip levels, as far as it was given."""
+        one, boundary = has_one_channel(image), BOUNDARIES.index(boundary_mode)
+        found = self._sampled(image_of(image, "image"), vectors_of(uv, 2, "uv"), filter_mode, boundary, max_mip_level, **chosen)
+        return found[..., None] if one else found
+
+    def _sampled(self, image: Any, uv: Any, filter_mode: str, boundary: int, max_mip_level: int | None, **chosen: Any) -> Any:
         uv_da, mip_level_bias, mip = (chosen.get(name) for name in _CHOICE)
-        image, boundary = image_of(image, "image"), BOUNDARIES.index(boundary_mode)
-        uv = vectors_of(uv, 2, "uv")
         if "mipmap" not in filter_mode:
             read = self.module.nearest_texel if filter_mode == "nearest" else self.module.sampled
             return read(image, uv, boundary)
@@ -133,7 +137,8 @@ class _Samples:
         return total
 
     def _levels(self, image: Any, last: int | None) -> tuple[Any, ...]:
-        return tuple(self._halves(image_of(image, "image"), last))
+        one = has_one_channel(image)
+        return tuple(level[..., None] if one else level for level in self._halves(image_of(image, "image"), last))
 
     def _halves(self, image: Any, last: int | None) -> list[Any]:
         """Returns the levels from 1 on."""

@@ -111,7 +111,6 @@ class GraphValue(Symbolic):
 
     __slots__ = ("_loc", "_name", "_use", "_wiring")
     __hash__ = object.__hash__
-    __array_ufunc__ = None  # NumPy arrays defer their operators to it
 
     def __init__(self, wiring: Recording | None, use: Use | None, name: str, loc: str | None):
         self._wiring = wiring

@@ -14,7 +14,7 @@ from fusepy.errors import GradientError
 from fusepy.functions.fused import FusedFunction
 from fusepy.language import gradients
 from fusepy.language.forward import jvp
-from fusepy.language.gradients import signature_of, vjp
+from fusepy.language.gradients import check_given, signature_of, vjp
 from fusepy.language.points import Array, Point, is_checked, numbers
 from fusepy.location import user_line
 from fusepy.trace.arity import of_count
@@ -48,11 +48,13 @@ def check_grads(function: Callable[..., Any], *args: Any, points: int = 6, seed:
     Raises:
         GradientError: if a gradient, or forward mode, is wrong; names the argument and shows the numbers. Also if there is no
             gradient; see `grad`.
+        ArgumentError: if `function` takes another number of arguments.
 
     Example:
         >>> import fusepy as fp
         >>> fp.check_grads(lambda a, x: fp.sum(fp.sin(a * x)), 3.0, [2.0, 1.0])
     """
+    check_given("check_grads", "fp.check_grads({f}, {x})", function, args)
     only, point = _floats_of(function, len(args)), Point(args)
     name = getattr(function, "__name__", "function")
     random = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ from typing import Any
 from fusepy.derivatives.control import unlimited
 from fusepy.functions.autograd import any_tracked
 from fusepy.functions.fused import FusedFunction
+from fusepy.language.movement.graph_calls import called
 from fusepy.location import user_line
 from fusepy.pytree import LEAF
 from fusepy.trace.structure import flatten_values
@@ -31,14 +32,15 @@ class Arguments:
         """Runs `function` of the values, and of `init` in its structure if there is one, as a fused function."""
         given = {**self.plain, **self.leaves}
 
-        def traced(**named: Any) -> Any:
+        def traced(*values: Any, **named: Any) -> Any:
+            named.update(zip(given, values))  # a node of a graph passes them by position
             structure = [self.structure.fill([named[n] for n in self.leaves])] if self.carries else []
             return function(*(named[n] for n in self.plain), *structure)
 
         traced.__name__ = self.op
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         vars(traced)["__signature__"] = inspect.Signature([inspect.Parameter(name, kind) for name in given])
-        return FusedFunction(traced)(*given.values())
+        return called(FusedFunction(traced), self.op, *given.values())
 
 
 def is_reversible(op: str, counted: bool, max_steps: int | None, body: Callable[..., Any], init: Any) -> bool:

@@ -8,16 +8,16 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.backend.marshals.generators import Generator, Grid, Linspace
-from fusepy.backend.marshals.registry import device_of
+from fusepy.backend.marshals.registry import device_of, kind_of_value
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import ArgumentError, GraphError, ShapeError, TraceError
+from fusepy.errors import ArgumentError, GraphError, ShapeError, TraceError, UnsupportedArgumentError
 from fusepy.functions.fused import FusedFunction
 from fusepy.functions.nodes import GraphValue, Use
 from fusepy.ir.ops import OPS
@@ -26,6 +26,7 @@ from fusepy.language.reductions import any as some
 from fusepy.location import user_line
 from fusepy.methods import FUNCTIONS
 from fusepy.pytree import LEAF
+from fusepy.symbolic import Symbolic
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import BINARY, COMPARISONS, UNARY, no_array, no_modulus, ufunc_function
 
@@ -40,7 +41,10 @@ def apply(op: str, names: str, *args: Any, _result: Any = None) -> Any:
     """
     trace = current_trace()
     if trace is not None:
-        return trace.record(op, args)
+        try:
+            return trace.record(op, args)
+        except UnsupportedArgumentError as error:
+            raise _naming(error, op, names, args) from None
     found = _eager.get(op)
     if found is None:
         parameters = names.split()
@@ -53,6 +57,18 @@ def apply(op: str, names: str, *args: Any, _result: Any = None) -> Any:
         return found(*args) if _result is None else found(*args, _result=_result)
     except GraphError as error:
         return or_node(error, functools.partial(apply, op, names), op, *args)
+
+
+def _naming(error: UnsupportedArgumentError, op: str, names: str, args: Sequence[Any]) -> UnsupportedArgumentError:
+    """Returns the error with the name of the parameter that got what is no value, such as a string."""
+    for name, value in zip(names.split(), args):
+        try:
+            kind_of_value(0 if isinstance(unmapped(value), Symbolic) else unmapped(value))
+        except UnsupportedArgumentError:
+            of = "" if error.what.startswith(f"{op}:") else f"{op}: "
+            error.what = error.what.replace("argument 'captured'", f"{of}argument {name!r}")
+            break
+    return error
 
 
 def composed(*static: str) -> Callable[[_F], _F]:
@@ -136,8 +152,8 @@ def _in_place(op: str, function: Callable[..., Any]) -> Callable[[Tensor, Any], 
     return write
 
 
-def _array_ufunc(self: Mapped, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """Runs the operators between arrays and mapped values; NumPy calls it."""
+def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Runs NumPy's functions and operators of mapped values; with values of graphs they are nodes. NumPy calls it."""
     return _called(ufunc_function(ufunc, method, kwargs), ufunc, inputs)
 
 
@@ -221,6 +237,7 @@ for _class in (Grid, Linspace, Generator):
     setattr(_class, "__bool__", _no_truth)  # noqa: B010
     setattr(_class, "__array__", no_array)  # noqa: B010
     setattr(_class, "__array_ufunc__", _array_ufunc)  # noqa: B010
+setattr(GraphValue, "__array_ufunc__", _array_ufunc)  # noqa: B010
 setattr(Mapped, "__pos__", _copy_mapped)  # noqa: B010
 setattr(Mapped, "__array__", no_array)  # noqa: B010
 setattr(Mapped, "__array_ufunc__", _array_ufunc)  # noqa: B010

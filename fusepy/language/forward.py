@@ -13,7 +13,7 @@ from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.fused import FusedFunction, of_object
 from fusepy.functions.pullback import floats, owned
 from fusepy.language.differentiable import completed, is_one, paired
-from fusepy.language.gradients import has_gradient, signature_of
+from fusepy.language.gradients import check_given, has_gradient, signature_of
 from fusepy.location import user_line
 from fusepy.pytree import flatten
 from fusepy.trace.arity import of_count
@@ -43,7 +43,7 @@ class diffpair(NamedTuple):  # noqa: N801  # as Slang and slangpy call it
     d: Any = None
 
 
-def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any] | None = None) -> diffpair:
+def jvp(function: Callable[..., Any], primals: Sequence[Any] = (), tangents: Sequence[Any] | None = None) -> diffpair:
     """Computes ``function(*primals)`` and its directional derivative along the tangents of the arguments, in forward mode.
 
     Args:
@@ -58,7 +58,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     Raises:
         GradientError: if an operation has no derivative, Slang cannot differentiate a function, or a tangent does not fit its
             argument.
-        ArgumentError: if there are not as many tangents as arguments.
+        ArgumentError: if there are not as many tangents as arguments, or `function` takes another number of arguments.
 
     Example:
         >>> import fusepy as fp
@@ -66,6 +66,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
         >>> value, tangent
         ([12.0, 3.0], [4.0, 61.0])
     """
+    check_given("jvp", "fp.jvp({f}, ({x},), ({dx},))", function, primals)
     if tangents is None:
         pairs = [p if isinstance(p, diffpair) else diffpair(p) for p in primals]
         primals, tangents = [p.p for p in pairs], [p.d for p in pairs]

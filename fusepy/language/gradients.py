@@ -267,3 +267,22 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
         return inspect.signature(function)
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     return inspect.Signature([inspect.Parameter(name, kind) for name in function.tracer.parameter_names()])
+
+
+def check_given(what: str, line: str, function: Callable[..., Any], args: Sequence[Any]) -> None:
+    """Raises `ArgumentError` unless `args` are those of the function; the hint is `line` with the names of the parameters."""
+    if not callable(function):
+        names, error = ["x"], f"{function!r}"[:60]
+    elif isinstance(function, Function):  # its own call knows the overloads and the defaults
+        return
+    else:
+        signature = signature_of(function)
+        try:
+            signature.bind(*args)
+            return
+        except TypeError as wrong:
+            names, error = [p.name for p in signature.parameters.values() if p.default is p.empty], str(wrong)
+    of = getattr(function, "__name__", "f").replace("<lambda>", "f")
+    written = line.format(f=of, x=", ".join(names), dx=", ".join(f"d{n}" for n in names))
+    hint = f"write {written.replace(',)', ')') if len(names) > 1 else written}"
+    raise ArgumentError(f"{what}() takes a function and its arguments", place=user_line(), saw=error, hint=hint)

@@ -19,6 +19,7 @@ from fusepy.language.eager_loops import Arguments, is_reversible
 from fusepy.language.step_loops import over_arrays, refusal, stepped
 from fusepy.location import user_line
 from fusepy.pytree import Structure
+from fusepy.trace.arity import check_takes
 from fusepy.trace.bodies import BodyTrace, Use
 from fusepy.trace.carries import Carries, adapts, as_type, parameter_names
 from fusepy.trace.maps import shared_map
@@ -48,7 +49,7 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
         >>> root([4.0, -1.0])
         [2.0, 0.0]
     """
-    _check_callable("cond", if_true=if_true, if_false=if_false)
+    _check_callable("cond", [f"x_{i}" for i in range(len(operands))], if_true=if_true, if_false=if_false)
     if isinstance(pred, bool):
         return (if_true if pred else if_false)(*operands)
     trace = current_trace()
@@ -117,7 +118,7 @@ def fori_loop(
         >>> power([2.0, 3.0], 3)
         [8.0, 27.0]
     """
-    _check_callable("fori_loop", body=body)
+    _check_callable("fori_loop", ["i", "c"], body=body)
     _check_steps("fori_loop", max_steps)
     loc = user_line()
     if unroll and not (type(lo) is int and type(hi) is int):
@@ -179,7 +180,7 @@ def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
         >>> log2([1, 8, 100])
         [0, 3, 6]
     """
-    _check_callable("while_loop", test=test, body=body)
+    _check_callable("while_loop", ["c"], test=test, body=body)
     _check_steps("while_loop", max_steps)
     trace = current_trace()
     if trace is None:
@@ -280,10 +281,11 @@ def _as(inner: BodyTrace, value: Value, type: Type, weak: bool, loc: str | None)
     return as_type(inner, value, type, loc)
 
 
-def _check_callable(op: str, **functions: Any) -> None:
+def _check_callable(op: str, takes: Sequence[str], **functions: Any) -> None:
     for name, function in functions.items():
         if not callable(function):
             raise ArgumentError(f"{op}: {name} is no function", saw=repr(function)[:60], hint="pass a function, e.g. a lambda")
+        check_takes(op, name, function, takes)
 
 
 def _check_steps(op: str, steps: Any) -> None:

@@ -131,6 +131,23 @@ def bound_arguments(
         raise ArgumentError(what, place=user_line(), hint=hint) from None
 
 
+def check_takes(op: str, what: str, function: Callable[..., Any], names: Sequence[str]) -> None:
+    """Raises `ArgumentError` unless a Python function can be called with arguments of these names by position."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a builtin: Python does not know its parameters
+        return
+    try:
+        signature.bind(*names)
+    except TypeError as error:
+        saw = f"{getattr(function, '__name__', 'function')}{signature}: {error}"
+        hint = (
+            f"write it with these parameters: lambda {', '.join(names)}: …" if names else "write it without parameters: lambda: …"
+        )
+        given = "1 argument" if len(names) == 1 else f"{len(names)} arguments"
+        raise ArgumentError(f"{op}: {what} is called with {given}", place=user_line(), saw=saw, hint=hint) from None
+
+
 def is_variadic(signature: inspect.Signature) -> bool:
     """True if a function takes any number of arguments, by position or by name."""
     return any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values())

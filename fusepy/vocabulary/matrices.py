@@ -11,6 +11,7 @@ from fusepy.errors import ArgumentError
 from fusepy.language import math as _math
 from fusepy.language.elementwise import composed
 from fusepy.language.movement.extents import ndim, seen_as_array, shape
+from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.indices import take
 from fusepy.language.movement.joins import concatenate
 from fusepy.language.movement.views import broadcast_to, flip, moveaxis, ravel, reshape, swapaxes
@@ -59,6 +60,7 @@ def diag(x: Any, k: int = 0) -> Any:
     return _math.where(at[None, :] - at[:, None] == k, placed[:, None], 0)
 
 
+@node_of_values
 def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
     """Returns each array of one axis over the grid of all of them; the first two axes are swapped unless ``indexing="ij"``."""
     if indexing not in ("xy", "ij"):
@@ -74,12 +76,14 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
     return tuple(broadcast_to(reshape(x, own), extents) for x, own in zip(listed, spread))
 
 
+@node_of_values
 def hstack(arrays: Sequence[Any]) -> Any:
     """Returns arrays one behind the other: numbers and arrays of one axis along it, others along their second axis."""
     listed = [reshape(x, (1,)) if not ndim(x) else x for x in arrays]
     return concatenate(listed, 0 if listed and ndim(listed[0]) == 1 else 1)
 
 
+@node_of_values
 def vstack(arrays: Sequence[Any]) -> Any:
     """Returns arrays one below the other; those of one axis are rows."""
     return concatenate([reshape(x, (1, -1)) if ndim(x) < 2 else x for x in arrays], 0)

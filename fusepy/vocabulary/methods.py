@@ -12,12 +12,13 @@ from fusepy.backend.memory.recast import field
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.elsewhere import no_attribute
 from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
+from fusepy.functions.nodes import GraphValue, Use
 from fusepy.language import math as _math
 from fusepy.language import reductions
 from fusepy.language.movement import extents, indices, joins, views
 from fusepy.location import user_line
 from fusepy.methods import FUNCTIONS, METHODS, takes
-from fusepy.pytree import flatten
+from fusepy.pytree import LEAF, flatten
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import no_function
 from fusepy.vocabulary import arithmetic, compositions, creation, matrices, names, products, quantiles, sorting, statistics
@@ -72,6 +73,18 @@ def _function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], kw
     return function(*given, **named)
 
 
+def _node(self: GraphValue, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Makes a node of ``numpy.sum(v)`` and the like, as of fusepy's function of that name; NumPy calls it.
+
+    Raises:
+        TraceError: for what fusepy does not have, or not with these arguments.
+    """
+    mine = FUNCTIONS.get(function.__name__)
+    if mine is None or not takes(mine, args, kwargs):
+        raise no_function(function.__name__, mine is not None)
+    return Use(mine, function.__name__, args, kwargs, user_line()).returning(LEAF)
+
+
 def _attribute(self: Tensor, name: str) -> Any:
     """Returns a field of a tensor of structs as a view: ``rays.position``."""
     found = None if name.startswith("_") else field(self, name)
@@ -88,4 +101,5 @@ FUNCTIONS.update(_numpys())
 for _name in METHODS:
     setattr(Tensor, _name, FUNCTIONS[_name])
 setattr(Tensor, "__array_function__", _function)  # noqa: B010
+setattr(GraphValue, "__array_function__", _node)  # noqa: B010
 setattr(Tensor, "__getattr__", _attribute)  # noqa: B010  # no method of the class, which would hide misspelled names from checkers

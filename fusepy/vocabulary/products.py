@@ -9,6 +9,7 @@ from typing import Any
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.language.elementwise import composed
 from fusepy.language.movement.extents import made, ndim
+from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.views import ravel
 from fusepy.location import user_line
 from fusepy.trace.moves.arguments import several_axes
@@ -96,6 +97,7 @@ def _wrong(subscripts: Any, expected: str) -> ArgumentError:
     return ArgumentError("einsum() of other axes", place=user_line(), saw=subscripts, expected=expected, hint=hint)
 
 
+@node_of_values
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """Returns the products of `a` and `b`, summed along pairs of axes.
 

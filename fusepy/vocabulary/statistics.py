@@ -17,6 +17,7 @@ from fusepy.language.differentiable import stop_gradient
 from fusepy.language.elementwise import composed
 from fusepy.language.fold_nodes import reduced, reduction
 from fusepy.language.movement.extents import ndim
+from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.views import ravel
 from fusepy.location import user_line
 from fusepy.trace.trace import current_trace
@@ -96,7 +97,7 @@ def _running(name: str, kind: str, doc: str, first: int | None = 0) -> Callable[
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return numpys_words(function)
+    return numpys_words(node_of_values(function))
 
 
 cumsum = _running("cumsum", "sum", "Returns the running sums of `x` along an axis, by default of all elements; see `scan`.", None)

@@ -182,6 +182,21 @@ def test_torch_tensors_have_gradients(device: Any) -> None:
 
 
 @pytest.mark.req("R5")
+def test_an_image_of_one_channel_keeps_its_axis(device: Any) -> None:
+    one = IMAGE[..., :1].copy()
+    assert fp.render.texture(one, PLACES).shape == (5, 6, 1)
+    np.testing.assert_array_equal(fp.render.texture(one, PLACES)[..., 0], fp.render.texture(IMAGE[..., 0].copy(), PLACES))
+    levels = fp.render.mip_levels(one)
+    assert [level.shape for level in levels] == [(2, 4, 1), (1, 2, 1), (1, 1, 1)]
+    bias = F32(0.7)
+    given = fp.render.texture(one, PLACES, mip_level_bias=bias, mip=levels)
+    np.testing.assert_allclose(given, fp.render.texture(one, PLACES, mip_level_bias=bias), rtol=1e-6)
+    gradient = fp.grad(lambda image: fp.sum(fp.render.texture(image, PLACES)))(one)
+    assert gradient.shape == one.shape
+    np.testing.assert_allclose(gradient.sum(), 30, rtol=1e-5)  # each of 30 places has weights of sum 1
+
+
+@pytest.mark.req("R5")
 def test_what_is_no_image_or_place_is_refused(device: Any) -> None:
     with pytest.raises(fp.ArgumentError, match=r"boundary_mode is one of some words[\s\S]*mirror"):
         fp.render.texture(IMAGE, PLACES, boundary_mode="miror")

@@ -905,6 +905,15 @@ def test_row_19_text_that_would_reach_a_source(device: Any, tmp_path: Path) -> N
             fp.Module.load_from_file(device, path)
 
 
+def test_no_message_has_warnings_of_modules_of_fusepy(device: Any) -> None:
+    """The cause of the error had some 60 warnings about macros in modules that a user has not written."""
+    with pytest.raises(fp.CompileError) as caught:
+        fp.Module.load_from_source(device, "warned", "import fusepy;\nfloat f(float x) { return y; }")
+    for error in (caught.value, caught.value.__cause__):
+        assert "undefined identifier 'y'" in str(error)
+        assert "warning" not in str(error)
+
+
 @pytest.mark.req("C9")
 def test_row_20_ambiguity(lib: Any) -> None:
     misuse(

@@ -503,6 +503,13 @@ def test_there_is_no_truth_and_no_iteration(m: Any) -> None:
         lambda x: fp.sort(fp.flip(x, 1), axis=1),
         lambda x: fp.topk(x, 2)[0],
         lambda x: fp.einsum("ij,kj->ik", x, x),
+        lambda x: fp.concatenate([x, fp.pad(x, ((0, 0), (1, 0)))[:, :3]]) + fp.stack([x, x]).sum(0)[0],
+        lambda x: fp.roll(fp.tile(fp.repeat(x, 2, axis=0), (1, 2)), 1) + fp.cumsum(fp.take(x, [0, 1, 2]))[0],
+        lambda x: fp.split(fp.vstack([x, fp.hstack([x[:, :1], x[:, 1:]])]), 2)[1] + fp.tensordot(x, x),
+        lambda x: fp.fori_loop(0, 3, lambda i, c: (c[0] * 2, c[1] + i), (x, 0.0))[0],
+        lambda x: fp.cond(x > 2, lambda v: v, lambda v: -v, x) + fp.while_loop(lambda c: c < 4, lambda c: c + 1, x),
+        lambda x: np.sin(x) + np.multiply(2, x) + np.float32(3) * x + ramp(2, 3) * x,
+        lambda x: np.where(x > 2, np.concatenate([x, x])[:2], np.sum(x, axis=0)) + np.mean(x),
     ],
 )
 def test_functions_of_fusepy_are_nodes_of_values(call: Callable[[Any], Any]) -> None:
@@ -510,3 +517,10 @@ def test_functions_of_fusepy_are_nodes_of_values(call: Callable[[Any], Any]) -> 
     g = fp.Graph(inputs=["x"])
     g.set_outputs(call(g.get_inputs()[0]))
     np.testing.assert_array_equal(g(ramp(2, 3)), fp.fuse(call)(ramp(2, 3)))
+
+
+def test_functions_of_numpy_that_fusepy_lacks_are_refused_for_values() -> None:
+    _, x = unfinished()
+    fails(lambda: np.frexp(x), fp.TraceError, "numpy.frexp()", here())
+    fails(lambda: np.maximum.reduce(x), fp.TraceError, "use fusepy.max", here())
+    fails(lambda: np.unwrap(x), fp.TraceError, "numpy.unwrap()", here())

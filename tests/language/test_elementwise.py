@@ -284,3 +284,18 @@ float inner(float3 a, float3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 float pick(float* p, int i) { return p[i]; }
 float first(Tensor<float,1> t, float x) { return t[0] + x; }
 """
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda a: fp.sqrt("x"), "sqrt: argument 'x': a str"),
+        (lambda a: fp.minimum(a, "x"), "minimum: argument 'y': a str"),
+        (lambda a: fp.clip(a, 0.0, "x"), "clip: argument 'high': a str"),
+        (fp.fuse(lambda a: a + fp.maximum(a, "x")), "<lambda>: maximum: argument 'y': a str"),
+    ],
+)
+def test_a_string_is_refused_under_the_name_of_its_parameter(call: Any, words: str) -> None:
+    """It was called 'captured', a word of fusepy's own."""
+    with pytest.raises(fp.UnsupportedArgumentError, match=words):
+        call(np.ones(3, np.float32))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import slangpy as spy
 
-from fusepy.backend.slang.diagnostics import advice, clean
+from fusepy.backend.slang.diagnostics import advice, clean, cleaned
 from fusepy.backend.slang.serialised import Binaries, Import, collect, folder_of, unpack
 from fusepy.backend.slang.session import PRECISE, Codegen, Session, Sessions, digest_name
 from fusepy.backend.slang.stage import COMPUTE, AnyPipeline, EntryPoints, PipelineStage, names_of
@@ -268,7 +268,7 @@ class Compiler:
         try:  # `of`: the user's module; without it, the text is generated
             return session.load(name, text, of is None, of and of.home)
         except spy.SlangCompileError as error:
-            words = clean(str(error))
+            words = cleaned(error)
             raise CompileError(f"Slang cannot compile {what}\n{words}", hint=advice(words, session.searched)) from error
         except (RuntimeError, ValueError, TypeError) as error:  # raised by sgl; the session may fail for ever afterwards
             self._sessions.leave(session)
@@ -289,9 +289,7 @@ def _link(
         wanted = [spy.TypeConformance(*c) for c in conformances]
         return session.link_program([module, *others], [module.entry_point(n, wanted) for n in names_of(entry_point)])
     except spy.SlangCompileError as error:
-        raise CompileError(
-            f"Slang cannot link kernel {module.name}\n{clean(str(error))}", hint="see Slang's words above"
-        ) from error
+        raise CompileError(f"Slang cannot link kernel {module.name}\n{cleaned(error)}", hint="see Slang's words above") from error
     except RuntimeError as error:  # a conformance to a type that does not exist, or does not conform
         raise CompileError(
             f"Slang cannot link kernel {module.name}: {str(error).splitlines()[0]}",

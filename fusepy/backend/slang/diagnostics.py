@@ -12,7 +12,8 @@ from fusepy.ir.whole import library, spelled
 
 _NOISE = re.compile(
     r"^(?:Failed to load slang module .* from source|.*error\[E39999\].*|.*E40003.*|--'|abort compilation.*"
-    r"|warning\[E15401\](?:.*\n)*?---')\n?",  # an #undef of a macro that is not defined, as in fusepy's own modules
+    r"|warning\[E15401\](?:.*\n)*?-+'"  # an #undef of a macro that is not defined, as in fusepy's own modules
+    r"|warning\[E\d+\].*\n +--> .*[\\/]fusepy[\\/]slang[\\/](?:.*\n)*?-+')\n?",  # any other warning about one of them
     re.M,
 )
 
@@ -26,6 +27,13 @@ _UNSIZED_GLOBAL = re.compile(r"\b(\w+)\s*\[\s*\]\s*;")
 def clean(words: str) -> str:
     """Removes repeated lines from Slang's diagnostics."""
     return _NOISE.sub("", words).strip()
+
+
+def cleaned(error: Exception) -> str:
+    """Returns the cleaned diagnostics of an error of Slang, which is printed without the rest from then on, as a cause too."""
+    words = clean(str(error))
+    error.args = (words,)
+    return words
 
 
 def called(imports: Sequence[str], function: str, types: Sequence[Type], method: bool) -> str:

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from fusepy.errors import GraphError
 from fusepy.functions.nodes import Use, graph_values
 from fusepy.location import user_line
 from fusepy.pytree import LEAF
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def node_of_values(function: _F) -> _F:
+    """Makes a function a node where it is called with values of a graph, whose extents are not known yet."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except GraphError as error:
+            return or_node(error, function, function.__name__, *args, **kwargs)
+
+    return cast("_F", call)
 
 
 def called(function: Callable[..., Any], name: str, *args: Any) -> Any:

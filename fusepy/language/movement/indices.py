@@ -8,6 +8,7 @@ from typing import Any, cast
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.language.movement.extents import made, ndim
+from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.views import ravel
 from fusepy.location import user_line
 from fusepy.symbolic import Symbolic
@@ -21,6 +22,7 @@ from fusepy.trace.traced import Traced
 __all__ = ["take", "take_along_axis"]
 
 
+@node_of_values
 def take(x: Any, indices: Any, axis: int | None = None) -> Any:
     """Returns the elements of `x` at some indices along an axis, by default in C order. ``x[i]`` is the same along axis 0.
 
@@ -42,6 +44,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Any:
     return made("take", _take, [x, _listed(indices)], one_axis(axis, ndim(x), "take"))
 
 
+@node_of_values
 def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
     """Returns the elements at `indices` along an axis; along the other axes, an element has the place of its index.
 

@@ -12,6 +12,7 @@ from fusepy.backend.memory.views import integers
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.language.axes import numpys_words
 from fusepy.language.movement.extents import made, ndim, shape
+from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.views import Extents, expand_dims, ravel, reshape
 from fusepy.location import user_line
 from fusepy.trace.moves import joins
@@ -23,6 +24,7 @@ __all__ = ["concatenate", "pad", "repeat", "roll", "stack", "tile"]
 
 
 @numpys_words
+@node_of_values
 def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
     """Returns arrays one after the other along an axis; with ``axis=None``, all elements along one axis.
 
@@ -43,6 +45,7 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
 
 
 @numpys_words
+@node_of_values
 def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
     """Returns arrays of one shape along a new axis.
 
@@ -77,6 +80,7 @@ def _several(name: str, arrays: Sequence[Any]) -> list[Any]:
     return listed
 
 
+@node_of_values
 def pad(x: Any, width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
     """Returns `x` with more elements before and behind it.
 
@@ -118,6 +122,7 @@ def _widths(width: Any, rank: int) -> tuple[tuple[int, int], ...]:
     return tuple((int(a), int(b)) for a, b in pairs)
 
 
+@node_of_values
 def roll(x: Any, shift: Any, axis: Extents | None = None) -> Any:
     """Returns `x` with its elements moved along some axes, by default in C order; the last ones come in at the front.
 
@@ -145,6 +150,7 @@ def roll(x: Any, shift: Any, axis: Extents | None = None) -> Any:
     return made("roll", _roll, [x], axes, shifts if len(shifts) == len(axes) else shifts * len(axes))
 
 
+@node_of_values
 def repeat(x: Any, repeats: int, axis: int | None = None) -> Any:
     """Returns `x` with each element `repeats` times in a row along an axis, by default in C order.
 
@@ -160,6 +166,7 @@ def repeat(x: Any, repeats: int, axis: int | None = None) -> Any:
     return made("repeat", _repeat, [x], count, one_axis(axis, ndim(x), "repeat"))
 
 
+@node_of_values
 def tile(x: Any, reps: Extents) -> Any:
     """Returns `x` several times along each axis; more numbers than axes add leading axes.
 

@@ -17,7 +17,7 @@ from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import integers, numbers
 from fusepy.errors import FusepyError, ShapeError
 from fusepy.language.movement.extents import fused, ndim, seen, shape, trace_of
-from fusepy.language.movement.graph_calls import called
+from fusepy.language.movement.graph_calls import called, node_of_values
 from fusepy.location import user_line
 from fusepy.trace.moves.arguments import axes_order, one_axis, several_axes, squeezed
 from fusepy.trace.moves.record import moved
@@ -191,6 +191,7 @@ def broadcast_to(x: Any, shape: Extents) -> Any:
     return _viewed("broadcast_to", x, lambda rank, _: Broadcast(rank, wanted))
 
 
+@node_of_values
 def split(x: Any, parts: Extents, axis: int = 0) -> list[Any]:
     """Returns `x` in pieces along an axis: a number of equal ones, or those between some indices. They are views.
 

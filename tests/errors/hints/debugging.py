@@ -56,6 +56,12 @@ def encoder() -> Any:
 
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a check for NaN of a number": (
+        lambda m: fp.debug.check_nan(3),  # type: ignore[arg-type]
+        "write fp.debug.check_nan(f)(x)",
+        lambda m: fp.debug.check_nan(fp.sqrt)(9.0),
+        3,
+    ),
     "a picture of a traced value": (
         lambda m: fused(lambda x: fp.show(x), GREY),
         "return it from the function, and show what the call returns",

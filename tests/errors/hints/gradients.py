@@ -74,6 +74,30 @@ def graph_of(node: Any) -> Any:
 
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "forward mode without arguments": (
+        lambda m: fp.jvp(total),
+        "write fp.jvp(total, (x,), (dx,))",
+        lambda m: fp.jvp(total, (A,), (np.ones_like(A),)).d,
+        SQUARES.sum(),
+    ),
+    "forward mode with an argument too few": (
+        lambda m: fp.jvp(lambda a, b: total(a * b), (A,), (A,)),
+        "write fp.jvp(f, (a, b), (da, db))",
+        lambda m: fp.jvp(lambda a, b: total(a * b), (A, 1.0), (np.ones_like(A), 0.0)).d,
+        SQUARES.sum(),
+    ),
+    "a check of gradients without arguments": (
+        lambda m: fp.check_grads(total),
+        "write fp.check_grads(total, x)",
+        lambda m: fp.check_grads(total, A) is None,
+        True,
+    ),
+    "a check of the gradients of a number": (
+        lambda m: fp.check_grads(3.0),  # type: ignore[arg-type]
+        "write fp.check_grads(f, x)",
+        lambda m: fp.check_grads(total, A) is None,
+        True,
+    ),
     "a number for a function": (
         lambda m: fp.grad(3.0),  # type: ignore[arg-type]
         "write fp.grad(f)(x)",

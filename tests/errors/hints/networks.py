@@ -128,4 +128,10 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: shared("read", WIDE),
         WIDE,
     ),
+    "a large struct that all points share, as members": (
+        lambda m: shared("one"),
+        "pass its members in a dict",
+        lambda m: shared("one", {"v": WIDE})["v"],
+        WIDE,
+    ),
 }

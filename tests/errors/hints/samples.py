@@ -42,8 +42,8 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "an image of five channels": (
         lambda m: sampled(WIDE),
-        "take image[..., 0] of one channel",
-        lambda m: sampled(WIDE[..., 0].copy()),
+        "take image[..., :4]",
+        lambda m: sampled(WIDE[..., :4].copy())[..., 0],
         MEAN,
     ),
     "places of three numbers": (

@@ -93,6 +93,18 @@ def stored(m: Any) -> Any:
 
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "the body of a loop without the index": (
+        lambda m: fp.fori_loop(0, 3, lambda c: c + 1, X),  # type: ignore
+        "write it with these parameters: lambda i, c: …",
+        lambda m: fp.fori_loop(0, 3, lambda i, c: c + 1, X),
+        X + 3,
+    ),
+    "a branch with a parameter too many": (
+        lambda m: fused(lambda x: fp.cond(x > 0, lambda y: y, lambda: 0.0), X),
+        "write it without parameters: lambda: …",
+        lambda m: fused(lambda x: fp.cond(x > 0, lambda: x, lambda: 0.0), X),
+        np.maximum(X, 0),
+    ),
     "an attribute that a method assigns": (
         lambda m: Counter().counted(X),
         "return it, and assign what the call returns: obj.count = obj.counted(x)",
