@@ -159,7 +159,7 @@ def tangents(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Seq
                 place=loc,
                 saw=given.type,
                 expected=value.type,
-                hint="pass a tangent of the shape of its argument; None in it is zero",
+                hint="pass a tangent of the shape of its argument",
             )
     return [None if v is None else Traced(trace, v, loc) for v in forward.run(pairs, ends)]
 

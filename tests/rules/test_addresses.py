@@ -105,6 +105,7 @@ ELSEWHERE: dict[str, str] = {
     "backend/memory/storage.py": "backend/memory/test_tensor.py",
     "backend/memory/texture.py": "backend/marshals/test_texture.py",
     "backend/memory/views.py": "backend/memory/test_tensor.py",
+    "backend/slang/diagnostics.py": "errors/test_misuse.py",
     "backend/slang/differentiable.py": "derivatives/test_gathers.py",
     "backend/slang/compiler.py": "backend/slang/test_serialised.py",
     "backend/slang/overloads.py": "ir/resolve/test_on_a_device.py",
