@@ -40,7 +40,7 @@ def rasterize(positions: Any, triangles: Any, size: tuple[int, int], derivatives
         *Fragments*: (height, width) of ``float4``: the weights of the second and the third corner, the depth, and the number
         of the triangle plus 1; without one, weights 0, depth 1 and number 0. Weights and depth have gradients by `positions`;
         which triangle a pixel shows has none, see `antialias`. Derivatives: (height, width) of ``float4``: how the weight of the
-        second corner changes by a step of one pixel to the right, and down, then that of the third; with gradients by `positions`.
+        second corner changes by a step of a pixel to the right, and down, then that of the third; with gradients by `positions`.
 
     Raises:
         DeviceError: if the device has no rasteriser; CUDA has none.
