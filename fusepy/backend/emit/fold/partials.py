@@ -44,13 +44,13 @@ class Partials:
         return [assigned(f"{pointer}_{member}", at, f"{name}.{member}", type, self.cuda) for member, type in self.members]
 
 
-def of_lane(members: Sequence[Member], lane: str, name: str, acc: str) -> list[str]:
+def of_lane(members: Sequence[Member], lane: str, name: str, acc: str, cuda: bool) -> list[str]:
     """Returns lines that declare an accumulator and set it to that of a lane of the wave; all lanes must run them.
 
-    Lanes that have left a loop early are not sure to wait for the others, unless they are told to. SPIR-V passes no matrices, and
-    Slang's CUDA no vectors of bools.
+    CUDA's instruction waits for the lanes in its mask; elsewhere lanes that have left a loop early are not sure to wait for the
+    others, unless they are told to. SPIR-V passes no matrices, and Slang's CUDA no vectors of bools.
     """
-    lines = [WAVE_BARRIER, f"FzAcc {name};"]
+    lines = [*([] if cuda else [WAVE_BARRIER]), f"FzAcc {name};"]
     for member, type in members:
         rows = [f"[{row}]" for row in range(type.shape[0])] if type.kind is Kind.MATRIX else [""]
         for row in rows:
@@ -81,11 +81,11 @@ class SharedMemory:
 
 
 def merged_by_waves(shared: SharedMemory, shape: FoldShape) -> list[str]:
-    """Returns lines that merge the accumulators of neighbouring threads into that of the first of them.
+    """Returns lines that merge the accumulators of neighbouring threads into that of the first of them, on CUDA.
 
     They are merged in a tree down to one wave, whose threads read each other without a barrier.
     """
-    other = of_lane(shared.members, "WaveGetLaneIndex() ^ n", "other", "fz_acc")
+    other = of_lane(shared.members, "WaveGetLaneIndex() ^ n", "other", "fz_acc", cuda=True)
     merge = ["for (uint n = fz_near / 2; n > 0; n >>= 1)", *block([*other, f"fz_merge(fz_acc, other, {BLOCK}.zero);"])]
     return [
         "uint fz_near = fz_lanes < WaveGetLaneCount() ? fz_lanes : WaveGetLaneCount();",

@@ -184,7 +184,7 @@ class TileLoops:
 
     def of_lane(self, lane: str, name: str, acc: str) -> list[str]:
         """Returns lines that declare an accumulator and set it to that of a lane of the wave; all lanes must run them."""
-        return of_lane(self.shared.members, lane, name, acc)
+        return of_lane(self.shared.members, lane, name, acc, self.elements.text.cuda)
 
     def from_before(self) -> list[str]:
         """Returns lines that scan the elements of a thread, starting from the total of all elements before."""
