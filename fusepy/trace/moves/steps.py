@@ -89,7 +89,9 @@ class Indexed(ViewStep):
     def of_array(self, array: Any) -> Any:
         if _is_torch(array):
             return self._of_torch(array)
-        return array[self._index()]
+        made: Any = array[self._index()]
+        # a NumPy scalar counts as a number of Python's; an element has the type of its array
+        return np.asarray(cast("Any", made)) if isinstance(made, np.number) else made
 
     def _index(self) -> tuple[Any, ...]:
         return tuple(item.slice() if isinstance(item, Run) else item for item in self.items)

@@ -95,3 +95,10 @@ def test_slices_of_lists_without_elements_keep_their_axes() -> None:
     rows = np.ones((4, 1, 3, 2)).tolist()
     assert fp.fuse(lambda x: fp.sum(x[:, 1:] / 2, axis=1))(rows) == np.zeros((4, 3, 2)).tolist()
     assert fp.fuse(lambda x: (x / 2)[:, 1:].shape)(rows) == (4, 0, 3, 2)
+
+
+def test_an_element_has_the_type_of_its_array() -> None:
+    for dtype in (np.float64, np.float32, np.int64, np.uint8):
+        found = fp.fuse(lambda x: x[2] * 2)(np.array([1, 2, 3], dtype))
+        assert (found.dtype, found.item()) == (dtype, 6)
+    assert fp.fuse(lambda x: x[1] ** 3)(np.array([0.1, 1.1])) == pytest.approx(1.1**3, rel=1e-14)
