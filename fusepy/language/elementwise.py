@@ -48,10 +48,9 @@ def apply(op: str, names: str, *args: Any, _result: Any = None) -> Any:
     found = _eager.get(op)
     if found is None:
         parameters = names.split()
-        scope: dict[str, Any] = {"apply": apply}
-        # messages and generated code show the names of these parameters; under the name of a file of fusepy, errors are not at it
-        text = f"def {op}({', '.join(parameters)}): return apply({op!r}, {names!r}, {', '.join(parameters)})"
-        exec(compile(text, f"{__file__}:{op}", "exec"), scope)
+        scope: dict[str, Any] = {"apply": apply, "__file__": __file__}  # a file's text is no line of the user
+        # messages and generated code show the names of these parameters
+        exec(f"def {op}({', '.join(parameters)}): return apply({op!r}, {names!r}, {', '.join(parameters)})", scope)
         found = _eager[op] = FusedFunction(scope[op])
     try:
         return found(*args) if _result is None else found(*args, _result=_result)

@@ -9,7 +9,7 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
-from tests.support.rasters import SOURCE, need_raster, rasterised, soup
+from tests.support.rasters import MODES, SOURCE, called_as, need_raster, rasterised, soup
 
 H, W = 37, 53
 CORNERS = {
@@ -66,34 +66,26 @@ def test_meshes_in_every_container(m: Any, draw: Any, form: str) -> None:
 
 
 @pytest.mark.req("R4")
-@pytest.mark.parametrize("mode", ["fused", "one by one", "recorded", "lazy", "graph"])
+@pytest.mark.parametrize("mode", MODES)
 def test_every_kind_of_call_with_a_tone_mapping_behind(m: Any, draw: Any, mode: str, tmp_path: Any) -> None:
     def frame(at: Any, colour: Any, stops: Any) -> Any:
         return m.tonemap(draw({"at": at, "colour": colour}, targets=(H, W)), stops) * 2.0
 
+    def graph() -> fp.Graph:
+        made = fp.Graph(inputs=["at", "colour", "stops"])
+        at, colour, stops = made.get_inputs()
+        image = draw.node()({"at": at, "colour": colour}, targets=(H, W))
+        made.set_outputs(m.tonemap.node()(image, stops) * 2.0)
+        return made
+
     given = fp.Tensor(CORNERS["at"]), fp.Tensor(CORNERS["colour"]), 1.0
+    found = called_as(mode, m.device, frame, given, graph)
     if mode == "fused":
-        found = fp.fuse(frame)(*given)
         told = str(fp.fuse(frame).explain(*given))
         assert "2 kernels" in told
         assert f"the rasteriser draws 3 vertices into {W} x {H} pixels" in told
         fp.fuse(frame).to_html(tmp_path / "frame.html", *given)
         assert "draw vs fs" in (tmp_path / "frame.html").read_text()
-    elif mode == "one by one":
-        found = frame(*given)
-    elif mode == "recorded":
-        encoder = m.device.sgl.create_command_encoder()
-        found = fp.fuse(frame).append_to(encoder, *given)
-        m.device.sgl.submit_command_buffer(encoder.finish())
-    elif mode == "lazy":
-        with fp.lazy():
-            found = frame(*given)
-    else:
-        graph = fp.Graph(inputs=["at", "colour", "stops"])
-        at, colour, stops = graph.get_inputs()
-        image = draw.node()({"at": at, "colour": colour}, targets=(H, W))
-        graph.set_outputs(m.tonemap.node()(image, stops) * 2.0)
-        found = graph(*given)
     image, _, clear = rasterised(CORNERS["at"], CORNERS["colour"], np.arange(3), H, W)
     np.testing.assert_allclose(numbers(found)[clear], (4 * image / (1 + image))[clear], atol=1e-4)
 

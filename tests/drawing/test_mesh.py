@@ -10,6 +10,7 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
+from tests.support.rasters import MODES, called_as
 
 SOURCE = """
 import fusepy;
@@ -94,7 +95,7 @@ def test_a_mesh_shader_draws_what_vertices_draw(m: Any) -> None:
 
 
 @pytest.mark.req("R4")
-@pytest.mark.parametrize("mode", ["fused", "one by one", "recorded", "lazy", "graph"])
+@pytest.mark.parametrize("mode", MODES)
 def test_mesh_shaders_in_every_kind_of_call_with_a_tone_mapping_behind(m: Any, mode: str, tmp_path: Any) -> None:
     def shade(c: Any, gain: Any) -> Any:
         return fp.float4(c.colour * gain, 1.0)
@@ -106,29 +107,21 @@ def test_mesh_shaders_in_every_kind_of_call_with_a_tone_mapping_behind(m: Any, m
         image, depth = draw(at=at, gain=2.0, **shared)
         return m.film(image, stops) * 2.0 + depth
 
+    def graph() -> fp.Graph:
+        made = fp.Graph(inputs=["at", "stops"])
+        at, stops = made.get_inputs()
+        image, depth = draw.node(outputs=2)(at=at, gain=2.0, **shared)
+        made.set_outputs(m.film.node()(image, stops) * 2.0 + depth)
+        return made
+
     given = fp.Tensor(PLACES), 1.0
+    found = called_as(mode, m.device, frame, given, graph)
     if mode == "fused":
-        found = fp.fuse(frame)(*given)
         told = str(fp.fuse(frame).explain(*given))
         assert "2 kernels" in told
         assert "the rasteriser draws 1 x 1 x 1 groups of meshlets into 32 x 24 pixels" in told
         fp.fuse(frame).to_html(tmp_path / "frame.html", *given)
         assert "draw sized given shade" in (tmp_path / "frame.html").read_text()
-    elif mode == "one by one":
-        found = frame(*given)
-    elif mode == "recorded":
-        encoder = m.device.sgl.create_command_encoder()
-        found = fp.fuse(frame).append_to(encoder, *given)
-        m.device.sgl.submit_command_buffer(encoder.finish())
-    elif mode == "lazy":
-        with fp.lazy():
-            found = frame(*given)
-    else:
-        graph = fp.Graph(inputs=["at", "stops"])
-        at, stops = graph.get_inputs()
-        image, depth = draw.node(outputs=2)(at=at, gain=2.0, **shared)
-        graph.set_outputs(m.film.node()(image, stops) * 2.0 + depth)
-        found = graph(*given)
     colour = np.repeat(np.float32([[0.5, 1, 2]]), len(PLACES), 0)
     image, depth = fp.raster(m, vertex="vs", fragment="fs").options(depth="less")(
         {"at": PLACES * np.float32(0.5), "colour": colour}, targets=SIZE, depth=0.5

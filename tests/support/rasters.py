@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+
+import fusepy as fp
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SOURCE = """
@@ -60,3 +63,23 @@ def rasterised(at: Array, values: Array, indices: Array, height: int, width: int
         mixed = np.einsum("ihw,ik->hwk", over, values[triangle]) / over.sum(axis=0)[..., None]
         image[closer], depth[closer] = mixed[closer], here[closer]
     return image, depth, clear
+
+
+MODES = ["fused", "one by one", "recorded", "lazy", "graph"]
+
+
+def called_as(mode: str, device: Any, frame: Callable[..., Any], given: tuple[Any, ...], graph: Callable[[], Any]) -> Any:
+    """Returns what a function of draws gives in one of `MODES`; `graph` makes the same as a graph."""
+    if mode == "fused":
+        return fp.fuse(frame)(*given)
+    if mode == "one by one":
+        return frame(*given)
+    if mode == "recorded":
+        encoder = device.sgl.create_command_encoder()
+        found = fp.fuse(frame).append_to(encoder, *given)
+        device.sgl.submit_command_buffer(encoder.finish())
+        return found
+    if mode == "lazy":
+        with fp.lazy():
+            return frame(*given)
+    return graph()(*given)

@@ -19,20 +19,17 @@ def node_of_values(function: _F) -> _F:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except GraphError as error:
-            return or_node(error, function, function.__name__, *args, **kwargs)
+        return called(function, function.__name__, *args, **kwargs)
 
     return cast("_F", call)
 
 
-def called(function: Callable[..., Any], name: str, *args: Any) -> Any:
+def called(function: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
     """Returns the result of a call, or its node if it has values of a graph."""
     try:
-        return function(*args)
+        return function(*args, **kwargs)
     except GraphError as error:
-        return or_node(error, function, name, *args)
+        return or_node(error, function, name, *args, **kwargs)
 
 
 def or_node(error: GraphError, function: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:

@@ -47,9 +47,8 @@ def nodes_since(trace: OpenTrace, start: int) -> list[Node]:
 
 def _back(trace: OpenTrace, step: ViewStep, have: Shape, made: Shape, gradient: Value) -> Value:
     """Returns the gradient of an array of shape `have`, from that of its view by a step, which has shape `made`."""
-    step = _of_numbers(step, len(have))
     if isinstance(step, Permuted):
-        order = step.axes
+        order = step.axes_of(len(have))
         return moved(trace, gradient, Permuted(len(order), tuple(order.index(a) for a in range(len(order)))))
     if isinstance(step, Reshaped):
         return moved(trace, gradient, Reshaped(len(made), have))
@@ -58,18 +57,6 @@ def _back(trace: OpenTrace, step: ViewStep, have: Shape, made: Shape, gradient: 
         return _summed(trace, terms, have, made, gradient)
     assert isinstance(step, Indexed), step
     return _placed(trace, terms, step, have, made, gradient)
-
-
-def _of_numbers(step: ViewStep, rank: int) -> ViewStep:
-    """Returns a step of vectors as one of their numbers, whose components are axes: in memory, gradients have these."""
-    more = rank - step.rank
-    if not more:
-        return step
-    if isinstance(step, Indexed):
-        return Indexed(rank, (*step.items, *[ALL] * more))
-    if isinstance(step, Permuted):
-        return Permuted(rank, (*step.axes, *range(step.rank, rank)))
-    return step
 
 
 def _summed(trace: OpenTrace, terms: Terms, have: Shape, made: Shape, gradient: Value) -> Value:
@@ -91,7 +78,7 @@ def _placed(trace: OpenTrace, terms: Terms, step: Indexed, have: Shape, made: Sh
     tests: list[Term] = []
     indices: list[Strided | Term] = []
     axis = 0
-    for item in step.items:
+    for item in (*step.items, *[ALL] * (len(have) - step.rank)):  # in memory, components are axes
         if item is None:
             indices.append(Strided(None))
             continue

@@ -123,13 +123,14 @@ class Permuted(ViewStep):
     axes: tuple[int, ...] = ()
 
     def computed(self, shape: Shape, strides: Shape) -> views.View:
-        return views.transposed(shape, strides, self._axes(len(shape)))
+        return views.transposed(shape, strides, self.axes_of(len(shape)))
 
     def of_array(self, array: Any) -> Any:
-        axes = self._axes(array.ndim)
+        axes = self.axes_of(array.ndim)
         return array.permute(axes) if _is_torch(array) else array.transpose(axes)
 
-    def _axes(self, rank: int) -> tuple[int, ...]:
+    def axes_of(self, rank: int) -> tuple[int, ...]:
+        """Returns the order of all axes of an array in memory, whose components stay."""
         return (*self.axes, *range(self.rank, rank))
 
 
