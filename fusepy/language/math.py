@@ -72,13 +72,13 @@ def power(x: Any, y: Any) -> Any:
     return _apply("pow", "x y", x, y)
 
 
-floor = _of_x("floor", "Returns the largest integer not above `x`, as a float.")
-ceil = _of_x("ceil", "Returns the smallest integer not below `x`, as a float.")
-trunc = _of_x("trunc", "Returns `x` without its fraction.")
-round = _of_x("round", "Returns the nearest integer as a float, ties to even.")
+floor = _of_x("floor", "Returns the largest whole number not above `x`, in the type of `x`.")
+ceil = _of_x("ceil", "Returns the smallest whole number not below `x`, in the type of `x`.")
+trunc = _of_x("trunc", "Returns `x` without its fraction, in the type of `x`.")
+round = _of_x("round", "Returns the nearest whole number, ties to even, in the type of `x`.")
 fract = _of_x("fract", "Returns ``x - floor(x)``.")
 abs = _of_x("abs", "Returns the magnitude.")
-sign = _of_x("sign", "Returns -1, 0 or 1, as a float.")
+sign = _of_x("sign", "Returns -1, 0 or 1, in the type of `x`; NaN if `x` is NaN.")
 
 
 def minimum(x: Any, y: Any) -> Any:

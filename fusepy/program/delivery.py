@@ -21,6 +21,7 @@ from fusepy.backend.marshals.registry import RESULTS, extents_of, waits
 from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.pending import before_effects, before_results
+from fusepy.backend.memory.recast import flattened, packed_apart
 from fusepy.backend.memory.storage import Storage, overlap
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.ir.graph import Graph
@@ -100,7 +101,7 @@ class Delivery:
             ran = self.detours.enter(self.inputs.values(args), placed, [*outs, *arrays.values()], sink)
         results = self.run(ran, outs if any(o is not None for o in outs) else None, sink, bindings, self.maker)
         for j, target in beside.items():
-            copy_elements(results[j], target, sink)
+            copy_elements(results[j] if results[j].element.same(target.element) else flattened(results[j]), target, sink)
             results[j] = target
         if sink.keeps:
             sink.keep(Written(results))
@@ -137,11 +138,18 @@ class Delivery:
         self.executable.check(list(map(laid_out, values)), [None if is_pending(v) else v for v in values], outs)
 
     def _beside(self, placed: Sequence[Any], outs: list[Any]) -> dict[int, Any]:
-        """Replaces destinations in memory that views of arguments read: other threads may still read it. Returns them."""
+        """Replaces destinations that no kernel can write to, and returns them: they are copied to afterwards.
+
+        These are numbers that are not packed as the elements of the result are (``float3`` into every second column), and memory
+        that views of arguments read: other threads may still read it.
+        """
         found: dict[int, Any] = {}
+        for j, (out, element) in enumerate(zip(outs, self.elements)):
+            if out.__class__ is Tensor and out.element is not element and (packed := packed_apart(out, element)) is not None:
+                found[j], outs[j] = out, packed
         seen = [placed[at] for at in self.inputs.moved if isinstance(placed[at], Storage)]
         for j, out in enumerate(outs) if seen else ():
-            if isinstance(out, Storage) and any(overlap(view, out) for view in seen):
+            if j not in found and isinstance(out, Storage) and any(overlap(view, out) for view in seen):
                 found[j] = out
                 outs[j] = Tensor.empty_like(found[j])
         return found

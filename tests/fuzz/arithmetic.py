@@ -166,6 +166,17 @@ def steps(f: Callable[..., Any], special: bool = False) -> Meaning:
     return lambda x: jumping(f, as_float(x)[1][0], special)
 
 
+def whole(f: Callable[..., Any], special: bool = False) -> Meaning:
+    """Steps of floats; integers and bools keep their type."""
+
+    def run(x: Val) -> Val:
+        if is_float(x.scalar):
+            return jumping(f, x, special)
+        return make(x.scalar, x.comp, x.v if x.scalar == "bool" else f(x.v).astype(x.v.dtype), x.e, x.weak)
+
+    return run
+
+
 def chosen(f: Callable[..., Any]) -> Meaning:
     """The least, the largest and the like: one of the operands, of any type."""
 

@@ -29,6 +29,7 @@ from tests.fuzz.arithmetic import (
     steps,
     subtract,
     where,
+    whole,
 )
 from tests.fuzz.values import SCALARS, UNIT, WIDE, Refused, Val, aligned, convert, is_float, make, number, promote
 
@@ -204,12 +205,12 @@ UNARY: dict[str, Meaning] = {
     "logical_not": lambda x: compare(np.equal)(x, number(0)),
     "sqrt": _sqrt,
     "rsqrt": _smooth(lambda x: 1 / np.sqrt(x), 8),
-    "floor": steps(np.floor),
-    "ceil": steps(np.ceil),
-    "trunc": steps(np.trunc),
-    "round": steps(np.round),
+    "floor": whole(np.floor),
+    "ceil": whole(np.ceil),
+    "trunc": whole(np.trunc),
+    "round": whole(np.round),
     "fract": _fract,
-    "sign": steps(np.sign, special=True),
+    "sign": whole(np.sign, special=True),
     "abs": absolute,
     "saturate": steps(lambda x: np.minimum(np.maximum(x, 0), 1), special=True),
 }

@@ -103,7 +103,7 @@ FAULTS: list[Fault] = [
     Fault("operands of - swapped", operator("sub", "{1} - {0}"), ["sub"]),
     Fault("< as <=", operator("lt", "{0} <= {1}"), ["lt"]),
     Fault("where inverted", swapped(Select, 0, 2, 1), ["where"]),
-    Fault("floor for trunc", put(OPS["trunc"], "slang", "floor"), ["steps"]),
+    Fault("floor for trunc", put(OPS["trunc"], "spelling", "floor({0})"), ["steps"]),
     Fault("round half up", put(OPS["round"], "spelling", "floor({0} + 0.5)"), ["steps"]),
     Fault("// truncates", put(OPS["floordiv"], "slang_int", "{0} / {1}"), ["integer"]),
     Fault("% with the sign of the dividend", put(OPS["mod"], "slang_int", "{0} - {0} / {1} * {1}"), ["integer"]),

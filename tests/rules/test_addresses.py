@@ -186,7 +186,6 @@ ELSEWHERE: dict[str, str] = {
     "passes/regions.py": "passes/test_passes.py",
     "passes/resolve_maps.py": "passes/test_passes.py",
     "program/compile.py": "program/test_several_kernels.py",
-    "program/delivery.py": "arguments/test_mapped_outputs.py",
     "program/destinations.py": "arguments/test_mapped_outputs.py",
     "program/lowering.py": "program/test_several_kernels.py",
     "program/placement.py": "backend/device/test_uploads.py",

@@ -73,6 +73,11 @@ def _smoothstep(low: Array, high: Array, x: Array) -> Array:
     return t * t * (3 - 2 * t)
 
 
+def _whole(f: Any) -> Any:
+    """Rounding, which NumPy before 2.1 does to floats alone."""
+    return lambda x: f(x) if x.dtype.kind == "f" else x
+
+
 def _clip(x: Array, low: Array, high: Array) -> Array:
     return np.minimum(np.maximum(x, low), high)
 
@@ -111,15 +116,15 @@ ROWS = [
     Row("clip", fp.clip, _clip, 3, to="kept", where=lambda x, a, b: ~(a > b)),
     Row("select", lambda a, b: fp.where(a > b, a, b), lambda a, b: np.where(a > b, a, b), 2, to="kept"),
     Row("abs", fp.abs, np.abs, to="kept"),
-    Row("sign", fp.sign, np.sign, to="float"),
+    Row("sign", fp.sign, lambda x: x if x.dtype.kind == "b" else np.sign(x), to="kept"),
     Row("isnan", fp.isnan, np.isnan, to="bool"),
     Row("isinf", fp.isinf, np.isinf, to="bool"),
     Row("isfinite", fp.isfinite, np.isfinite, to="bool"),
     Row("copysign", fp.copysign, np.copysign, 2, to="float"),
-    Row("floor", fp.floor, np.floor, to="float"),
-    Row("ceil", fp.ceil, np.ceil, to="float"),
-    Row("trunc", fp.trunc, np.trunc, to="float"),
-    Row("round", fp.round, np.round, to="float"),
+    Row("floor", fp.floor, _whole(np.floor), to="kept"),
+    Row("ceil", fp.ceil, _whole(np.ceil), to="kept"),
+    Row("trunc", fp.trunc, _whole(np.trunc), to="kept"),
+    Row("round", fp.round, _whole(np.round), to="kept"),
     Row("fract", fp.fract, lambda x: x - np.floor(x), to="float"),
     Row("saturate", fp.saturate, lambda x: np.minimum(np.maximum(x, 0), 1), to="float"),
     Row("gate", lambda x, y: apply("gate", "x y", x, y), lambda x, y: np.where(y <= 0, 0, x), 2, to="float"),

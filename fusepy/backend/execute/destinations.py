@@ -107,7 +107,7 @@ class Given:
                 f"{self.name}: {self.targets[j]} lies on another device",
                 saw=given.device.opened,
                 expected=self.device.opened,
-                hint="make it with Tensor.empty on the device of the arguments",
+                hint="make it with Tensor.empty on the device of the arguments, or of fp.default_device() for arrays",
             )
         if not given.element.same(self.elements[j]) or given.shape != shape:
             spreads = _spreads(given, self.elements[j], shape)

@@ -72,6 +72,19 @@ def reinterpret(tensor: Made, element: Element) -> Made | None:
     return tensor.viewed(element, tensor.shape[:-cut], tuple(s // factor for s in tensor.strides[:-cut]))
 
 
+def packed_apart(tensor: Made, element: Element) -> Made | None:
+    """Returns new memory for elements whose components `tensor` has as numbers along its last axes.
+
+    ``None`` if it holds such elements already, or if its shape or scalar type does not fit them.
+    """
+    cut = len(element.shape)
+    if tensor.element is element or not cut or tensor.element.type.kind is not Kind.SCALAR:
+        return None
+    if element.type.scalar is not tensor.dtype or tensor.shape[-cut:] != element.shape:
+        return None
+    return type(tensor)(tensor.device, element, tensor.shape[:-cut])
+
+
 def field(tensor: Made, name: str) -> Made | None:
     """Returns a field of a tensor of structs as a view: scalars, with components as trailing axes.
 

@@ -76,16 +76,27 @@ class Spelled(Intrinsic):
         self.spelling = slang
         self.integers = integers or slang
         self.unsigned = unsigned or self.integers
+        # CUDA takes Slang's min and max of these bits as signed
+        self.unsigned64 = slang if slang.startswith(KEEPS_NAN) and not unsigned else self.unsigned
 
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         want = node.results[0].type
         assert want.dtype is not None
-        spelling = self.integers if want.dtype.kind == "i" else self.unsigned
-        if want.is_float or (want.scalar is UINT64 and self.spelling.startswith(KEEPS_NAN)):
-            spelling = self.spelling
+        unsigned = self.unsigned64 if want.scalar is UINT64 else self.unsigned
+        spelling = self.spelling if want.is_float else self.integers if want.dtype.kind == "i" else unsigned
         at = want.with_scalar(working(want.scalar)) if want.scalar is not None else want
         operands = (convert(convert(a, v.type, want), want, at) for a, v in zip(args, node.operands))
         return convert(spelling.format(*operands, t=at), at, want)
+
+
+class Rounding(Spelled):
+    """A function to a whole number: integers stay as they are, in their own type, as in NumPy."""
+
+    def __init__(self, name: str, numpy: Callable[..., Array], slang: str):
+        super().__init__(name, numpy, slang, integers="{0}", floats=False)
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        return super().evaluate(node, args) if node.results[0].type.is_float else [np.asarray(args[0])]
 
 
 class Classification(Intrinsic):
@@ -120,6 +131,10 @@ _HALF_TO_EVEN = (
 # A NaN operand gives NaN, as in NumPy: Slang's min, max and clamp may drop it, depending on the device. These functions of
 # ``fusepy/slang/fusepy_nan.slang`` keep it. They exist for uint64_t too, which Slang takes for int64_t on CUDA.
 KEEPS_NAN = "fzn_"
+
+
+def _sign(x: Array) -> Array:
+    return x if x.dtype == bool else np.sign(x)
 
 
 def _rsqrt(x: Array) -> Array:
@@ -161,9 +176,10 @@ def _smoothstep(low: Array, high: Array, x: Array) -> Array:
 
 INTRINSICS: list[Op] = [
     *(Intrinsic(f.__name__, 1, f) for f in (np.sin, np.cos, np.tan, np.sinh, np.cosh, np.tanh, np.exp, np.exp2)),
-    *(Intrinsic(f.__name__, 1, f) for f in (np.log, np.log2, np.log10, np.sqrt, np.floor, np.ceil, np.trunc)),
+    *(Intrinsic(f.__name__, 1, f) for f in (np.log, np.log2, np.log10, np.sqrt)),
     *(Intrinsic(n, 1, f) for n, f in (("asin", np.arcsin), ("acos", np.arccos), ("atan", np.arctan))),
-    Spelled("round", np.round, _HALF_TO_EVEN, floats=True),
+    *(Rounding(f.__name__, f, f"{f.__name__}({{0}})") for f in (np.floor, np.ceil, np.trunc)),
+    Rounding("round", np.round, _HALF_TO_EVEN),
     Intrinsic("rsqrt", 1, _rsqrt),
     Intrinsic("fract", 1, _fract, slang="frac"),
     Spelled("saturate", _saturate, f"{KEEPS_NAN}saturate({{0}})", floats=True),
@@ -173,7 +189,14 @@ INTRINSICS: list[Op] = [
     ),  # gradient of relu: no mask is stored for it
     # Slang's abs reads unsigned bits as signed
     Spelled("abs", np.abs, "abs({0})", integers="{0} * ({t}(1) - {t}(2) * {t}({0} < {t}(0)))", unsigned="{0}", floats=False),
-    Spelled("sign", np.sign, f"{KEEPS_NAN}sign({{0}})", floats=True),
+    Spelled(
+        "sign",
+        _sign,
+        f"{KEEPS_NAN}sign({{0}})",
+        integers="{t}({0} > {t}(0)) - {t}({0} < {t}(0))",
+        unsigned="{t}({0} != {t}(0))",
+        floats=False,
+    ),
     Spelled("minimum", np.minimum, f"{KEEPS_NAN}min({{0}}, {{1}})", arity=2, integers="min({0}, {1})", floats=False),
     Spelled("maximum", np.maximum, f"{KEEPS_NAN}max({{0}}, {{1}})", arity=2, integers="max({0}, {1})", floats=False),
     Intrinsic("atan2", 2, np.arctan2),

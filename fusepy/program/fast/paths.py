@@ -133,6 +133,8 @@ def _tape_of(program: Program, args: Sequence[Any], targets: Sequence[Any]) -> L
     outs, arrays = program.destinations.memory([*targets], lambda: program.out_shapes(placed)) if targets else ((), None)
     if arrays or any(out.low != y.data_ptr() for out, y in zip(outs, targets)):
         return None
+    if any(not out.element.same(element) for out, element in zip(outs, program.elements)):
+        return None  # such results are copied to their destinations
     linked = program.executable.tape(placed, outs or None)
     if any(placed[i].low != args[i].data_ptr() for i in linked.tensors):  # a copy: bools have four bytes in fusepy
         return None
