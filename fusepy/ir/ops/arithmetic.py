@@ -15,8 +15,9 @@ from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, convert, shaped, working
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.ops.promotion import promote
+from fusepy.ir.ops.structure import has_select, select_components
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Type
+from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
 from fusepy.ir.value import Array
 
 
@@ -179,8 +180,12 @@ def _divisor(operands: Sequence[str], type: Type) -> str:
         refused += f" | (({text} == {type}(-1)) & ({operands[0]} == ({type}(1) << {type}({8 * dtype.itemsize - 1}))))"
     if dtype.kind == "u" and dtype.itemsize == 8:
         half = type.with_scalar(UINT)
-        return f"select({refused}, {type}(1), {type}({half}({text})) | ({type}({half}({text} >> {type}(32))) << {type}(32)))"
-    return f"select({refused}, {type}(1), max({text}, {text}))"
+        kept = f"{type}({half}({text})) | ({type}({half}({text} >> {type}(32))) << {type}(32))"
+    else:
+        kept = f"max({text}, {text})"
+    if type.kind is Kind.VECTOR and not has_select(type):
+        return select_components(refused, f"{type}(1)", kept, type)
+    return f"select({refused}, {type}(1), {kept})"
 
 
 OPERATORS: list[Op] = [

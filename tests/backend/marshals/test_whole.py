@@ -137,7 +137,7 @@ def test_elements_that_cuda_packs_otherwise_are_refused(table: Any, device: Any,
     if device.target.kind != "cuda":
         pytest.skip("other devices pack them as tensors do")
     tensor = fp.Tensor.zeros(device, 4, element)
-    with pytest.raises(fp.UnsupportedArgumentError, match=f"argument 't': cuda packs {element} otherwise"):
+    with pytest.raises(fp.UnsupportedArgumentError, match=f"argument 't': cuda packs {element} unlike tensors"):
         table[f"get_{element}_1"](fp.grid((4,)), tensor)
 
 
