@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -78,6 +79,13 @@ class Destinations:
                 if k < j and np.may_share_memory(array, other):
                     raise self._shared(j, k)
         return outs, arrays
+
+    def are_memory(self, given: Any) -> bool:
+        """True for a tuple of one tensor for each result, which have nothing in common: nothing is to convert or to check."""
+        if given.__class__ is not tuple or len(given) != len(self.elements) or not self._plain(given):
+            return False
+        ends = sorted([(out.low, out.high) for out in given])
+        return all([end <= start for (_, end), (start, _) in pairwise(ends)])
 
     def _plain(self, given: Sequence[Any]) -> bool:
         """True if all destinations are tensors of the elements of the results: most often they are, and nothing is to convert."""

@@ -63,7 +63,8 @@ class Program(Delivery):
         ready: True if the arguments are passed as they are, without a check.
         readback: returns one result without axes as a Python number; ``None`` for other results.
         simple: True for one result that is returned by itself, not in a tuple or dict of one, and needs nothing of `deliver`.
-        convert: makes what the caller gets of a simple result; ``None`` if that is the tensor.
+        several: True for results in a container that need nothing of `deliver`.
+        convert: makes what the caller gets of a result of these two kinds; ``None`` if that is the tensor.
         element: the element of the first result.
     """
 
@@ -75,21 +76,25 @@ class Program(Delivery):
     ready: bool = field(init=False)
     readback: Readback | None = field(init=False)
     simple: bool = field(init=False)
+    several: bool = field(init=False)
     convert: Callable[[Any], Any] | None = field(init=False)
     element: Element | None = field(init=False)
     state: ProgramState = field(default_factory=ProgramState)
 
     def __post_init__(self) -> None:
         written, kind = self.destinations, self.result_kind
-        one = self.recording.structure is LEAF and not (self.detours or written.outs or self.recording.prints)
+        plain = not (self.detours or written.outs or self.recording.prints)
+        one = self.recording.structure is LEAF and plain
         number = one and kind.number and not self.graph.outputs[0].rank and Readback.takes(written.elements[0])
         wanted = written.said or written.targets or self.waits or kind.make is not None
+        whole = self.recording.structure.leaves == len(written.elements) and all(self.recording.keep)
         facts: dict[str, Any] = {
             "run": (self.executable.linear or self.executable).run,
             "nested": self.recording.nested,
             "ready": self.inputs.ready,
             "readback": Readback(self.device, written.elements[0]) if number else None,
             "simple": one and bool(self.graph.nodes) and not (number or wanted),
+            "several": plain and not one and whole and bool(self.graph.nodes) and not (wanted or self.recording.grads),
             "convert": None if self.returns == "tensor" else kind.hand_out,
             "element": written.elements[0] if written.elements else None,
         }
@@ -135,6 +140,10 @@ class Program(Delivery):
             if result.__class__ is Tensor and result.element is self.element and not self.inputs.moved:
                 self.run(placed, (result,), sink, bindings)
                 return result
+        elif self.several and (result is None or (not self.inputs.moved and self.destinations.are_memory(result))):
+            made = self.run(placed, result, sink, bindings)
+            fill = self.recording.structure.fill
+            return fill(made if self.convert is None else map(self.convert, made)) if result is None else fill(result)
         elif self.readback is not None and result is None:
             return self.readback(self.run, placed, sink, bindings)
         return self.deliver(args, placed, result, sink, bindings)

@@ -77,14 +77,19 @@ def layout_key(args: Sequence[Any], outs: Sequence[Any] | None) -> Any:
 
 def shared_memory(args: Sequence[Any], outs: Sequence[Any]) -> list[tuple[int, int, int]]:
     """Returns the destinations that overlap an argument: result, argument, and the bytes between their starts."""
+    spans = [(out.low, out.high, j) for j, out in enumerate(outs) if isinstance(out, Tensor)]
     found: list[tuple[int, int, int]] = []
     for i, argument in enumerate(args):
-        span = (argument.low, argument.high) if argument.__class__ is Tensor else span_of(argument)
-        if span is not None:
+        cls = argument.__class__
+        if cls is Tensor:
+            low, high = argument.low, argument.high
+        elif cls is float or cls is int or (span := span_of(argument)) is None:
+            continue
+        else:
             low, high = span
-            for j, out in enumerate(outs):
-                if isinstance(out, Tensor) and low < out.high and out.low < high:
-                    found.append((j, i, out.low - low))
+        for start, end, j in spans:
+            if low < end and start < high:
+                found.append((j, i, start - low))
     return found
 
 

@@ -24,7 +24,7 @@ from fusepy.backend.raster.state import RasterStage
 class DrawKernel(Kernel):
     """The pipeline of a draw with its parameter block. It keeps images of the last size."""
 
-    __slots__ = ("_images", "_indices_in", "_objects", "_sinks", "_stage")
+    __slots__ = ("_images", "_indexed", "_indices_in", "_objects", "_sinks", "_stage", "_textures")
 
     def __init__(self, device: Device, *given: Any):
         super().__init__(device, *given)
@@ -32,6 +32,8 @@ class DrawKernel(Kernel):
         assert isinstance(stage, RasterStage)
         self._stage = stage
         self._images: Images | None = None
+        self._indexed = self.objects[-1].role == "indices"
+        self._textures = False  # the last launch has filled a texture of the caller
         self._indices_in: object = None  # the last buffer that holds indices as the device takes them
         self._objects: Sequence[Any] = ()  # the results and the indices of the launch
         self._sinks: tuple[Sink, StageSink] | None = None  # the sink of the last launch, and the one that records its draw
@@ -65,7 +67,7 @@ class DrawKernel(Kernel):
             super().launch_bound(sinks[1], bindings, values, count, resources[:own], by_axis, beside, more)
         finally:
             self._objects = ()
-        if any(isinstance(one, Bound) for one in resources[own:]):  # the owner of a texture may read it at any time
+        if self._textures:  # their owner may read them at any time
             sink.flush()
 
     def images(self, width: int, height: int) -> Images:
@@ -76,31 +78,16 @@ class DrawKernel(Kernel):
 
     def draw(self, sink: Sink, pipeline: Any, root: spy.ShaderObject, drawn: Sequence[int]) -> None:
         """Records the pass, and the copies of its images into the tensors among the results. The device's lock is held."""
-        width, height, *counts = drawn
-        objects = self._objects
-        images = self.images(width, height)
-        results = objects[: len(self.objects) - (self.objects[-1].role == "indices")]
-        views = [view_of(r.value) if isinstance(r, Bound) else None for r in results]
-        indices = self._indices(sink, objects[-1]) if len(results) < len(objects) else None
-        state = images.state(indices)
-        made = zip(images.results, results, views)
-        stored = [(image, r, is_copied(nbytes, r)) for (image, nbytes), r, view in made if view is None]
-
-        def work(encoder: spy.CommandEncoder) -> None:
-            rendering = images.begin(encoder, views)
-            rendering.bind_pipeline(pipeline, root)
-            rendering.set_render_state(state)
-            if len(counts) == 3:
-                rendering.draw_mesh_tasks(counts)
-            else:
-                (rendering.draw if indices is None else rendering.draw_indexed)(_arguments(*counts))
-            rendering.end()
-            for image, tensor, plain in stored:
-                if plain:
-                    copy_image(encoder, image, tensor)
-                else:
-                    store_image(self._device, encoder, image, tensor, self._stage.state)
-
+        images = self.images(drawn[0], drawn[1])
+        results = self._objects
+        indices = None
+        if self._indexed:
+            indices, results = self._indices(sink, results[-1]), results[:-1]
+        views = None
+        self._textures = any([one.__class__ is Bound for one in results])
+        if self._textures:
+            views = [view_of(r.value) if isinstance(r, Bound) else None for r in results]
+        work = DrawnPass(self._device, pipeline, root, images, drawn, indices, results, views)
         sink.record(work, pipeline, root, images, indices, results, views)
 
     def _indices(self, sink: Sink, given: Tensor) -> Tensor:
@@ -114,6 +101,47 @@ class DrawKernel(Kernel):
         own = Tensor(self._device, given.element, given.shape)
         copy_elements(given, own, sink)
         return own
+
+
+class DrawnPass:
+    """The pass of one draw, then the copies of its images; a function of the encoder."""
+
+    __slots__ = ("_device", "_drawn", "_images", "_indices", "_pipeline", "_results", "_root", "_state", "_views")
+
+    def __init__(
+        self,
+        device: Device,
+        pipeline: Any,
+        root: spy.ShaderObject,
+        images: Images,
+        drawn: Sequence[int],
+        indices: Tensor | None,
+        results: Sequence[Any],
+        views: Sequence[spy.TextureView | None] | None,
+    ):
+        self._device, self._pipeline, self._root, self._images = device, pipeline, root, images
+        self._drawn, self._indices, self._results, self._views = drawn, indices, results, views
+        self._state = images.state(indices)
+
+    def __call__(self, encoder: spy.CommandEncoder) -> None:
+        images, drawn = self._images, self._drawn
+        rendering = images.begin(encoder, self._views)
+        rendering.bind_pipeline(self._pipeline, self._root)
+        rendering.set_render_state(self._state)
+        if len(drawn) == 5:
+            rendering.draw_mesh_tasks(drawn[2:])
+        elif self._indices is None:
+            rendering.draw(_arguments(drawn[2], drawn[3]))
+        else:
+            rendering.draw_indexed(_arguments(drawn[2], drawn[3]))
+        rendering.end()
+        for (image, nbytes), result in zip(images.results, self._results):
+            if result.__class__ is Bound:
+                continue
+            if is_copied(nbytes, result):
+                copy_image(encoder, image, result)
+            else:
+                store_image(self._device, encoder, image, result, images.drawn)
 
 
 @lru_cache(maxsize=64)
