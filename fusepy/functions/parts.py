@@ -95,9 +95,10 @@ class ProgramTable(dict[Hashable, Program]):
         raw: the kernel for raw dispatch, by the closure of its source.
         pullbacks: the functions that go back through calls of torch's autograd.
         fast: the fast paths of calls that come again.
+        again: draws that come again, by the size of the image.
     """
 
-    __slots__ = ("fast", "pullbacks", "raw", "variants")
+    __slots__ = ("again", "fast", "pullbacks", "raw", "variants")
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,8 +106,10 @@ class ProgramTable(dict[Hashable, Program]):
         self.raw: dict[str, RawKernel] = {}
         self.pullbacks: dict[Hashable, AnyFunction] = {}
         self.fast = FastPaths()
+        self.again: dict[Any, Any] = {}
 
     def __delitem__(self, key: Hashable) -> None:
+        self[key].state.held = False
         super().__delitem__(key)
         self.fast.clear()
 
@@ -117,7 +120,7 @@ class ProgramTable(dict[Hashable, Program]):
     def hold(self, key: Hashable, program: Program) -> None:
         """Adds a program, and tells it where it is, so that a reload can remove it."""
         self[key] = program
-        program.state.home = (self, key)
+        program.state.home, program.state.held = (self, key), True
         program.device.programs.add(program)
 
 

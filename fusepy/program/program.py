@@ -34,21 +34,21 @@ class ProgramState:
     """The part of a program that changes while it is in use; the rest is frozen.
 
     Attributes:
-        home: the table that holds the program, and its key there; a reload removes it.
+        home: the table that holds the program, and its key there; a reload removes it. `held` is true until then.
         names: the names of globals that the last call has set.
         recordable: the facts that `lazy` needs, after the first recorded call.
         lent: the quick way of calls on torch's CUDA tensors, None if there is none; `asked` is true once that is known.
         fast: true if calls may have fast paths, None if that is not known.
     """
 
-    __slots__ = ("asked", "fast", "home", "lent", "names", "recordable")
+    __slots__ = ("asked", "fast", "held", "home", "lent", "names", "recordable")
 
     def __init__(self) -> None:
         self.home: tuple[dict[Any, Any], Any] = ({}, None)
         self.names: tuple[str, ...] = ()
         self.recordable: Any = None
         self.lent: LentCall | None = None
-        self.asked = False
+        self.asked = self.held = False
         self.fast: bool | None = None
 
 
