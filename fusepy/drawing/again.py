@@ -119,7 +119,11 @@ def keep(function: AnyFunction, targets: Any, groups: Groups, given: Mapping[str
     elif held[0].misses < MISSES and held[0].program.state.held:
         return
     shared = [value for name, value in given.items() if name not in _OWN]
-    if not _is_plain(function, result) or function.config.structs or not (all(map(_is_told, groups)) and all(map(_is_leaf, shared))):
+    if (
+        not _is_plain(function, result)
+        or function.config.structs
+        or not (all(map(_is_told, groups)) and all(map(_is_leaf, shared)))
+    ):
         return
     _, key, _, named, _ = function.tracer.bind((), given)
     programs = table.variant(key) if key else table

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -84,8 +83,11 @@ class Destinations:
         """True for a tuple of one tensor for each result, which have nothing in common: nothing is to convert or to check."""
         if given.__class__ is not tuple or len(given) != len(self.elements) or not self._plain(given):
             return False
-        ends = sorted([(out.low, out.high) for out in given])
-        return all([end <= start for (_, end), (start, _) in pairwise(ends)])
+        for j, out in enumerate(given):
+            for other in given[:j]:
+                if out.low < other.high and other.low < out.high:
+                    return False
+        return True
 
     def _plain(self, given: Sequence[Any]) -> bool:
         """True if all destinations are tensors of the elements of the results: most often they are, and nothing is to convert."""

@@ -73,8 +73,10 @@ class Plan:
         whole: on a GPU, the slots of arrays that user code reads whole; kernels are faster where these have no gaps.
         taken: the slots of arrays whose elements are read at indices.
         elements: the element of each result.
+        passes: true if a launch is a pass that fills images, which are copied to its results.
     """
 
+    passes = False
     __slots__ = (
         "_feeds", "_textured", "context", "device", "elements", "given", "kernels", "linear", "memory", "name", "open",
         "operands", "out_dims", "positions", "rank", "region", "sinks", "steps", "taken", "whole", "written",

@@ -20,7 +20,7 @@ class Images:
     """The images of one size that a draw fills.
 
     Attributes:
-        drawn: the state of the draw.
+        width, height: the extents.
         results: the colours, and depth behind them, each with its `plain_bytes`.
 
     Raises:
@@ -29,8 +29,8 @@ class Images:
 
     def __init__(self, device: spy.Device, formats: Sequence[str], state: RasterState, width: int, height: int):
         check_samples(device, state.samples)
-        self.drawn = state
-        self.size = width, height
+        self._state = state
+        self.width, self.height = width, height
         usage, several = _U.shader_resource | _U.copy_source, state.samples > 1
         self.colors = [_image(device, format, width, height, usage | _U.render_target) for format in formats]
         sampled = [_image(device, f, width, height, _U.render_target, state.samples) for f in formats] if several else []
@@ -56,12 +56,12 @@ class Images:
         return last[2]
 
     def _render_state(self, given: dict[str, Any]) -> spy.RenderState:
-        width, height = self.size
+        width, height = self.width, self.height
         viewport = spy.Viewport.from_size(width, height)
-        if self.drawn.viewport:
-            x, y, w, h = self.drawn.viewport
+        if self._state.viewport:
+            x, y, w, h = self._state.viewport
             viewport = spy.Viewport({"x": x, "y": y, "width": w, "height": h, "min_depth": 0.0, "max_depth": 1.0})
-        scissors, reference = [spy.ScissorRect.from_size(width, height)], self.drawn.stencil_reference
+        scissors, reference = [spy.ScissorRect.from_size(width, height)], self._state.stencil_reference
         return spy.RenderState({"viewports": [viewport], "scissor_rects": scissors, "stencil_ref": reference, **given})
 
     def begin(self, encoder: spy.CommandEncoder, given: Sequence[spy.TextureView | None] | None) -> spy.RenderPassEncoder:
@@ -71,8 +71,8 @@ class Images:
     def _described(self, given: Sequence[spy.TextureView | None]) -> spy.RenderPassDesc:
         views = [own if view is None else view for own, view in zip(self._views, given)]
         clear: dict[str, Any] = {"load_op": spy.LoadOp.load}
-        if self.drawn.clear:
-            clear = {"load_op": spy.LoadOp.clear, "clear_value": self.drawn.clear}
+        if self._state.clear:
+            clear = {"load_op": spy.LoadOp.clear, "clear_value": self._state.clear}
         targets: list[Any] = [{"view": view, **clear} for view in views]
         if self._sampled:
             targets = [{"view": own, "resolve_target": view, **clear} for own, view in zip(self._sampled, views)]
@@ -84,7 +84,7 @@ class Images:
 
     def _depth_clear(self) -> dict[str, Any]:
         """Returns what becomes of depth and stencil before the draw. What it does not use stays as it is."""
-        state = self.drawn
+        state = self._state
         depth = spy.LoadOp.clear if state.depth and state.clear_depth >= 0 else spy.LoadOp.load
         made: dict[str, Any] = {"depth_load_op": depth, "depth_clear_value": max(state.clear_depth, 0.0)}
         if state.depth_format == STENCIL_FORMAT:

@@ -17,7 +17,7 @@ from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.raster.images import Images
-from fusepy.backend.raster.readers import copy_image, is_copied, store_image
+from fusepy.backend.raster.readers import copied, store_image
 from fusepy.backend.raster.state import RasterStage
 
 
@@ -64,7 +64,10 @@ class DrawKernel(Kernel):
             self._sinks = sinks if not sink.keeps and not sink.captures else None  # the device's queue is used again
         self._objects = resources[own:]
         try:
-            super().launch_bound(sinks[1], bindings, values, count, resources[:own], by_axis, beside, more)
+            if own:
+                super().launch_bound(sinks[1], bindings, values, count, resources[:own], by_axis, beside, more)
+            else:
+                self.launch(sinks[1], bindings, values, count, by_axis, beside, more)
         finally:
             self._objects = ()
         if self._textures:  # their owner may read them at any time
@@ -72,22 +75,41 @@ class DrawKernel(Kernel):
 
     def images(self, width: int, height: int) -> Images:
         """Returns the images of this size."""
-        if self._images is None or self._images.size != (width, height):
-            self._images = Images(self._device.raw, self._stage.formats, self._stage.state, width, height)
-        return self._images
+        found = self._images
+        if found is None or found.width != width or found.height != height:
+            found = self._images = Images(self._device.raw, self._stage.formats, self._stage.state, width, height)
+        return found
 
     def draw(self, sink: Sink, pipeline: Any, root: spy.ShaderObject, drawn: Sequence[int]) -> None:
-        """Records the pass, and the copies of its images into the tensors among the results. The device's lock is held."""
-        images = self.images(drawn[0], drawn[1])
-        results = self._objects
-        indices = None
+        """Records the pass, and the copies of its images into the tensors among the results. The device's lock is held.
+
+        A result is None where nothing reads the image: it is not copied.
+        """
+        images, results, indices = self.images(drawn[0], drawn[1]), self._objects, None
         if self._indexed:
             indices, results = self._indices(sink, results[-1]), results[:-1]
-        views = None
-        self._textures = any([one.__class__ is Bound for one in results])
-        if self._textures:
-            views = [view_of(r.value) if isinstance(r, Bound) else None for r in results]
-        work = DrawnPass(self._device, pipeline, root, images, drawn, indices, results, views)
+        state, views = images.state(indices), None
+        self._textures = False
+        for one in results:
+            if one.__class__ is Bound:
+                self._textures = True
+                views = [view_of(r.value) if isinstance(r, Bound) else None for r in results]
+                break
+
+        def work(encoder: spy.CommandEncoder) -> None:
+            rendering = images.begin(encoder, views)
+            rendering.bind_pipeline(pipeline, root)
+            rendering.set_render_state(state)
+            if len(drawn) == 5:
+                rendering.draw_mesh_tasks(drawn[2:])
+            else:
+                (rendering.draw if indices is None else rendering.draw_indexed)(_arguments(drawn[2], drawn[3]))
+            rendering.end()
+            for (image, nbytes), result in zip(images.results, results):
+                if result.__class__ is Bound or result is None or copied(encoder, image, nbytes, result):
+                    continue
+                store_image(self._device, encoder, image, result, self._stage.state)
+
         sink.record(work, pipeline, root, images, indices, results, views)
 
     def _indices(self, sink: Sink, given: Tensor) -> Tensor:
@@ -101,47 +123,6 @@ class DrawKernel(Kernel):
         own = Tensor(self._device, given.element, given.shape)
         copy_elements(given, own, sink)
         return own
-
-
-class DrawnPass:
-    """The pass of one draw, then the copies of its images; a function of the encoder."""
-
-    __slots__ = ("_device", "_drawn", "_images", "_indices", "_pipeline", "_results", "_root", "_state", "_views")
-
-    def __init__(
-        self,
-        device: Device,
-        pipeline: Any,
-        root: spy.ShaderObject,
-        images: Images,
-        drawn: Sequence[int],
-        indices: Tensor | None,
-        results: Sequence[Any],
-        views: Sequence[spy.TextureView | None] | None,
-    ):
-        self._device, self._pipeline, self._root, self._images = device, pipeline, root, images
-        self._drawn, self._indices, self._results, self._views = drawn, indices, results, views
-        self._state = images.state(indices)
-
-    def __call__(self, encoder: spy.CommandEncoder) -> None:
-        images, drawn = self._images, self._drawn
-        rendering = images.begin(encoder, self._views)
-        rendering.bind_pipeline(self._pipeline, self._root)
-        rendering.set_render_state(self._state)
-        if len(drawn) == 5:
-            rendering.draw_mesh_tasks(drawn[2:])
-        elif self._indices is None:
-            rendering.draw(_arguments(drawn[2], drawn[3]))
-        else:
-            rendering.draw_indexed(_arguments(drawn[2], drawn[3]))
-        rendering.end()
-        for (image, nbytes), result in zip(images.results, self._results):
-            if result.__class__ is Bound:
-                continue
-            if is_copied(nbytes, result):
-                copy_image(encoder, image, result)
-            else:
-                store_image(self._device, encoder, image, result, images.drawn)
 
 
 @lru_cache(maxsize=64)
