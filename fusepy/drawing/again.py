@@ -1,8 +1,8 @@
 """Draws that come again: a call like an earlier one goes to its program, without asking what each argument is.
 
-The ordinary way finds the program of a call by names, kinds and containers of all arguments, in three times the time of the draw
-itself. A call is like an earlier one if it has the same size and names, and each value has the same key. Calls with nested values,
-with indices of the host, which are checked, with textures as targets, and with globals among the arguments go the ordinary way.
+The ordinary way finds the program of a call by names, kinds and containers of all arguments, which takes longer than the draw. A
+call is like an earlier one if it has the same size and names, and each value has the same key. Calls with nested values, with
+indices of the host, which are checked, with textures as targets, and with globals among the arguments go the ordinary way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
 from fusepy.functions.call import key_of
-from fusepy.functions.parts import STATIC, AnyFunction, ProgramTable
+from fusepy.functions.device_function import DeviceFunction
+from fusepy.functions.parts import STATIC, ProgramTable
 from fusepy.location import user_line
 from fusepy.program.bound import SetUpProgram, check_names
 from fusepy.program.program import Program
@@ -78,7 +79,7 @@ class DrawAgain:
         return found if keys == self._keys else None
 
 
-def run_again(function: AnyFunction, targets: Any, groups: Groups, shared: Mapping[str, Any], result: Any) -> Any:
+def run_again(function: DeviceFunction, targets: Any, groups: Groups, shared: Mapping[str, Any], result: Any) -> Any:
     """Runs a call if it is like an earlier one of this function; returns None if it is not.
 
     Args:
@@ -104,7 +105,7 @@ def run_again(function: AnyFunction, targets: Any, groups: Groups, shared: Mappi
         raise error.at(user_line()) from None
 
 
-def keep(function: AnyFunction, targets: Any, groups: Groups, given: Mapping[str, Any], result: Any) -> None:
+def keep(function: DeviceFunction, targets: Any, groups: Groups, given: Mapping[str, Any], result: Any) -> None:
     """Keeps a call that has run, if later ones may be like it, and no call of its size is kept.
 
     Args:
@@ -144,14 +145,14 @@ def _is_size(targets: Any) -> bool:
     return targets[0].__class__ is int and targets[1].__class__ is int
 
 
-def _is_plain(function: AnyFunction, result: Any) -> bool:
+def _is_plain(function: DeviceFunction, result: Any) -> bool:
     """True if neither settings nor destinations of a call need more than its program."""
     setup: Setup | None = function.setup
     if setup is not None and (setup.hooks or setup.encoder is not None):
         return False
     if result is None or result.__class__ is Tensor:
         return True
-    return result.__class__ is tuple and all([one.__class__ is Tensor for one in cast("tuple[Any, ...]", result)])
+    return result.__class__ is tuple and all(one.__class__ is Tensor for one in cast("tuple[Any, ...]", result))
 
 
 def _told(group: Any) -> Any:

@@ -15,13 +15,14 @@ from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.execute.launch import Clearable, Launch, ordered
-from fusepy.backend.execute.layouts import LastCall, Layout, layout_key, shared_memory
+from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.link import compile_others, link
 from fusepy.backend.execute.plan import Plan
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.execute.step import Step
 from fusepy.backend.execute.tape import LinkedTape, Tape, TapePiece
+from fusepy.backend.execute.tapes import Tapes
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.overlap import shares
 from fusepy.backend.marshals.base import Maker
@@ -44,7 +45,7 @@ class Executable:
         split: returns a plan for each effect and each result of a plan, for those whose extents share no grid.
         separated: returns the same program with a region for each reduction, for reductions with different grids.
         unjoined: returns the same program without the join of a group of rows, by its number.
-        tapes: those that have run, by layout. `last` has a call that ran one of them, if any.
+        tapes: those that have run, by layout.
         textures: those between launches, by slot: a new one costs more than a kernel.
         users: what holds kernels of it beside its plans.
     """
@@ -56,10 +57,9 @@ class Executable:
     split: Callable[[Plan], list[Plan]]
     separated: Callable[[], Executable] | None = None
     unjoined: Callable[[int], Executable] | None = None
-    tapes: dict[Any, LinkedTape] = field(default_factory=dict[Any, LinkedTape], init=False)
+    tapes: Tapes = field(default_factory=Tapes, init=False)
     textures: dict[int, Bound] = field(default_factory=dict[int, Bound], init=False)
     users: set[Clearable] = field(default_factory=set["Clearable"], init=False)
-    last: list[LastCall] = field(default_factory=list[LastCall], init=False)
     _of_shapes: dict[Any, Tape] = field(default_factory=dict[Any, Tape], init=False)
     _splits: dict[int, list[Plan]] = field(default_factory=dict[int, "list[Plan]"], init=False)  # by step
 
@@ -98,15 +98,14 @@ class Executable:
 
     def evict(self) -> None:
         """Drops the kernels. Later calls compile them again or load them from disk."""
-        for kept in (self.tapes, self.last, self._of_shapes):
-            kept.clear()
+        self.tapes.clear()
+        self._of_shapes.clear()
         for user in self.users:
             user.clear()
         self.users.clear()
-        if self.linear is not None:
-            self.linear.evict()
-        for plan in (*self.plans, *(p for plans in self._splits.values() for p in plans)):
-            plan.evict()
+        tapes = [] if self.linear is None else [self.linear]
+        for kept in (*tapes, *self.plans, *(p for plans in self._splits.values() for p in plans)):
+            kept.evict()
 
     def register(self) -> None:
         """Counts this program among those whose kernels are alive."""
@@ -122,13 +121,8 @@ class Executable:
         Raises:
             ShapeError, RangeError: if the arguments do not fit together, and nothing has run then, or a number its parameter.
         """
-        last = self.last[0] if self.last else None
-        if last is not None and last.is_again(args, outs):
-            return last.tape.run(args, outs, sink, bindings, make)
-        tape = self.tapes.get(layout_key(args, outs))
+        tape = self.tapes.of(args, outs)
         if tape is not None:
-            if (last is None or last.is_old()) and LastCall.is_fit(args, outs):
-                self.last[:] = [LastCall(args, outs, tape)]
             return tape.run(args, outs, sink, bindings, make)
         tape = self.tape(args, outs)
         results = tape.run(args, outs, sink, bindings, make)

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
-from weakref import ref
 
-from fusepy.backend.device.bound import Bound
 from fusepy.backend.kernels.overlap import span_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.ir.strides import contiguous_strides
-
-_MISSES = 8  # other calls, after which one of these takes the place of the last one
 
 
 class Layout(NamedTuple):
@@ -95,52 +91,6 @@ def shared_memory(args: Sequence[Any], outs: Sequence[Any]) -> list[tuple[int, i
             if low < end and start < high:
                 found.append((j, i, start - low))
     return found
-
-
-class LastCall:
-    """The tensors of a call of a program, by weak references. A call with the same ones has the same layouts.
-
-    Attributes:
-        tape: what the call has run.
-    """
-
-    __slots__ = ("_misses", "_outs", "_shapes", "_tensors", "tape")
-
-    def __init__(self, args: Sequence[Any], outs: Sequence[Any] | None, tape: Any):
-        self.tape, self._misses = tape, 0
-        self._tensors = [(i, ref(a)) for i, a in enumerate(args) if a.__class__ is Tensor]
-        self._shapes = [(i, a.shape) for i, a in enumerate(args) if a.__class__ is not Tensor and hasattr(a, "shape")]
-        self._outs = None if outs is None else [ref(out) for out in outs]
-
-    @staticmethod
-    def is_fit(args: Sequence[Any], outs: Sequence[Any] | None) -> bool:
-        """True for tensors without gradients, and values without memory: the layout of such a tensor never changes."""
-        values = [*args, *(outs or ())]
-        if outs is not None and not all([out.__class__ is Tensor for out in outs]):
-            return False
-        if any(isinstance(v, (Bound, Tensor)) and v.__class__ is not Tensor for v in values):
-            return False
-        return all(v.grads is None for v in values if v.__class__ is Tensor)
-
-    def is_again(self, args: Sequence[Any], outs: Sequence[Any] | None) -> bool:
-        """True for a call of the same program with the same tensors."""
-        for i, known in self._tensors:
-            if args[i] is not known():
-                return False
-        for i, shape in self._shapes:
-            if args[i].shape != shape:
-                return False
-        if outs is None or self._outs is None:
-            return outs is self._outs
-        for out, known in zip(outs, self._outs):
-            if out is not known():
-                return False
-        return True
-
-    def is_old(self) -> bool:
-        """True at each eighth call that is another one."""
-        self._misses += 1
-        return not self._misses % _MISSES
 
 
 def _of_gradients(grads: Sequence[Any]) -> tuple[Any, ...]:
