@@ -94,8 +94,7 @@ class ProgramTable(dict[Hashable, Program]):
         variants: tables of the same function for values of its static arguments, or for Tensors as results.
         raw: the kernel for raw dispatch, by the closure of its source.
         pullbacks: the functions that go back through calls of torch's autograd.
-        fast: the fast paths of calls that come again.
-        again: draws that come again, by the size of the image.
+        fast, again: the fast paths of calls that come again; draws that do, by the size of the image.
     """
 
     __slots__ = ("again", "fast", "pullbacks", "raw", "variants")
@@ -105,12 +104,10 @@ class ProgramTable(dict[Hashable, Program]):
         self.variants: dict[Hashable, ProgramTable] = {}
         self.raw: dict[str, RawKernel] = {}
         self.pullbacks: dict[Hashable, AnyFunction] = {}
-        self.fast = FastPaths()
-        self.again: dict[Any, Any] = {}
+        self.fast, self.again = FastPaths(), dict[Any, Any]()
 
     def __delitem__(self, key: Hashable) -> None:
-        self[key].state.held = False
-        super().__delitem__(key)
+        self.pop(key).state.held = False
         self.fast.clear()
 
     def variant(self, key: Hashable) -> ProgramTable:

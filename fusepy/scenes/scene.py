@@ -227,7 +227,7 @@ class Scene(TopLevel):
 
     def _words(self, rows: Sequence[int] | None) -> Tensor:
         """Returns the instances as the device reads them, with these rows for the named hit groups."""
-        records: Any = self._records.copy()
+        records = cast("Any", self._records.copy())
         for k, row in zip(self._named, rows or ()):
             records["table_flags"][k] |= row
         return Tensor.from_numpy(self.device, records.view(np.uint32).reshape(len(self.instances), -1))

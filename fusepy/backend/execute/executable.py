@@ -15,14 +15,13 @@ from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.execute.launch import Clearable, Launch, ordered
-from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
+from fusepy.backend.execute.layouts import Layout, Tapes, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.link import compile_others, link
 from fusepy.backend.execute.plan import Plan
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.execute.step import Step
 from fusepy.backend.execute.tape import LinkedTape, Tape, TapePiece
-from fusepy.backend.execute.tapes import Tapes
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.overlap import shares
 from fusepy.backend.marshals.base import Maker
@@ -103,9 +102,10 @@ class Executable:
         for user in self.users:
             user.clear()
         self.users.clear()
-        tapes = [] if self.linear is None else [self.linear]
-        for kept in (*tapes, *self.plans, *(p for plans in self._splits.values() for p in plans)):
-            kept.evict()
+        if self.linear is not None:
+            self.linear.evict()
+        for plan in (*self.plans, *(p for plans in self._splits.values() for p in plans)):
+            plan.evict()
 
     def register(self) -> None:
         """Counts this program among those whose kernels are alive."""

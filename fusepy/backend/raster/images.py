@@ -17,10 +17,9 @@ _U, _T = spy.TextureUsage, spy.TextureType
 
 
 class Images:
-    """The images of one size that a draw fills.
+    """The images of one `width` and `height` that a draw fills.
 
     Attributes:
-        width, height: the extents.
         results: the colours, and depth behind them, each with its `plain_bytes`.
 
     Raises:
@@ -56,12 +55,11 @@ class Images:
         return last[2]
 
     def _render_state(self, given: dict[str, Any]) -> spy.RenderState:
-        width, height = self.width, self.height
-        viewport = spy.Viewport.from_size(width, height)
+        viewport = spy.Viewport.from_size(self.width, self.height)
         if self._state.viewport:
             x, y, w, h = self._state.viewport
             viewport = spy.Viewport({"x": x, "y": y, "width": w, "height": h, "min_depth": 0.0, "max_depth": 1.0})
-        scissors, reference = [spy.ScissorRect.from_size(width, height)], self._state.stencil_reference
+        scissors, reference = [spy.ScissorRect.from_size(self.width, self.height)], self._state.stencil_reference
         return spy.RenderState({"viewports": [viewport], "scissor_rects": scissors, "stencil_ref": reference, **given})
 
     def begin(self, encoder: spy.CommandEncoder, given: Sequence[spy.TextureView | None] | None) -> spy.RenderPassEncoder:

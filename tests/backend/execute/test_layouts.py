@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.execute import tapes
+from fusepy.backend.execute import layouts
 
 SOURCE = "float next(int p, Tensor<float,1> t) { return t[(p + 1) % int(t.shape[0])]; }"
 
@@ -29,8 +29,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         found.append(given)
         return layout_key(*given)
 
-    layout_key = tapes.layout_key
-    monkeypatch.setattr(tapes, "layout_key", noted)
+    layout_key = layouts.layout_key
+    monkeypatch.setattr(layouts, "layout_key", noted)
     return found
 
 
@@ -62,7 +62,7 @@ def test_other_calls_take_the_place_of_the_last_one(device: Any, shifted: Any, a
     x, y = ramp(device), ramp(device)
     for _ in range(2):
         shifted(x, 1.0)
-    for _ in range(2 * tapes._MISSES):
+    for _ in range(2 * layouts._MISSES):
         assert shifted(y, 1.0)[1].to_numpy()[0] == 1
     asked.clear()
     shifted(y, 1.0)
