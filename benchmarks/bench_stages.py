@@ -5,7 +5,8 @@ depth buffer, copied into a tensor. By hand: the same stages as entry points, ve
 one encoder and one submission a call.
 
 `stages call`: the same at 16 x 16 pixels with two triangles, in a stream of calls and one wait at its end, beside a call of a
-compute function; `stages call cpu` is the CPU time of the calling thread.
+compute function; `stages call cpu` is the CPU time of the calling thread. `sgl draw, shared` is the best known by hand for the
+results of a call of fusepy: a copy of depth too, and 32 draws with barriers between them in each encoder.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ import fusepy as fp
 from benchmarks import peers as p
 
 CASE = "stages"
-PEERS = ["fusepy rays", "sgl rays", "fusepy draw", "sgl draw", "fusepy compute"]
+PEERS = ["fusepy rays", "sgl rays", "fusepy draw", "sgl draw", "sgl draw, shared", "fusepy compute"]
+SHARED_DRAWS = 32
 BLOCKS = 15
 CALLS = 200
 Runner = Callable[[int], None]
@@ -127,7 +129,9 @@ class ByHand:
         )
         made = spy.TextureUsage.render_target | spy.TextureUsage.copy_source
         self.image = device.create_texture(format=target["format"], width=size, height=size, usage=made)
-        self.depth = device.create_texture(format=depth["format"], width=size, height=size, usage=spy.TextureUsage.depth_stencil)
+        kept = spy.TextureUsage.depth_stencil | spy.TextureUsage.copy_source
+        self.depth = device.create_texture(format=depth["format"], width=size, height=size, usage=kept)
+        self.depths = p.raw_buffer(device, nbytes=4 * size * size)
         vertices = np.ascontiguousarray(np.concatenate([at, at], 1))
         usage = spy.BufferUsage.shader_resource
         self.vertices = device.create_buffer(size=vertices.nbytes, usage=usage | spy.BufferUsage.vertex_buffer)
@@ -167,6 +171,20 @@ class ByHand:
 
     def draw(self) -> None:
         encoder = self.device.create_command_encoder()
+        self._record(encoder)
+        self.device.submit_command_buffer(encoder.finish())
+
+    def draw_shared(self, calls: int) -> None:
+        for first in range(0, calls, SHARED_DRAWS):
+            encoder = self.device.create_command_encoder()
+            for _ in range(min(SHARED_DRAWS, calls - first)):
+                encoder.global_barrier()
+                self._record(encoder)
+                encoder.copy_texture_to_buffer(self.depths, 0, 4 * self.size**2, 4 * self.size, self.depth, 0, 0)
+            self.device.submit_command_buffer(encoder.finish())
+        self.device.wait()
+
+    def _record(self, encoder: Any) -> None:
         drawing = encoder.begin_render_pass(self.into)
         drawing.bind_pipeline(self.draw_pipeline, self.draw_root)
         drawing.set_render_state(self.state)
@@ -174,7 +192,6 @@ class ByHand:
         drawing.end()
         row = 16 * self.size
         encoder.copy_texture_to_buffer(self.picture, 0, row * self.size, row, self.image, 0, 0)
-        self.device.submit_command_buffer(encoder.finish())
 
 
 def repeated(call: Callable[[], Any], wait: Callable[[], None]) -> Runner:
@@ -209,9 +226,10 @@ def runners(kind: str, side: int, size: int, rows: int, columns: int) -> dict[st
     device.wait()
     hand = ByHand(device.sgl, scene.structure, side, at, triangles, size)
     made |= {"sgl rays": repeated(hand.trace, hand.device.wait), "sgl draw": repeated(hand.draw, hand.device.wait)}
+    made["sgl draw, shared"] = hand.draw_shared
     for run in made.values():
         run(2)
-    for ours, theirs in ((seen, hand.rays), (drawn, hand.picture)):
+    for ours, theirs in ((seen, hand.rays), (drawn, hand.picture), (depths, hand.depths)):
         want = theirs.to_numpy().view(np.float32).reshape(ours.to_numpy().shape)
         assert want.any()
         np.testing.assert_allclose(ours.to_numpy(), want, atol=1e-5)

@@ -138,6 +138,9 @@ RATIOS = [
         for name in ("rays", "draw")
         for other, bound in (("fusepy compute", 1.2), (f"sgl {name}", None))
     ),
+    Ratio("stages call", "fusepy draw", ("sgl draw, shared",), COST, 1.05, "software"),
+    Ratio("stages call", "sgl draw, shared", ("fusepy compute",), COST),
+    Ratio("stages call cpu", "fusepy draw", ("sgl draw, shared",), COST),
     Ratio("add_gpu", "fusepy", ("torch",), SPEED, 0.9, "gpu"),
     Ratio("add_gpu", "fusepy", ("slangpy",), SPEED),
     Ratio("add_gpu", "fusepy", BY_HAND, SPEED),

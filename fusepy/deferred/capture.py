@@ -37,7 +37,7 @@ class Capture:
 
     def __init__(self, device: Device, sink: CaptureSink, arguments: Sequence[Any], result: Any):
         self.result = result
-        self.launches = len(sink.steps) - sink.hosted
+        self.launches = len(sink.steps)
         self._device, self._sink, self._arguments = device, sink, arguments
         self._follows = None if device.cuda is None else stream_of([unmapped(a) for a in arguments])
         self._graph: CudaGraph | None = None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
+from fusepy.drawing.again import keep, run_again
 from fusepy.drawing.arguments import check_textures, counted, extents, formats_of, indices_of, targets_of
 from fusepy.drawing.options import NAMES, STATES, check_formats, with_options
 from fusepy.drawing.tracer import RasterTracer, globals_of
@@ -69,8 +70,14 @@ class Raster(DeviceFunction):
             ShapeError: for attributes of different lengths, an index past the vertices, an empty mesh.
             UnsupportedArgumentError: if a target cannot hold what the fragment function returns.
         """
-        callee, given, result = self._given(vertices, indices, instances, targets, _result, shared)
-        return DeviceFunction.__call__(callee, _result=result, **given)
+        groups = vertices, indices, instances
+        made = run_again(self, targets, groups, shared, _result)
+        if made is None:
+            callee, given, result = self._given(vertices, indices, instances, targets, _result, shared)
+            made = DeviceFunction.__call__(callee, _result=result, **given)
+            if callee is self:
+                keep(self, targets, groups, given, _result)
+        return made
 
     def lower(self, *args: Any, _result: Any = None, **kwargs: Any) -> Lowered:
         """Traces a call without running it; see `Function.lower`."""

@@ -51,7 +51,7 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
         if not _SETTINGS.isdisjoint(kwargs):
             return with_settings(run, callee, args, dict(kwargs), result)
         try:
-            key = (key, tuple((k, _key(callee, v, 0, k)) for k, v in kwargs.items()))
+            key = (key, tuple([(k, v.key if v.__class__ is Tensor else _key(callee, v, 0, k)) for k, v in kwargs.items()]))
         except ClosedArgumentError:
             return with_opened(run, callee, args, kwargs, result)
         args = (*args, *kwargs.values())

@@ -94,20 +94,20 @@ class ProgramTable(dict[Hashable, Program]):
         variants: tables of the same function for values of its static arguments, or for Tensors as results.
         raw: the kernel for raw dispatch, by the closure of its source.
         pullbacks: the functions that go back through calls of torch's autograd.
-        fast: the fast paths of calls that come again.
+        fast, again: the fast paths of calls that come again; draws that do, by the size of the image.
     """
 
-    __slots__ = ("fast", "pullbacks", "raw", "variants")
+    __slots__ = ("again", "fast", "pullbacks", "raw", "variants")
 
     def __init__(self) -> None:
         super().__init__()
         self.variants: dict[Hashable, ProgramTable] = {}
         self.raw: dict[str, RawKernel] = {}
         self.pullbacks: dict[Hashable, AnyFunction] = {}
-        self.fast = FastPaths()
+        self.fast, self.again = FastPaths(), dict[Any, Any]()
 
     def __delitem__(self, key: Hashable) -> None:
-        super().__delitem__(key)
+        self.pop(key).state.held = False
         self.fast.clear()
 
     def variant(self, key: Hashable) -> ProgramTable:
@@ -117,7 +117,7 @@ class ProgramTable(dict[Hashable, Program]):
     def hold(self, key: Hashable, program: Program) -> None:
         """Adds a program, and tells it where it is, so that a reload can remove it."""
         self[key] = program
-        program.state.home = (self, key)
+        program.state.home, program.state.held = (self, key), True
         program.device.programs.add(program)
 
 

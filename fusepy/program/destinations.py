@@ -14,6 +14,7 @@ from fusepy.arguments.nested import flat
 from fusepy.backend.device.device import Device
 from fusepy.backend.execute.destinations import ONE_FOR_ALL
 from fusepy.backend.execute.texture_results import Into, Target, into
+from fusepy.backend.kernels.overlap import apart
 from fusepy.backend.marshals.registry import host_array, kind_of_class
 from fusepy.backend.marshals.result_kinds import container_named, destination, dimensions, in_grid_order
 from fusepy.backend.memory.element import Element
@@ -26,8 +27,6 @@ from fusepy.ir.graph import Graph
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Shapes = Callable[[], list[tuple[int, ...]]]
-
-
 _TENSORS = {Tensor}
 
 
@@ -62,10 +61,7 @@ class Destinations:
             ArgumentError, UnsupportedArgumentError: for a destination that cannot take its result.
             ShapeError: for one of another shape or device, or that overlaps another one.
         """
-        if self._plain(given):
-            outs, memory = [*given], given
-        else:
-            memory, outs = self._placed(given, shapes)
+        memory, outs = (given, [*given]) if self._plain(given) else self._placed(given, shapes)
         for j, out in enumerate(outs):
             for k, other in enumerate(outs[:j]):
                 if overlap(other, out):
@@ -79,12 +75,17 @@ class Destinations:
                     raise self._shared(j, k)
         return outs, arrays
 
+    def are_memory(self, given: Any) -> bool:
+        """True for a tuple of one tensor for each result, which have nothing in common: nothing is to convert or to check."""
+        known = given.__class__ is tuple and len(given) == len(self.elements) and self._plain(given)
+        return known and apart(given)
+
     def _plain(self, given: Sequence[Any]) -> bool:
         """True if all destinations are tensors of the elements of the results: most often they are, and nothing is to convert."""
         for g, element in zip(given, self.elements):
             if g.__class__ is not Tensor or g.element is not element or g.device is not self.device:
                 return False
-        return not self.targets and not self.said
+        return not (self.targets or self.said)
 
     def _placed(self, given: Sequence[Any], shapes: Shapes) -> tuple[list[Any], list[Any]]:
         """Returns the memory of each destination, and the tensor or texture that its result is written to."""
@@ -196,9 +197,8 @@ def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, A
     result = computed(result)
     several = isinstance(result, (tuple, list))
     given: Sequence[Any] = cast("Sequence[Any]", result) if several else [result]
-    maps = [r.map if isinstance(r, Mapped) else UNSAID for r in given]
     plain = tuple(map(unmapped, given)) if several else unmapped(result)
-    return into(plain, list(map(unmapped, flat(args))), maps), plain
+    return into(plain, list(map(unmapped, flat(args))), [r.map if isinstance(r, Mapped) else UNSAID for r in given]), plain
 
 
 def check_recordable(name: str, written: Sequence[Any], result: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from fusepy.arguments.mapped import unmapped
 from fusepy.backend.cuda.driver import NULL_STREAM
@@ -34,22 +34,21 @@ class ProgramState:
     """The part of a program that changes while it is in use; the rest is frozen.
 
     Attributes:
-        home: the table that holds the program, and its key there; a reload removes it.
+        home: the table that holds the program, and its key there, while `held`; a reload removes it.
         names: the names of globals that the last call has set.
         recordable: the facts that `lazy` needs, after the first recorded call.
         lent: the quick way of calls on torch's CUDA tensors, None if there is none; `asked` is true once that is known.
         fast: true if calls may have fast paths, None if that is not known.
     """
 
-    __slots__ = ("asked", "fast", "home", "lent", "names", "recordable")
+    __slots__ = ("asked", "fast", "held", "home", "lent", "names", "recordable")
 
     def __init__(self) -> None:
         self.home: tuple[dict[Any, Any], Any] = ({}, None)
         self.names: tuple[str, ...] = ()
         self.recordable: Any = None
-        self.lent: LentCall | None = None
-        self.asked = False
-        self.fast: bool | None = None
+        self.asked = self.held = False
+        self.lent, self.fast = cast("LentCall | None", None), cast("bool | None", None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,8 +61,8 @@ class Program(Delivery):
         nested: True if an argument is nested.
         ready: True if the arguments are passed as they are, without a check.
         readback: returns one result without axes as a Python number; ``None`` for other results.
-        simple: True for one result that is returned by itself, not in a tuple or dict of one, and needs nothing of `deliver`.
-        convert: makes what the caller gets of a simple result; ``None`` if that is the tensor.
+        simple, several: True for one result by itself, and for results in a container, if they need nothing of `deliver`.
+        convert: makes what the caller gets of a result of these two kinds; ``None`` if that is the tensor.
         element: the element of the first result.
     """
 
@@ -75,21 +74,24 @@ class Program(Delivery):
     ready: bool = field(init=False)
     readback: Readback | None = field(init=False)
     simple: bool = field(init=False)
+    several: bool = field(init=False)
     convert: Callable[[Any], Any] | None = field(init=False)
     element: Element | None = field(init=False)
     state: ProgramState = field(default_factory=ProgramState)
 
     def __post_init__(self) -> None:
         written, kind = self.destinations, self.result_kind
-        one = self.recording.structure is LEAF and not (self.detours or written.outs or self.recording.prints)
+        one = (plain := not (self.detours or written.outs or self.recording.prints)) and self.recording.structure is LEAF
         number = one and kind.number and not self.graph.outputs[0].rank and Readback.takes(written.elements[0])
         wanted = written.said or written.targets or self.waits or kind.make is not None
+        several = plain and not (one or wanted or self.recording.grads)
         facts: dict[str, Any] = {
             "run": (self.executable.linear or self.executable).run,
             "nested": self.recording.nested,
             "ready": self.inputs.ready,
             "readback": Readback(self.device, written.elements[0]) if number else None,
             "simple": one and bool(self.graph.nodes) and not (number or wanted),
+            "several": several and bool(self.graph.nodes) and self.recording.structure.leaves == len(written.elements),
             "convert": None if self.returns == "tensor" else kind.hand_out,
             "element": written.elements[0] if written.elements else None,
         }
@@ -135,6 +137,9 @@ class Program(Delivery):
             if result.__class__ is Tensor and result.element is self.element and not self.inputs.moved:
                 self.run(placed, (result,), sink, bindings)
                 return result
+        elif self.several and (result is None or (not self.inputs.moved and self.destinations.are_memory(result))):
+            made = self.run(placed, result, sink, bindings)
+            return self.recording.structure.fill(result or (made if self.convert is None else map(self.convert, made)))
         elif self.readback is not None and result is None:
             return self.readback(self.run, placed, sink, bindings)
         return self.deliver(args, placed, result, sink, bindings)

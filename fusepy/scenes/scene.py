@@ -119,8 +119,8 @@ class Scene(TopLevel):
         handles = {geometry: handle_of(geometry.level) for geometry in shown}
         self._records = _recorded(self.instances, handles)
         self._named = {k: i.hit_group for k, i in enumerate(self.instances) if isinstance(i.hit_group, str)}
-        self.linked = bool(self._named)
-        self._table: Sequence[str] = ()  # the shader table whose rows the names are now
+        self._rows: tuple[int, ...] | None = None  # those of the named hit groups, once a pipeline has traced the scene
+        self._others: dict[tuple[int, ...], TopLevel] = {}  # structures with other rows, for pipelines with other tables
         self._read: Array = self._records["transform"].copy()  # what the transforms were when they were read
         self._upload()
         for geometry in shown:
@@ -188,14 +188,23 @@ class Scene(TopLevel):
         for scene in {scene for geometry in shown for scene in geometry.scenes} - {self}:
             scene.rebuild()
 
-    def link(self, table: Sequence[str]) -> None:
-        """Gives instances that name their hit group its row of a shader table.
+    def rebuild(self) -> None:
+        """Records a build over the same instances, whose bottom levels have changed."""
+        super().rebuild()
+        for level in self._others.values():
+            level.rebuild()
+
+    def linked_to(self, table: Sequence[str]) -> TopLevel:
+        """Returns the structure in which instances that name their hit group have its row of a shader table.
+
+        It is this one for the first pipeline, and for others with the same rows. Other rows have a structure of their own: work
+        that was recorded for one pipeline is right whatever runs in between.
 
         Raises:
-            ArgumentError: for a name that is not in the table; nothing is changed then.
+            ArgumentError: for a name that is not in the table.
         """
-        if not self._named or table == self._table:
-            return
+        if not self._named:
+            return self
         for name in self._named.values():
             if name not in table:
                 raise ArgumentError(
@@ -205,16 +214,28 @@ class Scene(TopLevel):
                     expected=", ".join(dict.fromkeys(table)),
                     hint=did_you_mean(name, table),
                 )
-        for k, name in self._named.items():
-            self._records["table_flags"][k] = (self._records["table_flags"][k] & 0xFF000000) | table.index(name)
-        self._table = table
-        self._fill(self._words())  # calls that wait link it themselves, as they run
+        rows = tuple(table.index(name) for name in self._named.values())
+        if self._rows is None:
+            self._rows = rows
+            self.write_now(lambda: self._words(rows))
+        if rows == self._rows:
+            return self
+        if rows not in self._others:
+            made = self._others[rows] = TopLevel(self.device, len(self.instances), self.rows)
+            made.write_now(lambda: self._words(rows))
+        return self._others[rows]
 
-    def _words(self) -> Tensor:
-        return Tensor.from_numpy(self.device, self._records.view(np.uint32).reshape(len(self.instances), -1))
+    def _words(self, rows: Sequence[int] | None) -> Tensor:
+        """Returns the instances as the device reads them, with these rows for the named hit groups."""
+        records = cast("Any", self._records.copy())
+        for k, row in zip(self._named, rows or ()):
+            records["table_flags"][k] |= row
+        return Tensor.from_numpy(self.device, records.view(np.uint32).reshape(len(self.instances), -1))
 
     def _upload(self) -> None:
-        self.write(self._words())
+        self.write(self._words(self._rows))
+        for rows, level in self._others.items():
+            level.write(self._words(rows))
 
     def __repr__(self) -> str:
         return f"<Scene of {len(self.instances)} instances>"

@@ -16,7 +16,6 @@ ELSEWHERE: dict[str, str] = {
     "backend/execute/readback.py": "program/test_readback.py",
     "backend/rays/kernel.py": "rays/test_ray_function.py",
     "trace/prints/log.py": "debug/test_printing.py",
-    "backend/kernels/captures.py": "deferred/test_capture.py",
     "rays/ray_stages.py": "rays/test_fused_stage.py",
     "drawing/tracer.py": "drawing/test_function.py",
     "rays/ray_tracer.py": "rays/test_fused_stage.py",

@@ -180,13 +180,14 @@ def test_a_refit_that_is_refused_changes_nothing(m: Any) -> None:
 def test_a_table_without_a_name_of_the_scene_changes_no_row(m: Any) -> None:
     mesh = fp.Mesh(np.eye(3, dtype=np.float32), device=m.device)
     scene = fp.Scene([fp.Instance(mesh, hit_group=name) for name in ("a", "zz")])
-    for table in (("b", "a", "zz"), ("a", "q"), ("b", "a", "zz")):
-        if "zz" in table:
-            scene.link(table)
-        else:
-            with pytest.raises(fp.ArgumentError, match="does not exist"):
-                scene.link(table)
-    assert (scene._records["table_flags"] & 0xFFFFFF).tolist() == [1, 2]
+    assert scene.linked_to(("b", "a", "zz")) is scene
+    with pytest.raises(fp.ArgumentError, match="does not exist"):
+        scene.linked_to(("a", "q"))
+    other = scene.linked_to(("zz", "a", "b"))
+    assert other is not scene
+    assert scene.linked_to(("zz", "a", "q")) is other  # the same rows
+    words = [level._instances.buffer.to_numpy().view(np.uint32)[13::16] & 0xFFFFFF for level in (scene, other)]
+    assert [rows.tolist() for rows in words] == [[1, 2], [1, 0]]
 
 
 def test_meshes_keep_normals_and_coordinates(m: Any) -> None:

@@ -146,10 +146,6 @@ class Sink(Protocol):
         """Runs work of the host after the launches so far; a capture runs it after each replay."""
         work()
 
-    def on_host(self, work: Callable[[], None]) -> None:
-        """Runs work of the host between two launches; a capture runs it there in each replay."""
-        work()
-
 
 class InOrder:
     """The part of a queue as a sink that follows from its order: all later work runs after the recorded work."""
@@ -162,10 +158,6 @@ class InOrder:
 
     def after(self, work: Callable[[], None]) -> None:
         """Runs work of the host, which waits for the results that it reads."""
-        work()
-
-    def on_host(self, work: Callable[[], None]) -> None:
-        """Runs work of the host now."""
         work()
 
 

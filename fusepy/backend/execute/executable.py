@@ -15,7 +15,7 @@ from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.execute.launch import Clearable, Launch, ordered
-from fusepy.backend.execute.layouts import Layout, layout_key, shared_memory
+from fusepy.backend.execute.layouts import Layout, Tapes, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.link import compile_others, link
 from fusepy.backend.execute.plan import Plan
@@ -56,7 +56,7 @@ class Executable:
     split: Callable[[Plan], list[Plan]]
     separated: Callable[[], Executable] | None = None
     unjoined: Callable[[int], Executable] | None = None
-    tapes: dict[Any, LinkedTape] = field(default_factory=dict[Any, LinkedTape], init=False)
+    tapes: Tapes = field(default_factory=Tapes, init=False)
     textures: dict[int, Bound] = field(default_factory=dict[int, Bound], init=False)
     users: set[Clearable] = field(default_factory=set["Clearable"], init=False)
     _of_shapes: dict[Any, Tape] = field(default_factory=dict[Any, Tape], init=False)
@@ -121,7 +121,7 @@ class Executable:
         Raises:
             ShapeError, RangeError: if the arguments do not fit together, and nothing has run then, or a number its parameter.
         """
-        tape = self.tapes.get(layout_key(args, outs))
+        tape = self.tapes.of(args, outs)
         if tape is not None:
             return tape.run(args, outs, sink, bindings, make)
         tape = self.tape(args, outs)

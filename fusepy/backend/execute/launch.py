@@ -24,6 +24,7 @@ _NONE: Mapping[str, int] = MappingProxyType({})
 class LaunchedRegion(Protocol):
     """The part of a `Plan` that its launches use."""
 
+    passes: bool
     name: str
     operands: list[Operand]
     positions: tuple[int, ...]

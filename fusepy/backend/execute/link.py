@@ -48,7 +48,8 @@ class _Linker:
         self.objects: dict[int, Any] = dict(enumerate(args))  # the values in slots in a call of these layouts
         for j, slot in tape.given:
             self.objects[slot] = tape.owner.destination(j, outs[j])
-        self.made = [slot for slot in self.elements if slot not in self.objects and slot not in self.textures]
+        self.unread = tape.unread - self.objects.keys()
+        self.made = [slot for slot in self.elements if not (slot in self.objects or slot in self.textures or slot in self.unread)]
 
     def linked(self) -> LinkedTape:
         tape = self.tape
@@ -137,8 +138,8 @@ class _Linker:
         """Returns the slot of a resource that is bound by name, and the function that reads the resource from its value."""
         if field.read is None:  # a texture that a result goes into
             return launch.results[field.source], None
-        if field.role == "image":  # a result that a pass fills
-            self.wanted.add(launch.results[field.source])
+        if field.role == "image":  # a result that a pass fills; None if nothing reads it
+            self.wanted.update({launch.results[field.source]} - self.unread)
             return launch.results[field.source], field.read
         slot, _, read = self.source(launch.plan.positions[field.source], field.read)
         self.wanted.add(slot)

@@ -72,9 +72,10 @@ class Plan:
         open: true if it has generators, and no memory that gives it extents.
         whole: on a GPU, the slots of arrays that user code reads whole; kernels are faster where these have no gaps.
         taken: the slots of arrays whose elements are read at indices.
-        elements: the element of each result.
+        elements: the element of each result. `passes` is true if a launch fills images, which are copied to the results.
     """
 
+    passes = False
     __slots__ = (
         "_feeds", "_textured", "context", "device", "elements", "given", "kernels", "linear", "memory", "name", "open",
         "operands", "out_dims", "positions", "rank", "region", "sinks", "steps", "taken", "whole", "written",

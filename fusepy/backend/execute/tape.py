@@ -77,13 +77,21 @@ class Tape:
         return [self.slots[slot].with_ones(axes).shape for slot, axes in self.owner.outputs]
 
     @property
+    def unread(self) -> frozenset[int]:
+        """The slots of images of a pass that nothing reads: they need no memory, and are not copied."""
+        read = {slot for launch in self.launches for slot in launch.reads}
+        read.update(self.views.get(slot, (slot,))[0] for slot, _ in self.owner.outputs)
+        images = [slot for launch in self.launches if launch.plan.passes for slot in launch.results]
+        return frozenset(slot for slot in images if slot not in read)
+
+    @property
     def peak_bytes(self) -> int:
         """The largest number of bytes that results of regions take at one time, results of the program included."""
         size = {
             slot: element.nbytes * math.prod(self.slots[slot].shape)
             for piece in self.pieces
             for slot, element in zip(piece.results, piece.plan.elements)
-        }
+        } | dict.fromkeys(self.unread, 0)
         live, peak = set[int](), 0
         for launch in self.launches:
             live.difference_update(launch.release)

@@ -24,7 +24,6 @@ class CaptureSink(Sink):
         steps: what a replay does, in order.
         launches: kernels that the CUDA driver launches, with their groups; all steps if `whole`.
         kept: memory and parameters of the launches.
-        hosted: the number of steps that are work of the host.
     """
 
     keeps = captures = immediate = True
@@ -34,7 +33,6 @@ class CaptureSink(Sink):
         self.steps: list[Callable[[], None]] = []
         self.launches: list[tuple[CudaKernel, Sequence[int]]] = []
         self.kept: list[Any] = []
-        self.hosted = 0
         self.afterwards: list[Callable[[], None]] = []  # work of the host
         self._fresh: list[Block] = []  # what the pool has handed out inside
 
@@ -67,10 +65,6 @@ class CaptureSink(Sink):
 
     def after(self, work: Callable[[], None]) -> None:
         self.afterwards.append(work)
-
-    def on_host(self, work: Callable[[], None]) -> None:
-        self.hosted += 1
-        self.steps.append(work)
 
     def flush(self) -> None:
         """Does nothing: nothing runs yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import slangpy as spy
@@ -27,3 +28,12 @@ def span_of(placed: Any) -> tuple[int, int] | None:
     if isinstance(placed, Bound) and isinstance(placed.value, spy.Buffer):
         return placed.value.device_address, placed.value.device_address + placed.value.size
     return None
+
+
+def apart(tensors: Sequence[Storage]) -> bool:
+    """True if no two tensors lie in one range of addresses."""
+    for i, one in enumerate(tensors):
+        for other in tensors[:i]:
+            if one.low < other.high and other.low < one.high:
+                return False
+    return True

@@ -17,7 +17,7 @@ _U, _T = spy.TextureUsage, spy.TextureType
 
 
 class Images:
-    """The images of one size that a draw fills.
+    """The images of one `width` and `height` that a draw fills.
 
     Attributes:
         results: the colours, and depth behind them, each with its `plain_bytes`.
@@ -29,7 +29,7 @@ class Images:
     def __init__(self, device: spy.Device, formats: Sequence[str], state: RasterState, width: int, height: int):
         check_samples(device, state.samples)
         self._state = state
-        self.size = width, height
+        self.width, self.height = width, height
         usage, several = _U.shader_resource | _U.copy_source, state.samples > 1
         self.colors = [_image(device, format, width, height, usage | _U.render_target) for format in formats]
         sampled = [_image(device, f, width, height, _U.render_target, state.samples) for f in formats] if several else []
@@ -55,17 +55,16 @@ class Images:
         return last[2]
 
     def _render_state(self, given: dict[str, Any]) -> spy.RenderState:
-        width, height = self.size
-        viewport = spy.Viewport.from_size(width, height)
+        viewport = spy.Viewport.from_size(self.width, self.height)
         if self._state.viewport:
             x, y, w, h = self._state.viewport
             viewport = spy.Viewport({"x": x, "y": y, "width": w, "height": h, "min_depth": 0.0, "max_depth": 1.0})
-        scissors, reference = [spy.ScissorRect.from_size(width, height)], self._state.stencil_reference
+        scissors, reference = [spy.ScissorRect.from_size(self.width, self.height)], self._state.stencil_reference
         return spy.RenderState({"viewports": [viewport], "scissor_rects": scissors, "stencil_ref": reference, **given})
 
-    def begin(self, encoder: spy.CommandEncoder, given: Sequence[spy.TextureView | None]) -> spy.RenderPassEncoder:
+    def begin(self, encoder: spy.CommandEncoder, given: Sequence[spy.TextureView | None] | None) -> spy.RenderPassEncoder:
         """Begins the pass of a draw into these images; `given` are the views of textures of the caller in place of some."""
-        return encoder.begin_render_pass(self._described(given) if any(given) else self._own)
+        return encoder.begin_render_pass(self._own if given is None else self._described(given))
 
     def _described(self, given: Sequence[spy.TextureView | None]) -> spy.RenderPassDesc:
         views = [own if view is None else view for own, view in zip(self._views, given)]

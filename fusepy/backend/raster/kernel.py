@@ -17,14 +17,14 @@ from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.raster.images import Images
-from fusepy.backend.raster.readers import copy_image, is_copied, store_image
+from fusepy.backend.raster.readers import copied, store_image
 from fusepy.backend.raster.state import RasterStage
 
 
 class DrawKernel(Kernel):
     """The pipeline of a draw with its parameter block. It keeps images of the last size."""
 
-    __slots__ = ("_images", "_indices_in", "_objects", "_sinks", "_stage")
+    __slots__ = ("_images", "_indexed", "_indices_in", "_objects", "_sinks", "_stage", "_textures")
 
     def __init__(self, device: Device, *given: Any):
         super().__init__(device, *given)
@@ -32,6 +32,8 @@ class DrawKernel(Kernel):
         assert isinstance(stage, RasterStage)
         self._stage = stage
         self._images: Images | None = None
+        self._indexed = self.objects[-1].role == "indices"
+        self._textures = False  # the last launch has filled a texture of the caller
         self._indices_in: object = None  # the last buffer that holds indices as the device takes them
         self._objects: Sequence[Any] = ()  # the results and the indices of the launch
         self._sinks: tuple[Sink, StageSink] | None = None  # the sink of the last launch, and the one that records its draw
@@ -62,44 +64,51 @@ class DrawKernel(Kernel):
             self._sinks = sinks if not sink.keeps and not sink.captures else None  # the device's queue is used again
         self._objects = resources[own:]
         try:
-            super().launch_bound(sinks[1], bindings, values, count, resources[:own], by_axis, beside, more)
+            if own:
+                super().launch_bound(sinks[1], bindings, values, count, resources[:own], by_axis, beside, more)
+            else:
+                self.launch(sinks[1], bindings, values, count, by_axis, beside, more)
         finally:
             self._objects = ()
-        if any(isinstance(one, Bound) for one in resources[own:]):  # the owner of a texture may read it at any time
+        if self._textures:  # their owner may read them at any time
             sink.flush()
 
     def images(self, width: int, height: int) -> Images:
         """Returns the images of this size."""
-        if self._images is None or self._images.size != (width, height):
-            self._images = Images(self._device.raw, self._stage.formats, self._stage.state, width, height)
-        return self._images
+        found = self._images
+        if found is None or found.width != width or found.height != height:
+            found = self._images = Images(self._device.raw, self._stage.formats, self._stage.state, width, height)
+        return found
 
     def draw(self, sink: Sink, pipeline: Any, root: spy.ShaderObject, drawn: Sequence[int]) -> None:
-        """Records the pass, and the copies of its images into the tensors among the results. The device's lock is held."""
-        width, height, *counts = drawn
-        objects = self._objects
-        images = self.images(width, height)
-        results = objects[: len(self.objects) - (self.objects[-1].role == "indices")]
-        views = [view_of(r.value) if isinstance(r, Bound) else None for r in results]
-        indices = self._indices(sink, objects[-1]) if len(results) < len(objects) else None
-        state = images.state(indices)
-        made = zip(images.results, results, views)
-        stored = [(image, r, is_copied(nbytes, r)) for (image, nbytes), r, view in made if view is None]
+        """Records the pass, and the copies of its images into the tensors among the results. The device's lock is held.
+
+        A result is None where nothing reads the image: it is not copied.
+        """
+        images, results, indices = self.images(drawn[0], drawn[1]), self._objects, None
+        if self._indexed:
+            indices, results = self._indices(sink, results[-1]), results[:-1]
+        state, views = images.state(indices), None
+        self._textures = False
+        for one in results:
+            if one.__class__ is Bound:
+                self._textures = True
+                views = [view_of(r.value) if isinstance(r, Bound) else None for r in results]
+                break
 
         def work(encoder: spy.CommandEncoder) -> None:
             rendering = images.begin(encoder, views)
             rendering.bind_pipeline(pipeline, root)
             rendering.set_render_state(state)
-            if len(counts) == 3:
-                rendering.draw_mesh_tasks(counts)
+            if len(drawn) == 5:
+                rendering.draw_mesh_tasks(drawn[2:])
             else:
-                (rendering.draw if indices is None else rendering.draw_indexed)(_arguments(*counts))
+                (rendering.draw if indices is None else rendering.draw_indexed)(_arguments(drawn[2], drawn[3]))
             rendering.end()
-            for image, tensor, plain in stored:
-                if plain:
-                    copy_image(encoder, image, tensor)
-                else:
-                    store_image(self._device, encoder, image, tensor, self._stage.state)
+            for (image, nbytes), result in zip(images.results, results):
+                if result.__class__ is Bound or result is None or copied(encoder, image, nbytes, result):
+                    continue
+                store_image(self._device, encoder, image, result, self._stage.state)
 
         sink.record(work, pipeline, root, images, indices, results, views)
 

@@ -31,6 +31,7 @@ class DrawPlan(Plan):
         name: the name of the program, for messages.
     """
 
+    passes = True
     __slots__ = ("_indexed", "_mesh", "_vertex")
 
     def __init__(

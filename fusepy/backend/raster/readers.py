@@ -11,7 +11,6 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import texel_type
 from fusepy.backend.raster.state import STENCIL_FORMAT, RasterState
@@ -68,11 +67,6 @@ def store_image(device: Device, encoder: spy.CommandEncoder, image: spy.Texture,
     reader.record(encoder, image, tensor)
 
 
-def is_copied(nbytes: int, tensor: Tensor) -> bool:
-    """True if texels of `plain_bytes` lie in memory as the elements of a tensor do."""
-    return tensor.linear and nbytes == tensor.element.nbytes and isinstance(tensor.block.buffer, spy.Buffer)
-
-
 def plain_bytes(image: spy.Texture) -> int:
     """Returns the bytes of a texel that is kept as its numbers; 0 for other formats, and for several samples."""
     format = image.format
@@ -81,11 +75,14 @@ def plain_bytes(image: spy.Texture) -> int:
     return info.bytes_per_block if plain and image.type is spy.TextureType.texture_2d else 0
 
 
-def copy_image(encoder: spy.CommandEncoder, image: spy.Texture, tensor: Tensor) -> None:
-    """Records a copy of an image into a tensor for which `is_copied` holds."""
-    height, width = tensor.shape
-    row = width * tensor.element.nbytes
-    encoder.copy_texture_to_buffer(memory_of(tensor), tensor.byte_offset, row * height, row, image, 0, 0)
+def copied(encoder: spy.CommandEncoder, image: spy.Texture, nbytes: int, tensor: Tensor) -> bool:
+    """Records a copy of an image into a tensor, if its texels of `plain_bytes` lie in memory as the elements of the tensor do."""
+    block, shape = tensor.block, tensor.shape
+    if not tensor.linear or nbytes != tensor.element.nbytes or block.buffer.__class__ is not spy.Buffer:
+        return False
+    row = shape[1] * nbytes
+    encoder.copy_texture_to_buffer(block.buffer, block.offset + tensor.origin, row * shape[0], row, image, 0, 0)
+    return True
 
 
 class _TexelReader:

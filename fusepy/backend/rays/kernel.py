@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import slangpy as spy
 
@@ -17,6 +17,13 @@ from fusepy.backend.scenes.levels import TopLevel
 from fusepy.errors import ArgumentError
 
 
+class LinkedGlobals(NamedTuple):
+    """The values of globals, with scenes as the structures for one shader table."""
+
+    values: Mapping[str, Any]
+    names: tuple[str, ...]
+
+
 class RayKernel(Kernel):
     """A ray-tracing pipeline; a launch dispatches one ray for each element."""
 
@@ -27,8 +34,8 @@ class RayKernel(Kernel):
         stage = self._source.stage
         assert isinstance(stage, RayGeneration)
         self._table = tuple(row.removeprefix("fz_") for row in stage.table)  # as the user names the groups
-        self._checked: Any = None  # the globals whose scenes were checked last
-        self._linked: Sequence[TopLevel] = ()  # these scenes
+        self._checked: Any = None  # the globals whose scenes were linked last
+        self._linked: Any = None  # these globals, with the structures of their scenes for this table
         self._sinks: tuple[Sink, StageSink] | None = None  # the sink of the last launch, and the one that records its rays
 
     def launch_bound(
@@ -43,25 +50,21 @@ class RayKernel(Kernel):
         more: bool = False,
     ) -> None:
         """Binds these objects, and records the rays. The device's lock must be held."""
-        self._link(sink, self._check(resources))
-        super().launch_bound(sink, bindings, values, count, resources, by_axis, beside, more)
+        self._check(resources)
+        linked = [self._structure(value) for value in resources]
+        super().launch_bound(sink, bindings, values, count, linked, by_axis, beside, more)
 
-    def _link(self, sink: Sink, scenes: Sequence[TopLevel]) -> None:
-        """Links scenes to the table; a capture does so in each replay, since another pipeline may link them in between."""
-        for scene in scenes:
-            if sink.captures and scene.linked:
-                sink.on_host(partial(scene.link, self._table))
-            else:
-                scene.link(self._table)
+    def _structure(self, value: Any) -> Any:
+        """Returns the structure of a scene for this table; other values as they are."""
+        return value.linked_to(self._table) if isinstance(value, TopLevel) else value
 
-    def _check(self, values: Iterable[Any]) -> Sequence[TopLevel]:
-        """Returns the scenes among the values.
+    def _check(self, values: Iterable[Any]) -> None:
+        """Checks the scenes among the values.
 
         Raises:
             ArgumentError: for an instance past the shader table: the device would read memory behind the table.
         """
-        scenes = [value for value in values if isinstance(value, TopLevel)]
-        needed = max((scene.rows for scene in scenes), default=0)
+        needed = max((value.rows for value in values if isinstance(value, TopLevel)), default=0)
         if needed > len(self._table):
             raise ArgumentError(
                 f"{self._source.name}: an instance of the scene names a hit group that does not exist",
@@ -69,13 +72,17 @@ class RayKernel(Kernel):
                 expected=f"less than the {len(self._table)} rows of the shader table",
                 hint="give closesthit={name: function, …}, one for each, or options(hit_groups=[…]), which may repeat a group",
             )
-        return scenes
 
-    def _scenes(self, bindings: Bindings) -> list[Any]:
-        """Returns the values of the globals that rays read."""
+    def _of_table(self, bindings: Bindings) -> Bindings:
+        """Returns globals with the structures of their scenes for this table."""
         if self._reads is None:
             self._reads = reads_of_calls(self.globals.names if self.globals else (), self._source.calls, self._sources)
-        return [bindings.values.get(name) for name in self._reads]
+        own = {name: bindings.values.get(name) for name in self._reads}
+        self._check(own.values())
+        linked = {name: self._structure(value) for name, value in own.items() if isinstance(value, TopLevel)}
+        if all(linked[name] is own[name] for name in linked):
+            return bindings
+        return LinkedGlobals({**bindings.values, **linked}, bindings.names)
 
     def launch(
         self,
@@ -88,10 +95,10 @@ class RayKernel(Kernel):
         more: bool = False,
     ) -> None:
         """Packs the parameter block and records the rays. The device's lock must be held."""
-        if bindings is not None and bindings is not self._checked:
-            self._linked = self._check(self._scenes(bindings))
-            self._checked = bindings
-        self._link(sink, self._linked)  # another pipeline may have linked them to its own table
+        if bindings is not None:
+            if bindings is not self._checked:
+                self._linked, self._checked = self._of_table(bindings), bindings
+            bindings = self._linked
         sinks = self._sinks
         if sinks is None or sinks[0] is not sink:
             sinks = sink, StageSink(sink, partial(_trace, sink))

@@ -7,14 +7,14 @@ of the queue. Counts are fixed, so that its size is too.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import slangpy as spy
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.device.sink import sink_on
+from fusepy.backend.device.sink import CAPTURED, sink_on
 from fusepy.backend.memory.pending import PENDING, before_effects
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
@@ -154,11 +154,10 @@ class TopLevel(Level):
 
     Attributes:
         rows: the rows of a shader table that its instances need at least.
-        linked: true if instances name their hit groups, so that `link` writes.
     """
 
     def __init__(self, device: Device, count: int, rows: int):
-        self.rows, self.linked = rows, False
+        self.rows = rows
         self._instances = _Input(device, count * INSTANCE.itemsize)
         described = spy.AccelerationStructureBuildInputInstances()
         described.instance_buffer = spy.BufferOffsetPair(self._instances.buffer)
@@ -170,20 +169,35 @@ class TopLevel(Level):
         """Records new instances, `INSTANCE` as words, and a build."""
         if PENDING:
             before_effects()
-        self._fill(records)
-
-    def _fill(self, records: Tensor) -> None:
         with self.device.lock:
             self._instances.fill(records)
             self.record()
+
+    def write_now(self, records: Callable[[], Tensor]) -> None:
+        """Writes the instances of a new structure, also inside a capture, and submits the build: an encoder may read it next."""
+        token = CAPTURED.set(None)
+        try:
+            with self.device.lock:
+                self._instances.fill(records())
+                self.record()
+                self.device.queue.flush()
+        finally:
+            CAPTURED.reset(token)
 
     def rebuild(self) -> None:
         """Records a build over the same instances, whose bottom levels have changed."""
         with self.device.lock:
             self.record()
 
-    def link(self, table: Sequence[str]) -> None:
-        """Gives instances that name their hit group its row of a shader table, the names of the groups of its rows."""
+    def linked_to(self, table: Sequence[str]) -> TopLevel:
+        """Returns the structure in which instances that name their hit group have its row of a shader table.
+
+        Without names that is this one.
+
+        Args:
+            table: the names of the groups of its rows.
+        """
+        return self
 
 
 def handle_of(level: BottomLevel) -> int:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.backend.device.queue import Queue
 from tests.support.rasters import SOURCE, need_raster
 
 V = {"at": np.float32([[-1, -1, 0.5, 1], [3, -1, 0.5, 1], [-1, 3, 0.5, 1]]), "colour": np.float32(np.eye(3))}
@@ -57,3 +61,78 @@ def test_a_draw_in_an_encoder_and_not_in_a_pass(m: Any) -> None:
     m.device.sgl.submit_command_buffer(encoder.finish())
     for image in found:
         np.testing.assert_array_equal(image.to_numpy(), draw(V, targets=(image.shape, "rgba8_unorm")))
+
+
+class Counted:
+    """An encoder that counts what is recorded into it."""
+
+    def __init__(self, encoder: Any, counts: Counter[str]):
+        self._encoder, self._counts = encoder, counts
+
+    def __getattr__(self, name: str) -> Any:
+        self._counts[name] += 1
+        return getattr(self._encoder, name)
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], Counter[str]]:
+    """Returns what the second call of a function records beside dispatches, by name."""
+    counts, record = Counter[str](), Queue.record
+
+    def recorded(self: Any, work: Callable[[Any], None], *kept: object) -> None:
+        record(self, lambda encoder: work(Counted(encoder, counts)), *kept)
+
+    def counted(call: Callable[[], Any]) -> Counter[str]:
+        call()
+        counts.clear()
+        call()
+        return Counter(counts)
+
+    monkeypatch.setattr(Queue, "record", recorded)
+    return counted
+
+
+def test_an_image_that_nothing_reads_is_not_copied(m: Any, commands: Any) -> None:
+    draw = fp.raster(m, vertex="vs", fragment="fs").options(depth="less")
+    given, size = {name: fp.Tensor(v) for name, v in V.items()}, (4, 4)
+    one, both = {"begin_render_pass": 1, "copy_texture_to_buffer": 1}, {"begin_render_pass": 1, "copy_texture_to_buffer": 2}
+
+    def lazily() -> Any:
+        with fp.lazy():
+            image = draw(given, targets=size)[0]
+            doubled = image * 2.0
+        return doubled.to_numpy()
+
+    graph = fp.Graph(inputs=["at"])
+    shown = draw.node(2)({"at": graph.get_inputs()[0], "colour": V["colour"]}, targets=size)
+    graph.set_outputs(shown[0] * 2.0)
+    assert commands(lambda: draw(given, targets=size)) == both
+    for part, counts in ((lambda made: made[0] * 2.0, one), (lambda made: made[1] * 2.0, one), (lambda made: made, both)):
+        fused = fp.fuse(lambda at, part: part(draw({**given, "at": at}, targets=size)))
+        assert commands(partial(fused, given["at"], part)) == counts
+    assert commands(lazily) == one
+    assert commands(lambda: graph(given["at"])) == one
+
+
+def test_an_image_that_nothing_reads_takes_no_memory(m: Any) -> None:
+    draw = fp.raster(m, vertex="vs", fragment="fs").options(depth="less")
+    given = {name: fp.Tensor(v) for name, v in V.items()}
+    frame = fp.fuse(lambda at: m.tonemap(draw({**given, "at": at}, targets=(64, 64))[0], 0.0))
+    assert frame.explain(given["at"]).peak_bytes == 64 * 64 * (16 + 12)  # the colour, and the result
+    colour = draw(given, targets=(64, 64))[0].to_numpy()[..., :3]
+    np.testing.assert_allclose(frame(given["at"]).to_numpy(), colour / (1 + colour), rtol=1e-5)
+
+
+def test_draws_in_a_stream_share_a_submission(m: Any) -> None:
+    draw = fp.raster(m, vertex="vs", fragment="fs").options(depth="less")
+    given = {name: fp.Tensor(v) for name, v in V.items()}
+    into = fp.Tensor.empty(m.device, (4, 4), "float4"), fp.Tensor.empty(m.device, (4, 4))
+    draw(given, targets=(4, 4), _result=into)
+    queue = m.device.queue
+    with m.device.lock:  # nobody submits meanwhile
+        queue.flush()
+        before = queue._submitted
+        for _ in range(16):
+            draw(given, targets=(4, 4), _result=into)
+        assert queue._submitted == before
+    assert into[0].to_numpy()[0, 0, 3] == 1

@@ -1,0 +1,119 @@
+"""Draws that come again: which calls skip the ordinary way, and that they return and refuse the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.drawing.function import Raster
+from tests.support.rasters import need_raster
+
+SOURCE = """
+struct Corner { float4 position : SV_Position; float3 colour; };
+Corner vs(float2 at, float3 colour, float scale) { return { float4(at * scale, 0.5, 1), colour }; }
+float4 fs(Corner c) { return float4(c.colour * GAIN, 1); }
+"""
+AT = np.float32([[-1, -1], [3, -1], [-1, 3]])
+
+
+@pytest.fixture
+def draw(device: Any) -> Any:
+    need_raster(device)
+    m = fp.Module.load_from_source(device, "again", SOURCE.replace("GAIN", "1"))
+    return fp.raster(m, vertex="vs", fragment="fs").options(depth="less", formats="rgba32_float")
+
+
+@pytest.fixture
+def ordinary(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The calls that went the ordinary way, by their targets."""
+    asked: list[Any] = []
+    given = Raster._given
+
+    def noted(self: Any, *args: Any) -> Any:
+        asked.append(args[3])
+        return given(self, *args)
+
+    monkeypatch.setattr(Raster, "_given", noted)
+    return asked
+
+
+def corners(device: Any, red: float, count: int = 3) -> dict[str, Any]:
+    colours = np.tile(np.float32([red, 0, 0]), (count, 1))
+    return {name: fp.Tensor.from_numpy(device, v) for name, v in {"at": np.resize(AT, (count, 2)), "colour": colours}.items()}
+
+
+def test_a_call_of_the_same_kind_asks_nothing_and_draws_what_it_got(device: Any, draw: Any, ordinary: list[Any]) -> None:
+    indices = fp.Tensor.from_numpy(device, np.uint32([0, 1, 2]))
+    for red, scale in ((0.25, 1.0), (0.5, 2.0), (0.75, 0.0)):
+        for count in (6, 9):
+            image, depth = draw(corners(device, red, count), indices, targets=(4, 6), scale=scale)
+            assert image.to_numpy()[3, 0, 0] == (red if scale else 0)
+            assert depth.to_numpy()[3, 0] == (0.5 if scale else 1)
+    assert ordinary == [(4, 6)]
+
+
+def test_destinations_are_filled_and_checked_as_ever(device: Any, draw: Any, ordinary: list[Any]) -> None:
+    image, depth = fp.Tensor.empty(device, (4, 4), "float4"), fp.Tensor.empty(device, (4, 4))
+    for red in (0.25, 0.5):
+        assert draw(corners(device, red), targets=(4, 4), scale=1.0, _result=(image, depth)) == (image, depth)
+        assert image.to_numpy()[..., 0].tolist() == [[red] * 4] * 4
+    assert len(ordinary) == 1
+    with pytest.raises(fp.ShapeError, match="does not fit"):
+        draw(corners(device, 1), targets=(4, 4), scale=1.0, _result=(image, fp.Tensor.empty(device, (4, 5))))
+    with pytest.raises(fp.ShapeError, match="shares memory"):
+        draw(corners(device, 1), targets=(4, 4), scale=1.0, _result=(image, image.flatten_dtype()[..., 0]))
+    with pytest.raises(fp.ArgumentError, match="results"):
+        draw(corners(device, 1), targets=(4, 4), scale=1.0, _result=(image,))
+    assert len(ordinary) == 1
+
+
+def test_other_kinds_of_calls_go_the_ordinary_way(device: Any, draw: Any, ordinary: list[Any]) -> None:
+    mesh = corners(device, 0.5)
+    draw(mesh, targets=(4, 4), scale=1.0)
+    arrays = {name: t.to_numpy() for name, t in mesh.items()}
+    calls: list[Any] = [
+        lambda: draw(mesh, targets=(4, 5), scale=1.0),
+        lambda: draw(arrays, targets=(4, 4), scale=1.0),
+        lambda: draw(mesh, [0, 1, 2], targets=(4, 4), scale=1.0),
+        lambda: draw({**arrays, "scale": np.ones(3, np.float32)}, targets=(4, 4)),
+        lambda: draw(mesh, instances=2, targets=(4, 4), scale=1.0),
+        lambda: fp.fuse(lambda at: draw({**mesh, "at": at}, targets=(4, 4), scale=1.0))(mesh["at"]),
+    ]
+    for i, call in enumerate(calls):
+        assert np.asarray(call()[0])[3, 0, 0] == 0.5
+        assert len(ordinary) == i + 2
+    with pytest.raises(fp.ArgumentError, match="scael"):
+        draw(mesh, targets=(4, 4), scael=1.0)
+    with pytest.raises(fp.UnsupportedArgumentError):
+        draw(mesh, targets=(4, 4), scale=object())
+    assert draw(mesh, targets=(4, 4), scale=1.0)[0].to_numpy()[3, 0, 0] == 0.5
+
+
+def test_a_capture_and_a_lazy_block_take_calls_that_came_before(device: Any, draw: Any) -> None:
+    mesh = corners(device, 0.5)
+    draw(mesh, targets=(4, 4), scale=1.0)
+    captured = fp.capture(lambda at: draw({**mesh, "at": at}, targets=(4, 4), scale=1.0)[0], mesh["at"])
+    assert captured.replay(fp.Tensor.from_numpy(device, AT - 9)).to_numpy()[..., 0].max() == 0
+    mesh["at"].copy_from_numpy(AT)
+    with fp.lazy():
+        image = draw(mesh, targets=(4, 4), scale=1.0)[0]
+        before = device.counters.dispatches
+        doubled = image * 2.0
+    assert device.counters.dispatches == before
+    assert doubled.to_numpy()[3, 0, 0] == 1
+
+
+def test_a_reload_is_seen(device: Any, tmp_path: Path) -> None:
+    need_raster(device)
+    path = tmp_path / "again_hot.slang"
+    path.write_text(SOURCE.replace("GAIN", "1"))
+    m = fp.Module.load_from_file(device, path)
+    draw, mesh = fp.raster(m, vertex="vs", fragment="fs"), corners(device, 0.5)
+    for gain in (1, 0.5, 0.25):
+        path.write_text(SOURCE.replace("GAIN", str(gain)))
+        m.reload()
+        assert [draw(mesh, targets=(4, 4), scale=1.0).to_numpy()[3, 0, 0] for _ in range(2)] == [gain / 2] * 2
