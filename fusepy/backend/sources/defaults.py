@@ -7,13 +7,13 @@ number, the declaration in the source gives it; anything else must be passed. Ov
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from fusepy.backend.sources.closure import bare
+from fusepy.backend.sources.reachable import parameters_in
 
 _NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:[fFhH]|lf|LF|[uU]|[lL]{1,2}|[uU][lL]{1,2})?\Z")
 _WORDS = {"true": True, "false": False}
-_OPENING, _CLOSING = "([{<", ")]}>"
 
 
 def default_number(texts: Iterable[str], function: str, parameters: Sequence[str], name: str) -> float | bool | None:
@@ -29,8 +29,9 @@ def default_number(texts: Iterable[str], function: str, parameters: Sequence[str
     """
     found: set[str] = set()
     for text in texts:
-        for listed in _parameter_lists(bare(text), function):
-            split = [_split(p) for p in listed]
+        text = bare(text)
+        for match in re.finditer(rf"\b{re.escape(function)}\s*(?:<[^;(){{}}]*>\s*)?\(", text):  # declarations, and calls
+            split = [_split(p) for p in parameters_in(text, match.end())]
             if [n for n, _ in split] == list(parameters):
                 found.update(value for n, value in split if n == name)
     return _number(found.pop()) if len(found) == 1 else None
@@ -43,21 +44,6 @@ def _number(text: str) -> float | bool | None:
     if match is None:
         return None
     return float(match[1]) if re.search(r"[.eEfFhH]", text) else int(match[1])
-
-
-def _parameter_lists(text: str, function: str) -> Iterator[list[str]]:
-    """Yields the parameters of all declarations and calls of this name."""
-    for match in re.finditer(rf"\b{re.escape(function)}\s*(?:<[^;(){{}}]*>\s*)?\(", text):
-        depth, start, parts = 0, match.end(), list[str]()
-        for at in range(match.end(), len(text)):
-            char = text[at]
-            if depth == 0 and char in ",)":
-                parts.append(text[start:at].strip())
-                start = at + 1
-                if char == ")":
-                    yield parts
-                    break
-            depth += (char in _OPENING) - (char in _CLOSING)
 
 
 def _split(parameter: str) -> tuple[str, str]:

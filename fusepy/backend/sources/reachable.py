@@ -11,6 +11,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.free_names import declared_in, free_names
@@ -25,6 +26,35 @@ _INNER = re.compile(r"<[^<>]*>|\([^()]*\)")
 _GENERIC = re.compile(r"<[^()]*>\s*$")
 # functions that the use of a type can call without naming them
 _IMPLICIT = frozenset(["__init", "__subscript", "operator"])
+
+
+class Declared(NamedTuple):
+    """A function or method in a text.
+
+    Attributes:
+        attributes: with their brackets.
+        head: the text before the body, without the attributes.
+    """
+
+    name: str
+    attributes: str
+    head: str
+    body: str
+
+    @property
+    def derived(self) -> bool:
+        """True if an attribute says that it has a derivative."""
+        return "Differentiable" in self.attributes or "Derivative" in self.attributes
+
+
+def last_name(function: str) -> str:
+    """Returns the name of a function without its namespaces, its type and its generic arguments.
+
+    Example:
+        >>> last_name("scenes::Ray<hot::Kind>::at<float>")
+        'at'
+    """
+    return _flat(function).rpartition("::")[2].rpartition(".")[2]
 
 
 def reachable(text: str, modules: Iterable[str]) -> set[str]:
@@ -144,11 +174,17 @@ def spans(text: str) -> Iterator[tuple[str, int, int, int]]:
         start = at = end + 1
 
 
-def heads(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yields functions and methods of a text without comments: the name, the attributes, the head without them, the body."""
+def heads(text: str) -> Iterator[Declared]:
+    """Yields the functions and methods of a text without comments."""
     for name, head, body, _, attributes in _declared(text):
         if body is not None:
-            yield name, attributes, head, body
+            yield Declared(name, attributes, head, body)
+
+
+def reached_heads(function: str, texts: Iterable[str]) -> Iterator[Declared]:
+    """Yields a function and those that it reaches, for texts without comments."""
+    reached = {last_name(function), *reached_from([last_name(function)], texts)}
+    return (found for text in texts for found in heads(text) if found.name in reached)
 
 
 def _declared(text: str, owner: str = "") -> Iterator[tuple[str, str, str | None, str, str]]:
@@ -171,6 +207,25 @@ def _declared(text: str, owner: str = "") -> Iterator[tuple[str, str, str | None
         start = at = end + 1
 
 
+def parameters_in(text: str, start: int = 0) -> list[str]:
+    """Returns the parts of a list between commas, up to the bracket that closes it; commas in brackets do not separate.
+
+    Example:
+        >>> parameters_in("f(V<a, b> v, int i = g(1, 2)) { }", 2)
+        ['V<a, b> v', 'int i = g(1, 2)']
+    """
+    parts, depth = [""], 0
+    for c in text[start:]:
+        depth += (c in "([{<") - (c in ")]}>")
+        if depth < 0:
+            break
+        if c == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return [part.strip() for part in parts]
+
+
 def _named(head: str) -> list[str]:
     """Returns the names of a block: the name of a function, or every name before a property."""
     before, bracket, _ = head.partition("(")
@@ -182,10 +237,16 @@ def _named(head: str) -> list[str]:
 
 def _parameters(head: str) -> set[str]:
     """Returns the names of a function's parameters, which hide globals inside of it."""
-    listed, inner = head.partition("(")[2].rpartition(")")[0], ""
-    while listed != inner:  # commas of generic arguments do not separate parameters
-        listed, inner = _INNER.sub("", listed), listed
+    listed = _flat(head.partition("(")[2].rpartition(")")[0])  # commas of generic arguments do not separate parameters
     return {names[-1] for part in listed.split(",") if len(names := _NAME.findall(re.split("[=:]", part)[0])) > 1}
+
+
+def _flat(text: str) -> str:
+    """Removes all that stands in brackets."""
+    inner = ""
+    while text != inner:
+        text, inner = _INNER.sub("", text), text
+    return text
 
 
 def _next(text: str, at: int) -> int:
