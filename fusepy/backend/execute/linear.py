@@ -146,13 +146,11 @@ class LinearTape:
         if kernel is None or count >= LINEAR_LIMIT:
             kernel = self._made(count >= LINEAR_LIMIT)
         try:
+            objects: Sequence[Any] = ()
             if self._resources:
-                bound = [f.read(args[plan.positions[f.source]]) for f in kernel.resources if f.read is not None]
-                with device.lock:
-                    kernel.launch_bound(sink, bindings, values, count, bound)
-            else:
-                with device.lock:
-                    kernel.launch(sink, bindings, values, count)
+                objects = [f.read(args[plan.positions[f.source]]) for f in kernel.resources if f.read is not None]
+            with device.lock:
+                kernel.launch(sink, bindings, values, count, objects=objects)
         except FusepyError:  # about a global: some are TypeErrors, too
             raise
         except (struct.error, OverflowError, TypeError) as error:

@@ -9,7 +9,7 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.device.sink import Sink, StageSink
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.kernels.globals import Bindings, reads_of_calls
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.rays.stage import RayGeneration, TracedPipeline
@@ -20,7 +20,7 @@ from fusepy.errors import ArgumentError
 class RayKernel(Kernel):
     """A ray-tracing pipeline; a launch dispatches one ray for each element."""
 
-    __slots__ = ("_checked", "_linked", "_sinks", "_table")
+    __slots__ = ("_checked", "_linked", "_table")
 
     def __init__(self, device: Device, *given: Any):
         super().__init__(device, *given)
@@ -29,22 +29,6 @@ class RayKernel(Kernel):
         self._table = tuple(row.removeprefix("fz_") for row in stage.table)  # as the user names the groups
         self._checked: Any = None  # the globals whose scenes were checked last
         self._linked: Sequence[TopLevel] = ()  # these scenes
-        self._sinks: tuple[Sink, StageSink] | None = None  # the sink of the last launch, and the one that records its rays
-
-    def launch_bound(
-        self,
-        sink: Sink,
-        bindings: Bindings | None,
-        values: Sequence[float],
-        count: int,
-        resources: Sequence[Any],
-        by_axis: Sequence[int] | None = None,
-        beside: bool = False,
-        more: bool = False,
-    ) -> None:
-        """Binds these objects, and records the rays. The device's lock must be held."""
-        self._link(sink, self._check(resources))
-        super().launch_bound(sink, bindings, values, count, resources, by_axis, beside, more)
 
     def _link(self, sink: Sink, scenes: Sequence[TopLevel]) -> None:
         """Links scenes to the table; a capture does so in each replay, since another pipeline may link them in between."""
@@ -86,17 +70,15 @@ class RayKernel(Kernel):
         by_axis: Sequence[int] | None = None,
         beside: bool = False,
         more: bool = False,
+        objects: Sequence[Any] = (),
     ) -> None:
-        """Packs the parameter block and records the rays. The device's lock must be held."""
+        """Binds `objects` and records the rays; see `Kernel.launch`."""
+        self._link(sink, self._check(objects))
         if bindings is not None and bindings is not self._checked:
             self._linked = self._check(self._scenes(bindings))
             self._checked = bindings
         self._link(sink, self._linked)  # another pipeline may have linked them to its own table
-        sinks = self._sinks
-        if sinks is None or sinks[0] is not sink:
-            sinks = sink, StageSink(sink, partial(_trace, sink))
-            self._sinks = sinks if not sink.keeps and not sink.captures else None  # the device's queue is used again
-        super().launch(sinks[1], bindings, values, count, by_axis, beside, more)
+        super().launch(self.staged(sink, _trace), bindings, values, count, by_axis, beside, more, objects)
 
 
 def _trace(sink: Sink, pipeline: TracedPipeline, root: spy.ShaderObject, rays: Sequence[int]) -> None:
