@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fusepy.backend.emit.row.reduction import exchanged_bytes
 from fusepy.backend.emit.row.tuning import RowWork, cost, row_shape
@@ -14,7 +15,6 @@ from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
 from fusepy.backend.execute.recipe import Recipe
-from fusepy.backend.memory.element import Element
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import spec_of
@@ -41,16 +41,9 @@ class RowPlan(Plan):
 
     __slots__ = ("_exchanged", "_feeding", "_light", "_loads", "_rows", "_strict", "_words", "_written")
 
-    def __init__(
-        self,
-        context: PlanContext,
-        region: Node,
-        positions: Sequence[int],
-        elements: Sequence[Element],
-        targets: Sequence[str] = (),
-    ):
+    def __init__(self, context: PlanContext, region: Node, *given: Any):
         self._strict = context.strict
-        super().__init__(replace(context, tile=(), strict=False), region, positions, elements, targets)
+        super().__init__(replace(context, tile=(), strict=False), region, *given)
         self.linear = False
         spec, body = spec_of(region), RowBody(region)
         self._rows = spec.rows
