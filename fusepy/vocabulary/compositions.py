@@ -19,20 +19,9 @@ from fusepy.trace.moves.arguments import one_axis
 from fusepy.vocabulary.names import isnan
 
 __all__ = [
-    "average",
-    "diff",
-    "float_power",
-    "interp",
-    "logaddexp",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nansum",
-    "ptp",
-    "searchsorted",
-    "select",
-    "vdot",
-]
+    "average", "diff", "float_power", "interp", "logaddexp", "nanmax", "nanmean", "nanmin", "nansum", "ptp",
+    "searchsorted", "select", "vdot",
+]  # fmt: skip
 
 
 @composed("n", "axis")

@@ -26,22 +26,9 @@ from fusepy.vocabulary.names import isinf, isnan
 from fusepy.vocabulary.products import tensordot
 
 __all__ = [
-    "allclose",
-    "amax",
-    "amin",
-    "array_equal",
-    "count_nonzero",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "inner",
-    "logsumexp",
-    "norm",
-    "softmax",
-    "std",
-    "var",
-]
+    "allclose", "amax", "amin", "array_equal", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "inner",
+    "logsumexp", "norm", "softmax", "std", "var",
+]  # fmt: skip
 
 amax, amin = reductions.max, reductions.min
 

@@ -46,17 +46,9 @@ class LinearTape:
     """
 
     __slots__ = (
-        "_disjoint",
-        "_disjoint_shape",
-        "_otherwise",
-        "_resources",
-        "_whole",
-        "device",
-        "kernel",
-        "plain",
-        "plan",
+        "_disjoint", "_disjoint_shape", "_otherwise", "_resources", "_whole", "device", "kernel", "plain", "plan",
         "reads",
-    )
+    )  # fmt: skip
 
     def __init__(self, plan: Plan, otherwise: Runner):
         self.device = plan.device
