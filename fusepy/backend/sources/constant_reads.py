@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.reachable import Declared, reached_heads
+from fusepy.backend.sources.declarations import Declared
+from fusepy.backend.sources.reachable import reached_heads
 
 _ARRAY = re.compile(r"\bTensor\s*<\s*([A-Za-z_]\w*)[^>]*>\s*(\w+)")
 _CONSTANT = re.compile(r"(u?int(8|16|32|64)?(_t)?|bool)[1-4]?(x[1-4])?$")

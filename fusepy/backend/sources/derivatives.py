@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.reachable import heads, last_name, reached_heads
+from fusepy.backend.sources.declarations import heads, last_name
+from fusepy.backend.sources.reachable import reached_heads
 
 # Slang's own differentiable functions
 _BUILT_IN = frozenset((

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.reachable import last_name, reached_from, spans
+from fusepy.backend.sources.declarations import last_name, spans
+from fusepy.backend.sources.reachable import reached_from
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.resources import GRADED
 

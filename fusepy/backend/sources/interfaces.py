@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.reachable import heads, last_name, parameters_in
+from fusepy.backend.sources.declarations import heads, last_name, parameters_in
 
 _INTERFACE = re.compile(r"\binterface\s+(\w+)\s*(?:<[^{;]*>)?\s*(?::\s*([^{;]*))?\{")
 _MODIFIERS = re.compile(r"\b(?:in|out|inout|const|ref|constref|borrow|uniform)\b")

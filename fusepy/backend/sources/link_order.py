@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.reachable import heads, last_name
+from fusepy.backend.sources.declarations import heads, last_name
 from fusepy.backend.sources.source import ModuleSource
 
 _IMPORT = re.compile(r"\bimport\s+\"?([\w./-]+)\"?\s*;")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.reachable import heads, parameters_in
+from fusepy.backend.sources.declarations import heads, parameters_in
 
 RESULT = ""  # the name under which the semantic of a result stands
 _MARKED = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)?:\s*([A-Za-z_]\w*)\s*\Z")
