@@ -34,15 +34,6 @@ def _of_two(name: str, op: str, symbol: str) -> OfTwo:
     return function
 
 
-def _of_one(name: str, op: str, doc: str) -> _math.OfOne:
-    def function(x: Any) -> Any:
-        return apply(op, "x", x)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
-
-
 add = _of_two("add", "add", "+")
 subtract = _of_two("subtract", "sub", "-")
 multiply = _of_two("multiply", "mul", "*")
@@ -60,8 +51,8 @@ less = _of_two("less", "lt", "<")
 less_equal = _of_two("less_equal", "le", "<=")
 greater = _of_two("greater", "gt", ">")
 greater_equal = _of_two("greater_equal", "ge", ">=")
-negative = _of_one("negative", "neg", "Returns ``-x``.")
-invert = bitwise_not = _of_one("invert", "invert", "Returns ``~x``.")
+negative = _math.of_one("negative", "Returns ``-x``.", "neg")
+invert = bitwise_not = _math.of_one("invert", "Returns ``~x``.")
 
 absolute = _math.abs
 arcsin, arccos, arctan, arctan2 = _math.asin, _math.acos, _math.atan, _math.atan2
@@ -69,11 +60,11 @@ mix = _math.lerp
 pow = _math.power
 rint = _math.round
 
-expm1 = _of_one("expm1", "expm1", "Returns ``exp(x) - 1``, with all digits also where `x` is near 0.")
-log1p = _of_one("log1p", "log1p", "Returns ``log(1 + x)``, with all digits also where `x` is near 0.")
-isnan = _of_one("isnan", "isnan", "True where `x` is NaN. Drivers cannot take this away, as they may ``x != x``.")
-isinf = _of_one("isinf", "isinf", "True where `x` is infinite.")
-isfinite = _of_one("isfinite", "isfinite", "True where `x` is neither NaN nor infinite.")
+expm1 = _math.of_one("expm1", "Returns ``exp(x) - 1``, with all digits also where `x` is near 0.")
+log1p = _math.of_one("log1p", "Returns ``log(1 + x)``, with all digits also where `x` is near 0.")
+isnan = _math.of_one("isnan", "True where `x` is NaN. Drivers cannot take this away, as they may ``x != x``.")
+isinf = _math.of_one("isinf", "True where `x` is infinite.")
+isfinite = _math.of_one("isfinite", "True where `x` is neither NaN nor infinite.")
 
 
 def copysign(x: Any, y: Any) -> Any:
