@@ -98,10 +98,16 @@ class FusepyError(Exception):
         return "\n".join(lines)
 
     def at(self, place: str | None) -> FusepyError:
-        """Sets the place, a ``file:line`` of the user's, unless it is known. Returns the error itself."""
+        """Sets the place, a ``file:line`` of the user's, unless the error was made with one. Returns the error itself."""
         if self.place is None and place is not None:
             self.place = place
             self.args = (self._render(),)
+        return self
+
+    def here(self) -> FusepyError:
+        """Sets the place to the line of the user's call, unless a line is known. Returns the error itself."""
+        self._made = self._made or FusepyError.user_line()
+        self.args = (self._render(),)
         return self
 
     def __str__(self) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 from fusepy.errors import ArgumentError, UnknownNameError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.types import Type
-from fusepy.location import user_line
 from fusepy.symbolic import Numberless
 
 
@@ -29,7 +28,7 @@ class Mapped(Numberless):
         return f"{self.value!r} {self.map}"
 
     def _refuse(self, what: str, hint: str) -> ArgumentError:
-        return ArgumentError(f"{what} of a mapped value", place=user_line(), saw=repr(self)[:80], hint=hint)
+        return ArgumentError(f"{what} of a mapped value", saw=repr(self)[:80], hint=hint)
 
     def __bool__(self) -> bool:
         raise self._refuse("the truth", "compare with operators and choose with fusepy.where(condition, a, b)")
@@ -49,9 +48,7 @@ class Mapped(Numberless):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # protocols that look for special methods
             raise AttributeError(f"'Mapped' object has no attribute {name!r}")
-        raise UnknownNameError(
-            f"a mapped value has no {name!r}", place=user_line(), saw=repr(self)[:80], hint=f"write vmap(value.{name}, …)"
-        )
+        raise UnknownNameError(f"a mapped value has no {name!r}", saw=repr(self)[:80], hint=f"write vmap(value.{name}, …)")
 
     def __float__(self) -> float:
         raise self._refuse("float()", "use the value itself, before vmap or vcast")

@@ -12,7 +12,6 @@ from typing import Any, cast
 from fusepy.arguments.key import KEYS
 from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.errors import TraceError
-from fusepy.location import user_line
 from fusepy.pytree import Container, container_of
 
 _VALUES = (str, bytes, bool, int, type(None), Enum)  # they may steer Python's control flow, so they are part of the program
@@ -88,7 +87,6 @@ def check_unchanged(copied: Any, before: Mapping[str, Any], function: str) -> No
     if changed:
         raise TraceError(
             f"{function}() assigns self.{changed[0]}, which is a value of the trace",
-            place=user_line(),
             hint=f"return it, and assign what the call returns: obj.{changed[0]} = obj.{function}(x)",
         )
 

@@ -7,16 +7,12 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import fusepy as fp
-
-if TYPE_CHECKING:
-    pass
-
 
 ROUNDS = 9
 ROUNDS_S = 4.0  # no new round of timing begins after this time

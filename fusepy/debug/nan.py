@@ -66,13 +66,13 @@ def check_nan(function: Callable[..., Any], *, infinite: bool = False) -> Callab
 
     if not callable(function):
         hint = "write fp.debug.check_nan(f)(x): it returns a function that checks each call of f"
-        raise ArgumentError("check_nan() takes a function", place=user_line(), saw=repr(function)[:60], hint=hint)
+        raise ArgumentError("check_nan() takes a function", saw=repr(function)[:60], hint=hint)
 
     @functools.wraps(function, updated=())
     def checked(*args: Any, **kwargs: Any) -> Any:
         if current_trace() is not None:
             hint = "call it outside, on the fused function"
-            raise TraceError("check_nan() inside of a fused function", place=user_line(), hint=hint)
+            raise TraceError("check_nan() inside of a fused function", hint=hint)
         token = RECORDER.set(functools.partial(_checked, infinite))
         try:
             return function(*args, **kwargs)

@@ -66,18 +66,9 @@ class Call:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_joined",
-        "_pending",
-        "first",
-        "group",
-        "leaves",
-        "length",
-        "over",
-        "place",
-        "program",
+        "__weakref__", "_joined", "_pending", "first", "group", "leaves", "length", "over", "place", "program",
         "results",
-    )
+    )  # fmt: skip
 
     def __init__(
         self, program: Program, leaves: Sequence[Any], place: tuple[str, int] | None, length: int, group: Group, joined: Runs

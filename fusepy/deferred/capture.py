@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.cuda.graphs import CudaGraph
+from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import Written
 from fusepy.backend.device.sink import CAPTURED, Enclosed, Sink
 from fusepy.backend.kernels.captures import CaptureSink, refused_read
@@ -21,10 +22,7 @@ from fusepy.backend.memory.tensor import Tensor, computed
 from fusepy.errors import ArgumentError
 from fusepy.program.bound import after_hooks, check_names
 from fusepy.program.destinations import destinations
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
-    from fusepy.program.program import Program
+from fusepy.program.program import Program
 
 
 class Capture:

@@ -54,10 +54,10 @@ def checked(function: str, kinds: Mapping[str, Any], names: Sequence[str]) -> di
     for name, kind in kinds.items():
         if name not in names:
             hint = did_you_mean(name, names)
-            raise ArgumentError(f"{function}.accumulate(): there is no result {name!r}", place=user_line(), hint=hint)
+            raise ArgumentError(f"{function}.accumulate(): there is no result {name!r}", hint=hint)
         if kind not in ACCUMULATORS:
             what = f"{function}.accumulate(): there is no accumulator {kind!r}"
-            raise ArgumentError(what, place=user_line(), hint=did_you_mean(str(kind), ACCUMULATORS))
+            raise ArgumentError(what, hint=did_you_mean(str(kind), ACCUMULATORS))
     return dict(kinds)
 
 

@@ -20,7 +20,7 @@ from fusepy.backend.torch import inside_of_forward_mode, inside_of_vmap, need_to
 from fusepy.errors import GradientError
 from fusepy.functions.parts import AnyFunction
 from fusepy.functions.pullback import pullback
-from fusepy.location import at_line, line_of, user_line, user_place
+from fusepy.location import at_line, line_of, user_place
 from fusepy.program.program import ProgramState
 from fusepy.pytree import Structure, flatten
 from fusepy.trace.recording import Recording
@@ -179,9 +179,7 @@ def kept(value: Any) -> Any:
 
 def _unrecorded(callee: AnyFunction, why: str, hint: str) -> GradientError:
     return GradientError(
-        f"{callee.__name__}: a torch tensor requires gradients, and {why}, where autograd cannot follow",
-        place=user_line(),
-        hint=hint,
+        f"{callee.__name__}: a torch tensor requires gradients, and {why}, where autograd cannot follow", hint=hint
     )
 
 
@@ -207,10 +205,10 @@ def _function() -> Any:
 
         @staticmethod
         def vmap(*args: Any) -> Any:
-            raise inside_of_vmap().at(user_line())
+            raise inside_of_vmap()
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
-            raise inside_of_forward_mode().at(user_line())
+            raise inside_of_forward_mode()
 
     return FusepyCall

@@ -16,7 +16,6 @@ from fusepy.functions.gradient_request import CallGradients, GradientRequest
 from fusepy.functions.nodes import Use
 from fusepy.functions.parts import Config, Tracer, needs_bind
 from fusepy.ir.oracle import OUT, Param
-from fusepy.location import user_line
 from fusepy.pytree import Structure, several
 from fusepy.trace.gradients import added
 from fusepy.trace.inputs import argument
@@ -149,7 +148,6 @@ class BackwardTracer:
         """Raises `TraceError`: a fused function computes values, and adds to none."""
         raise TraceError(
             f"{self.__name__}() inside a fused function",
-            place=user_line(),
             saw="a call that adds to the gradients of tensors",
             hint="write fp.grad(f)(x), which returns the gradient; or call it outside",
         )
@@ -192,4 +190,4 @@ def _without_gradients(name: str, args: Sequence[Any]) -> GradientError:
     if any(has_autograd(unmapped(leaf)) for leaf in flat(args)):
         hint = "call the function itself with tensors that require gradients, and backward() of its result"
     expected = "a Tensor with gradients among the arguments"
-    return GradientError(f"{name}(): no argument has a gradient", place=user_line(), expected=expected, hint=hint)
+    return GradientError(f"{name}(): no argument has a gradient", expected=expected, hint=hint)

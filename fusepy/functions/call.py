@@ -17,7 +17,6 @@ from fusepy.errors import CompileError, FusepyError, NoMatchError
 from fusepy.functions.autograd import Tracked, any_tracked, has_autograd
 from fusepy.functions.parts import AnyFunction
 from fusepy.ir.oracle import IN
-from fusepy.location import user_line
 from fusepy.program.bound import SetUpProgram
 from fusepy.program.bound import run as run_program
 from fusepy.program.compile import compile_program
@@ -93,10 +92,10 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
         raise
     except Spreadable as error:
         if result.__class__ is not Tensor or any(map(follows, args)) or _writes(callee, args, kwargs):
-            raise error.at(user_line()) from None
+            raise error.here() from None
         return spread(run, callee, args[: len(args) - len(kwargs)], kwargs, cast("Tensor", result))
     except FusepyError as error:
-        raise error.at(user_line()) from None
+        raise error.here() from None
 
 
 def _writes(callee: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
@@ -117,13 +116,13 @@ def _key(callee: AnyFunction, value: Any, position: int, name: str = "") -> Hash
         return signature(value)
     except (FusepyError, RecursionError) as error:
         if is_encoder(value):
-            raise misplaced(value, callee.__name__).at(user_line()) from None
+            raise misplaced(value, callee.__name__) from None
         names = callee.tracer.parameter_names()
         name = name or (names[position] if position < len(names) else f"#{position}")
         if isinstance(error, RecursionError):
-            raise too_deep(callee.__name__, value, name).at(user_line()) from None
+            raise too_deep(callee.__name__, value, name) from None
         error.what = f"{callee.__name__}: argument '{name}{error.below}': {error.what}"
-        raise error.at(user_line()) from None
+        raise error.here() from None
 
 
 def compile_call(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], returns: str | Into | None) -> Program:

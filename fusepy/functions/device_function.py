@@ -17,7 +17,6 @@ from fusepy.functions.parts import DEFAULT, STATIC, Config, ProgramTable, Tracer
 from fusepy.functions.python_tracer import PythonTracer
 from fusepy.functions.torch_graph import in_graph, plan_in_graph
 from fusepy.inspect.lowered import Inspectable, Lowered
-from fusepy.location import user_line
 from fusepy.pytree import Structure
 from fusepy.trace.setup import NO_SETUP, Setup
 from fusepy.trace.trace import current_trace
@@ -185,9 +184,7 @@ class DeviceFunction(Inspectable):
         """
         check_encoder(encoder, self.__name__)
         if current_trace() is not None:
-            raise ArgumentError(
-                f"{self.__name__}.append_to() inside a fused function", place=user_line(), hint="append the fused function itself"
-            )
+            raise ArgumentError(f"{self.__name__}.append_to() inside a fused function", hint="append the fused function itself")
         return self._into(encoder)(*args, _result=_result, **kwargs)
 
     def _into(self: Self, encoder: Any) -> Self:

@@ -19,7 +19,6 @@ from fusepy.functions.options import integers
 from fusepy.functions.parts import Config, ProgramTable
 from fusepy.functions.slang_tracer import SlangTracer
 from fusepy.inspect.lowered import Inspectable, Lowered
-from fusepy.location import user_line
 from fusepy.program.bound import after_hooks
 from fusepy.trace.setup import NO_SETUP, Setup, no_global
 from fusepy.trace.trace import current_trace
@@ -57,7 +56,6 @@ class Dispatch(Inspectable):
         """Raises `ArgumentError`: an entry point runs as it is written, so nothing is lowered."""
         raise ArgumentError(
             f"{self!r}: a raw dispatch runs Slang as it is written, and nothing is made from it",
-            place=user_line(),
             hint=f"read it in the module; a call of a plain function shows what it runs: {self.function.__name__}.source(…)",
         )
 
@@ -128,9 +126,7 @@ def dispatch(
     """
     name = function.__name__
     if current_trace() is not None:
-        raise ArgumentError(
-            f"{name}: a raw dispatch cannot be fused", place=user_line(), hint="call it outside of the fused function"
-        )
+        raise ArgumentError(f"{name}: a raw dispatch cannot be fused", hint="call it outside of the fused function")
     if PENDING:
         before_effects()
     try:
@@ -161,4 +157,4 @@ def dispatch(
             kernel.dispatch(threads, own, sink, bindings)
             sink.keep(Written(own.values()), bindings)  # user code may write to every argument
     except FusepyError as error:
-        raise error.at(user_line()) from None
+        raise error.here() from None

@@ -15,7 +15,6 @@ from fusepy.errors import ArgumentError
 from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.parts import STATIC, AnyFunction
 from fusepy.functions.python_tracer import PythonTracer
-from fusepy.location import user_line
 from fusepy.trace.trace import Trace
 
 _STATE = "self_"  # the parameter of the values of an object
@@ -88,7 +87,6 @@ def _method_tracer(tracer: PythonTracer, owner: Any) -> HoldingTracer:
     if first is None or first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD, first.VAR_POSITIONAL):
         raise ArgumentError(
             f"{tracer.__name__}() takes no object, and is read from one",
-            place=user_line(),
             hint="write @staticmethod above @fp.fuse, or give it a parameter self",
         )
     made = object.__new__(HoldingTracer)
@@ -200,7 +198,7 @@ def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | N
     """
     if others:
         hint = 'write fp.fuse(f, static=["x"]), with the names of static parameters; there are no other settings'
-        raise ArgumentError(f"fuse() takes no {next(iter(others))}=", place=user_line(), hint=hint)
+        raise ArgumentError(f"fuse() takes no {next(iter(others))}=", hint=hint)
     if function is None:
         return functools.partial(fuse, static=static, device=device)
     if isinstance(function, (classmethod, staticmethod)):

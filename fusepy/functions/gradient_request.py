@@ -15,7 +15,6 @@ from fusepy.functions.accumulators import accumulated
 from fusepy.functions.parts import Config
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import IN, OUT, Param
-from fusepy.location import user_line
 from fusepy.pytree import flatten
 from fusepy.trace.gradients import GradientTarget
 from fusepy.trace.trace import Trace
@@ -77,7 +76,6 @@ class GradientRequest:
         if self.results not in (0, count):
             raise ArgumentError(
                 f"{name}: {self.results} results are given, there are {count}",
-                place=user_line(),
                 hint="pass all that the call returned, in the same order, or omit _result=",
             )
         parts: list[tuple[str, Traced, ArgMap]] = []
@@ -151,7 +149,6 @@ class CallGradients:
             if found[k] is None and not getattr(owner, "paired", True):
                 raise GradientError(
                     f"{function}: the gradient of {self.paths[self.wanted[k][0]]!r} has another shape, which an accumulator made",
-                    place=user_line(),
                     saw=list(self.written[k].shape),
                     expected=list(owner.shape),
                     hint="attach a new one, x = x.with_grads(); or accumulate again",
@@ -172,7 +169,6 @@ class CallGradients:
         if isinstance(result, (str, type)):
             raise ArgumentError(
                 f"_result={result!r}: a backward pass returns nothing",
-                place=user_line(),
                 hint="pass the result of the call, whose .grad is its gradient; or omit _result=",
             )
         leaves, _ = flatten(result, lambda v: isinstance(v, Mapped))

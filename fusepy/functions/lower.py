@@ -60,9 +60,9 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
         try:
             return lower(callee, given[: len(args)], dict(zip(kwargs, given[len(args) :])), result)
         except FusepyError:  # the user has written the call as it was refused first
-            raise error.at(line) from None
+            raise error from None
     except FusepyError as error:
-        raise error.at(line) from None
+        raise error.here() from None
     known = "a program for such arguments is there" if key in callee.programs else _nearest(callee, recording, values)
     if result is not None:
         compiled()

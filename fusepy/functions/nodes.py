@@ -121,7 +121,6 @@ class GraphValue(Symbolic):
     def _misplaced(self) -> GraphError:
         return GraphError(
             "a value of a graph is passed to a function that is called now",
-            place=user_line(),
             saw=repr(self),
             hint="call the node of the function: f.node()(value)",
         )
@@ -141,7 +140,6 @@ class GraphValue(Symbolic):
     def __iter__(self) -> Iterator[Any]:
         raise GraphError(
             f"{self._name} is one value of the graph, and cannot be unpacked",
-            place=user_line(),
             saw=f"made at {self._loc}",
             hint="its parts are taken by index; a fused function that returns several says how many: f.node(outputs=2)",
         )
@@ -149,7 +147,6 @@ class GraphValue(Symbolic):
     def __bool__(self) -> bool:
         raise GraphError(
             f"the truth of a value of the graph {self._wiring.name if self._wiring else ''}".rstrip(),
-            place=user_line(),
             saw=f"{self._name} made at {self._loc}",
             hint="it is computed when the graph is called; choose in Slang, or in a fused function with fusepy.where",
         )
@@ -209,7 +206,6 @@ class Node(Inspectable):
         if outputs is not None and (type(outputs) is not int or outputs < 0):
             raise GraphError(
                 f"{self.__name__}.node(): outputs is how many results the node has",
-                place=user_line(),
                 saw=repr(outputs),
                 expected="a number, 0 or more",
                 hint="leave it out for a Slang function or a graph: they know the number of their results",

@@ -12,11 +12,9 @@ from fusepy.arguments.mapping import cast_numbers
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.kernels.raw import RawKernel
-from fusepy.errors import FusepyError
 from fusepy.functions.nodes import Use
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import Param
-from fusepy.location import user_line
 from fusepy.program.fast.paths import FastPaths
 from fusepy.program.program import Program
 from fusepy.pytree import Structure
@@ -78,10 +76,7 @@ class Config:
                 found = structs.get(names.index(place))
             return value if found is None else cast_numbers(value, found)
 
-        try:
-            return tuple(cast(a, i) for i, a in enumerate(args)), {k: cast(v, k) for k, v in kwargs.items()}
-        except FusepyError as error:
-            raise error.at(user_line()) from None
+        return tuple(cast(a, i) for i, a in enumerate(args)), {k: cast(v, k) for k, v in kwargs.items()}
 
 
 DEFAULT = Config()

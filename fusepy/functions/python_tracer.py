@@ -21,7 +21,6 @@ from fusepy.functions.nodes import Use
 from fusepy.functions.parts import STATIC, Config
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.oracle import Param
-from fusepy.location import user_line
 from fusepy.pytree import Structure, several
 from fusepy.trace.arity import bound_arguments, is_variadic, of_count, signature_of
 from fusepy.trace.components.annotations import annotations_of, honoured
@@ -74,7 +73,7 @@ class PythonTracer:
             bound = bound_arguments(self.signature, args, kwargs, self.__name__)
         except ArgumentError:
             for value in filter(is_encoder, args):
-                raise misplaced(value, self.__name__).at(user_line()) from None
+                raise misplaced(value, self.__name__) from None
             raise
         bound.apply_defaults()
         static: dict[str, Any] = {}

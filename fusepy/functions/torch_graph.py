@@ -147,7 +147,7 @@ class GraphCall:
         kind = structure.cls.__name__
         if structure.cls not in (dict, list, tuple):
             what = f"{self.callee.__name__} returns a {kind}, in a graph of torch.compile"
-            raise ArgumentError(what, place=user_line(), hint="return tensors, or tuples, lists and dicts of them")
+            raise ArgumentError(what, hint="return tensors, or tuples, lists and dicts of them")
         self.parts[at] = (kind, structure.keys, tuple([self._add(part, leaves) for part in structure.parts]))
         return at
 
@@ -173,7 +173,7 @@ def plan_in_graph(callee: AnyFunction, _id: int, args: Sequence[Any], named: Map
     """Holds a call, and returns its name in `PLANNED`."""
     _define()
     if result is not None:
-        raise ArgumentError(f"{callee.__name__}: _result= in torch.compile", place=user_line(), hint="use what the call returns")
+        raise ArgumentError(f"{callee.__name__}: _result= in torch.compile", hint="use what the call returns")
     return held(GraphCall(callee, args, named))
 
 

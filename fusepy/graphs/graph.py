@@ -19,7 +19,6 @@ from fusepy.graphs.wiring import Wiring
 from fusepy.inspect.chart import Chart
 from fusepy.inspect.lowered import Lowered
 from fusepy.inspect.page.page import page_of_chart
-from fusepy.location import user_line
 from fusepy.pytree import Structure, flatten, several
 
 
@@ -153,7 +152,6 @@ def _checked(inputs: Sequence[str], name: str) -> list[str]:
     if isinstance(inputs, str) or wrong or doubled:
         raise GraphError(
             f"Graph(): the name {doubled[0]!r} is given to two inputs" if doubled else "Graph(): inputs are a list of names",
-            place=user_line(),
             saw=repr(wrong[0] if wrong else inputs),
             expected="identifiers, each of them once",
             hint='write Graph(inputs=["x", "k"])',

@@ -132,9 +132,7 @@ class Wiring:
         """
         if self.settled is None:
             raise GraphError(
-                f"{self.name}: it has no outputs yet",
-                place=user_line(),
-                hint="say what it returns with set_outputs(…) before it is called",
+                f"{self.name}: it has no outputs yet", hint="say what it returns with set_outputs(…) before it is called"
             )
         values: dict[GraphValue, Any] = {value: given[name] for value, name in zip(self.inputs, self.names)}
         for use in self.order():
@@ -144,7 +142,7 @@ class Wiring:
                     method = None if place is None else of_object(use.function)
                     use.replay(values, partial(method[0], owners[place]) if method and place is not None else use.function)
                 except GraphError as error:
-                    raise error.at(use.loc) from None
+                    raise error.here() from None
         return valued(self.outputs, values)
 
 

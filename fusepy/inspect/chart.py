@@ -9,7 +9,7 @@ from fusepy.inspect.reasons import label
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.region import spec_of
-from fusepy.ir.pipelines.draw import names_in, operands_of, own_inputs, values_of
+from fusepy.ir.pipelines.draw import operands_of, own_inputs, values_of
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,16 @@ def _draw_stages(chart: Chart, draw: Node, group: int, sources: Sequence[tuple[i
         own = own_inputs(draw, body, k)
         names, at = values_of(draw, k), list[int]()
         for name, value in zip(names, own):
-            links = handed if name == "varyings" else [h for n, h in zip(names_in(draw, "varyings"), handed) if n == name]
+            links = handed if name == "varyings" else [h for n, h in zip(draw.words("varyings"), handed) if n == name]
             at.append(chart.add(Box("argument", (name, str(value.type)), group=group), links))
         for value, i in zip(body.inputs[len(own) :], operands):
             box, source = Box("argument", (value.name or "", _loaded(value, draw.maps[i])), group=group), sources[i]
             at.append(chart.add(box, [source] if source is not None else []))
         handed = _draw_body(chart, body, at, group)
-    marks = names_in(draw, "outputs")
+    marks = draw.words("outputs")
     found = [one for one, mark in zip(handed, marks) if mark != "SV_Depth"]
     if len(draw.results) > len(found):
-        found.append((chart.add(Box("node", ("depth",), draw.loc, group), handed[:1]), names_in(draw, "types")[-1]))
+        found.append((chart.add(Box("node", ("depth",), draw.loc, group), handed[:1]), draw.words("types")[-1]))
     return found
 
 

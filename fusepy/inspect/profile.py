@@ -13,9 +13,10 @@ from typing import Any
 from fusepy.backend.device.counters import all_counters
 from fusepy.backend.device.sink import CAPTURED
 from fusepy.backend.device.stats import stats
+from fusepy.backend.execute.traffic import scaled
 from fusepy.backend.kernels.profiling import TimedWork
 from fusepy.inspect.profiled import KernelLookup, ProfiledCall, Watch
-from fusepy.inspect.profiled_kernels import ProfiledKernel, ProfiledLaunch, counted, scaled, table, trace_events
+from fusepy.inspect.profiled_kernels import ProfiledKernel, ProfiledLaunch, counted, table, trace_events
 
 _COUNTED = ("kernels_compiled", "plan_hits", "plan_misses", "disk_hits", "disk_misses")
 

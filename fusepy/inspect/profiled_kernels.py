@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fusepy.backend.execute.traffic import scaled
+
 HEAD = ("kernel", "launches", "time", "share", "bytes", "bandwidth", "")
 NAMED = 6  # nodes in a row
 HOST = 0  # the track of the host; devices have the next ones
@@ -74,16 +76,6 @@ def _row(kernel: ProfiledKernel, total: float) -> tuple[str, ...]:
 def counted(n: int, one: str, many: str = "") -> str:
     """Returns a number with its noun."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
-def scaled(value: float | None, unit: str) -> str:
-    """Returns a number with three digits and a decimal prefix of its unit: ``"1.25 ms"``; ``"-"`` for None."""
-    if value is None:
-        return "-"
-    for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0), ("m", 1e-3), ("µ", 1e-6)):
-        if abs(value) >= size and not (unit == "s" and size > 1):
-            return f"{value / size:.3g} {prefix}{unit}" if value / size < 999.5 else f"{value / size:.0f} {prefix}{unit}"
-    return f"{value * 1e9:.3g} n{unit}" if value else f"0 {unit}"
 
 
 def trace_events(kernels: Sequence[ProfiledKernel], launches: Sequence[ProfiledLaunch], seconds: float) -> list[dict[str, Any]]:

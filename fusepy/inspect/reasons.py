@@ -8,7 +8,6 @@ from operator import lt as less
 
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.pipelines.draw import names_in
 from fusepy.ir.pipelines.rays import generates_rays
 from fusepy.ir.whole import TAKE
 from fusepy.passes.effects import is_pure, writes_array
@@ -93,7 +92,7 @@ def work_of(node: Node) -> str:
         what = node.text("function") if node.text("kind") == "call" else node.text("kind")
         return f"scan {what}" if node.op.name == "scan" else what
     if node.op.name == "draw":
-        return f"draw {' '.join(names_in(node, 'functions'))}"
+        return f"draw {' '.join(node.words('functions'))}"
     return node.text("function") if node.op.name == "slang.call" else node.op.name
 
 

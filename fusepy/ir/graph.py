@@ -96,8 +96,7 @@ class Node:
     Attributes:
         attrs: further inputs of the op, e.g. the callee of ``slang.call``; sorted by key.
         loc: the user's ``file:line``.
-        bodies: the graphs inside, such as the branches of a ``cond``; most operations have none.
-        body: the first of `bodies`, or ``None``.
+        bodies: the graphs inside, such as the branches of a ``cond``; often none. `body` is the first, or ``None``.
     """
 
     __slots__ = ("attrs", "bodies", "body", "loc", "maps", "op", "operands", "results")
@@ -114,14 +113,19 @@ class Node:
     ):
         self.op, self.operands, self.maps, self.results = op, tuple(operands), tuple(maps), tuple(results)
         self.attrs: dict[str, Attr] = dict(sorted(attrs.items())) if attrs else {}
-        self.loc = loc
-        self.bodies = tuple(bodies)
+        self.loc, self.bodies = loc, tuple(bodies)
         self.body: Graph | None = self.bodies[0] if bodies else None
 
     def text(self, key: str) -> str:
         """Returns the attribute `key`, which is a string."""
         value = self.attrs[key]
         assert isinstance(value, str), key
+        return value
+
+    def words(self, key: str) -> tuple[str, ...]:
+        """Returns the attribute `key`, which is a tuple of strings."""
+        value = self.attrs[key]
+        assert isinstance(value, tuple), key
         return value
 
     @property
@@ -199,10 +203,8 @@ class Graph:
 
     def all_values(self) -> Iterator[Value]:
         """Yields the values of the graph and of all bodies in it."""
-        yield from self.values()
-        for node in self.walk():
-            for body in node.bodies:
-                yield from body.values()
+        for graph in (self, *(body for node in self.walk() for body in node.bodies)):
+            yield from graph.values()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Graph) or [n.maps for n in self.nodes] != [n.maps for n in other.nodes]:

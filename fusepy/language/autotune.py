@@ -15,7 +15,6 @@ from fusepy.errors import ArgumentError, TraceError
 from fusepy.functions.device_function import DeviceFunction
 from fusepy.inspect.lowered import Lowered
 from fusepy.inspect.measure import seconds_per_kernel
-from fusepy.location import user_line
 from fusepy.trace.trace import current_trace
 
 SHAPES = ((32, 1), (64, 1), (128, 1), (256, 1), (512, 1), (128, 2), (256, 2), (128, 4), (256, 4))  # threads, elements a thread
@@ -73,7 +72,7 @@ def _shaped(function: Any, threads: int, per_thread: int, said: str = "") -> Any
 def _lowered(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Lowered:
     """Returns the call, which can be tuned."""
     if current_trace() is not None:
-        raise TraceError("autotune inside a fused function", place=user_line(), hint="tune the fused function as a whole")
+        raise TraceError("autotune inside a fused function", hint="tune the fused function as a whole")
     if not isinstance(function, DeviceFunction):
         hint = "pass a function of a module, or one under fp.fuse"
         raise ArgumentError("autotune: this is no function of the device", saw=type(function).__name__, hint=hint)

@@ -9,7 +9,6 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from fusepy.errors import ArgumentError, ShapeError
-from fusepy.location import user_line
 
 Axis = int | Sequence[int] | None
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -27,7 +26,7 @@ def numpys_words(function: _F) -> _F:
             if known or word in _OTHERWISE:
                 name = function.__name__
                 line = f"{_ELSEWHERE[word]}={kwargs[word]!r}" if known else _OTHERWISE[word].format(name)
-                raise ArgumentError(f"{name}() takes no {word}=", place=user_line(), hint=f"write {line}")
+                raise ArgumentError(f"{name}() takes no {word}=", hint=f"write {line}")
         return function(*args, **kwargs)
 
     return cast("_F", call)
@@ -46,7 +45,6 @@ def axes_from(given: tuple[int, ...] | None, rank: int, name: str) -> tuple[int,
         if not -rank <= axis < rank:
             raise ShapeError(
                 f"{name}(): axis {axis} is out of range for an array of rank {rank}",
-                place=user_line(),
                 saw=f"axis {axis}",
                 expected=f"{-rank} to {rank - 1}" if rank else "no axis, for one single value",
                 hint="axes are counted from 0, or from the end with negative numbers",
@@ -54,7 +52,6 @@ def axes_from(given: tuple[int, ...] | None, rank: int, name: str) -> tuple[int,
         if axis % rank in found:
             raise ShapeError(
                 f"{name}(): axis {axis} is named twice, for an array of rank {rank}",
-                place=user_line(),
                 saw=f"axes {given}",
                 hint="name each axis once",
             )
@@ -75,7 +72,6 @@ def integers(axis: Axis, name: str) -> tuple[int, ...] | None:
         if isinstance(one, bool) or not isinstance(one, (int, np.integer)):
             raise ArgumentError(
                 f"{name}(): axis {one!r} is not an integer",
-                place=user_line(),
                 expected="an integer, or several in a tuple",
                 hint="count axes from 0",
             )

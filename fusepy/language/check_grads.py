@@ -16,7 +16,6 @@ from fusepy.language import gradients
 from fusepy.language.forward import jvp
 from fusepy.language.gradients import check_given, signature_of, vjp
 from fusepy.language.points import Array, Point, is_checked, numbers
-from fusepy.location import user_line
 from fusepy.trace.arity import of_count
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import current_trace
@@ -108,7 +107,6 @@ class _Trial:
             what = "gradient" if wrong or "differences" not in found else "forward mode"
             raise GradientError(
                 f"the {what} of {self.name} by {self.point.names[i]} is wrong",
-                place=user_line(),
                 saw=", ".join(f"{mode} {number:.6g}" for mode, number in found.items()),
                 expected="equal numbers, all for one direction of the argument",
                 hint=HINT,
@@ -169,7 +167,6 @@ def _floats_of(function: Callable[..., Any], count: int) -> FusedFunction:
         if not found:
             raise GradientError(
                 "check_grads() of a function that gives no float",
-                place=user_line(),
                 expected="at least one value of floats that the function computes",
                 hint="return a number such as fp.sum(…)",
             )

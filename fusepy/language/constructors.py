@@ -41,7 +41,6 @@ class Constructor(type):
             if kwargs:
                 raise ArgumentError(
                     f"{cls.__name__} takes its components by position where they are traced",
-                    place=user_line(),
                     saw=", ".join(kwargs),
                     hint=f"write {cls.__name__}(x, y, …)",
                 )
@@ -57,7 +56,6 @@ class Constructor(type):
         numbers_as(cls.type, given)  # raises a better error for wrong numbers
         raise ArgumentError(
             f"slangpy makes no {cls.__name__} of {len(given)} numbers",
-            place=user_line(),
             hint="give True or False for each component" if cls.type.scalar is BOOL else "pass the components as one list",
         )
 
@@ -112,7 +110,7 @@ def numbers_as(type: Type, args: Sequence[Any]) -> np.ndarray[Any, Any]:
         raise _no_numbers(type, args)
     for value in args:
         if isinstance(value, float) and not type.is_float:
-            raise ArgumentError(f"{type}({value}) would cut a float", place=user_line(), hint="round it first")
+            raise ArgumentError(f"{type}({value}) would cut a float", hint="round it first")
         check_range(value, type, f"{type}({value})")
     return np.resize(np.asarray(args, type.dtype), type.shape)
 
@@ -120,7 +118,6 @@ def numbers_as(type: Type, args: Sequence[Any]) -> np.ndarray[Any, Any]:
 def _no_numbers(type: Type, args: Sequence[Any]) -> ArgumentError:
     return ArgumentError(
         f"{type}() outside of a fused function takes {math.prod(type.shape)} numbers",
-        place=user_line(),
         saw=", ".join(a.__class__.__name__ for a in args) or "nothing",
         hint="build vectors from arrays inside a function under @fuse",
     )

@@ -17,7 +17,6 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError
 from fusepy.ir.types import Kind
 from fusepy.language.movement.joins import stack
-from fusepy.location import user_line
 from fusepy.pytree import ITEMS, TYPE, container_of, flatten, is_mapping
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
@@ -53,7 +52,6 @@ def differentiable(value: Any, needs_grad: bool = True) -> Any:
     else:
         raise ArgumentError(
             f"differentiable() of a {type(value).__name__}",
-            place=user_line(),
             saw=repr(value)[:60],
             expected="a number, a list or array of floats, or a Tensor",
             hint="pass its numbers: Tensor.from_numpy(device, array).with_grads()",

@@ -110,7 +110,7 @@ def _operate(op: str, function: Callable[..., Any], *args: Any) -> Any:
     if any(isinstance(a.value if isinstance(a, Mapped) else a, GraphValue) for a in args):
         return Use(function, op, args, {}, user_line()).returning(LEAF)
     if any(a is None for a in args):
-        raise ArgumentError(f"operator {_symbol(op)} with None", place=user_line(), hint="ask `x is None`; operators take values")
+        raise ArgumentError(f"operator {_symbol(op)} with None", hint="ask `x is None`; operators take values")
     return apply(op, "a b"[: 2 * len(args) - 1], *args)
 
 
@@ -141,7 +141,6 @@ def _in_place(op: str, function: Callable[..., Any]) -> Callable[[Tensor, Any], 
         if current_trace() is not None or isinstance(unmapped(other), GraphValue):
             raise TraceError(
                 f"{symbol}= of a tensor in a program that is recorded",
-                place=user_line(),
                 saw=f"{self.dtype}{list(self.shape)}",
                 hint=f"write t = t {symbol} x, return it, and pass the tensor as _result= to the call",
             )
@@ -171,9 +170,7 @@ def _tensor_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs:
         return _called(ufunc_function(ufunc, method, kwargs), ufunc, inputs)
     if device_of(kwargs.get("out", ())) is not None:
         raise ArgumentError(
-            f"numpy.{ufunc.__name__}() cannot write to a tensor",
-            place=user_line(),
-            hint="write t.copy_from_numpy(…) with its result",
+            f"numpy.{ufunc.__name__}() cannot write to a tensor", hint="write t.copy_from_numpy(…) with its result"
         )
     return getattr(ufunc, method)(*(i.to_numpy() if isinstance(i, Tensor) else i for i in inputs), **kwargs)
 
@@ -212,7 +209,7 @@ def _contains(self: Tensor, item: Any) -> bool:
 
 
 def _no_truth(self: Any) -> bool:
-    raise ShapeError(f"the truth of {self!r}", place=user_line(), hint="it has a value for each thread: compare and use fp.where")
+    raise ShapeError(f"the truth of {self!r}", hint="it has a value for each thread: compare and use fp.where")
 
 
 for _class in (Mapped, Tensor, Grid, Linspace, Generator):

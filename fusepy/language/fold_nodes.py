@@ -67,7 +67,7 @@ def reduction(
     """
     name = Reduction(kind, None, function=function, scans=scans).name
     if scans and (axis is None or isinstance(axis, Sequence)):
-        raise ArgumentError(f"{name}() runs along one axis", place=user_line(), saw=f"axis={axis!r}", hint="write axis=0")
+        raise ArgumentError(f"{name}() runs along one axis", saw=f"axis={axis!r}", hint="write axis=0")
     return Reduction(kind, integers(axis, name), bool(keepdims), function, identity, scans, bool(exclusive))
 
 
@@ -161,7 +161,6 @@ def combining(name: str, function: Any, identity: Any, x: Any) -> tuple[Function
     if not isinstance(function, Function):
         raise ArgumentError(
             "only a Slang function combines elements",
-            place=user_line(),
             saw=repr(cast("object", function))[:60],
             hint="pass a function of a module, m.combine; there are fp.sum, fp.max and the like for common cases",
         )
@@ -169,7 +168,6 @@ def combining(name: str, function: Any, identity: Any, x: Any) -> tuple[Function
     if swapped or isinstance(identity, (Traced, Mapped)) or device_of([identity]) is not None:  # the order of `functools.reduce`
         raise ArgumentError(
             f"{name}(): the identity comes before the array",
-            place=user_line(),
             saw=f"identity={identity!r:.60}",
             expected=f"{name}(function, identity, x)",
             hint=f"write fp.{name}({python_name(function.__name__)}, {repr(x) if swapped else '0.0'}, x), or identity=… and x=…",
@@ -181,7 +179,6 @@ def combining(name: str, function: Any, identity: Any, x: Any) -> tuple[Function
     if not numbers.size or numbers.dtype.kind not in "biuf":
         raise ArgumentError(
             f"the identity of {function.__name__} is no number",
-            place=user_line(),
             saw=repr(identity)[:60],
             hint="give a number, or a list with one per component",
         )

@@ -14,7 +14,6 @@ from fusepy.functions.fused import FusedFunction, of_object
 from fusepy.functions.pullback import floats, owned
 from fusepy.language.differentiable import completed, is_one, paired
 from fusepy.language.gradients import check_given, has_gradient, signature_of
-from fusepy.location import user_line
 from fusepy.pytree import flatten
 from fusepy.trace.arity import of_count
 from fusepy.trace.gradients import tangents as tangents_of
@@ -73,7 +72,6 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any] = (), tangents: Seq
     if len(primals) != len(tangents):
         raise ArgumentError(
             "jvp() takes one tangent for each argument",
-            place=user_line(),
             saw=f"{len(primals)} arguments and {len(tangents)} tangents",
             hint="pass None for an argument that does not change",
         )
@@ -108,7 +106,6 @@ def _checked(place: int, primal: Any, tangent: Any) -> list[tuple[Any, Any]]:
                 return pairs
             raise GradientError(
                 f"jvp: argument {place} has no derivative",
-                place=user_line(),
                 saw=type(primal).__name__,
                 expected="half, float or double",
                 hint="pass None as its tangent",
@@ -116,7 +113,6 @@ def _checked(place: int, primal: Any, tangent: Any) -> list[tuple[Any, Any]]:
         expected, saw = (str([n for n in size if n is not None]) for size in zip(*sizes))
     raise GradientError(
         f"jvp: the tangent of argument {place} has another shape",
-        place=user_line(),
         saw=saw,
         expected=expected,
         hint="pass a tangent of the shape of its argument",

@@ -21,7 +21,6 @@ from fusepy.backend.marshals.generators import (
 )
 from fusepy.backend.memory.views import integers
 from fusepy.errors import ArgumentError, ShapeError
-from fusepy.location import user_line
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
@@ -85,7 +84,6 @@ def _along(value: Traced, plain: bool) -> Traced:
     if trace is None or not plain or not 1 <= rank <= 4:
         raise ShapeError(
             "grid of a traced value",
-            place=user_line(),
             saw=f"{rank} axes" if plain else "an offset or stride",
             expected="a value over one to four axes of the function that is traced, and nothing else",
             hint="compute with the coordinates instead: grid(x) * 2 + 1" if not plain else "pass an array of one to four axes",

@@ -20,7 +20,6 @@ from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction, bound_to, fuse, of_object
 from fusepy.functions.pullback import floats, owned, pullback
 from fusepy.language.differentiable import paired
-from fusepy.location import user_line
 from fusepy.pytree import flatten
 from fusepy.trace.arity import bound_arguments, is_variadic, of_count
 from fusepy.trace.components.annotations import annotations_of, honoured
@@ -162,7 +161,6 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], 
         if len(gradient) != 1:
             raise ArgumentError(
                 f"vjp: the returned function takes one argument, {len(gradient)} were given",
-                place=user_line(),
                 hint="pass the gradient of the result; of several results a tuple, pull((g, h))",
             )
         pairs = paired(like, gradient[0], is_array) or ()
@@ -172,7 +170,6 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], 
                 "vjp: the gradient has another structure than the result"
                 if not pairs
                 else "vjp: there is no gradient of a result",
-                place=user_line(),
                 saw=str(flatten(gradient[0], is_array)[1]),
                 expected=str(structure),
                 hint="pass one gradient for each result, in the same tuples, lists and dicts; some may be None, which is zero",
@@ -226,7 +223,6 @@ def _first(result: Any, what: str) -> Any:
         return cast("Sequence[Any]", result)[0]
     raise GradientError(
         f"{what}() with has_aux of a function that gives no pair",
-        place=user_line(),
         saw=type(cast("object", result)).__name__,
         expected="(loss, others)",
         hint="return (loss, others), or leave out has_aux=True",
@@ -245,7 +241,6 @@ def one_result(value: Any, what: str) -> Any:
     shown = inner.type if isinstance(inner, Traced) else type(value).__name__
     raise GradientError(
         f"{what}() of a function that gives no float",
-        place=user_line(),
         saw=shown,
         expected="one value of floats that the function computes",
         hint="return a number such as fp.sum(…); further results with has_aux=True, as (loss, others)",
@@ -258,7 +253,7 @@ def _name(chosen: Any, names: Sequence[str], what: str) -> str:
     if isinstance(chosen, int) and not isinstance(chosen, bool) and -len(names) <= chosen < len(names):
         return names[chosen]
     hint = did_you_mean(chosen, names) if isinstance(chosen, str) else f"its parameters: {', '.join(names)}"
-    raise ArgumentError(f"{what}(): there is no parameter {chosen!r}", place=user_line(), hint=hint)
+    raise ArgumentError(f"{what}(): there is no parameter {chosen!r}", hint=hint)
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
@@ -285,4 +280,4 @@ def check_given(what: str, line: str, function: Callable[..., Any], args: Sequen
     of = getattr(function, "__name__", "f").replace("<lambda>", "f")
     written = line.format(f=of, x=", ".join(names), dx=", ".join(f"d{n}" for n in names))
     hint = f"write {written.replace(',)', ')') if len(names) > 1 else written}"
-    raise ArgumentError(f"{what}() takes a function and its arguments", place=user_line(), saw=error, hint=hint)
+    raise ArgumentError(f"{what}() takes a function and its arguments", saw=error, hint=hint)

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from fusepy.errors import ArgumentError
 from fusepy.language.elementwise import apply as _apply
-from fusepy.location import user_line
 
 __all__ = [
     "abs", "acos", "asin", "atan", "atan2", "ceil", "clip", "cos", "cosh", "cross", "dot", "exp", "exp2", "floor",
@@ -24,21 +23,24 @@ class OfOne(Protocol):
     def __call__(self, x: Any) -> Any: ...
 
 
-def _of_x(name: str, doc: str) -> OfOne:
+def of_one(name: str, doc: str, op: str = "") -> OfOne:
+    """Returns the function of the operation `op`, by default that of its name."""
+    op = op or name
+
     def function(x: Any) -> Any:
-        return _apply(name, "x", x)
+        return _apply(op, "x", x)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 
 
-sin = _of_x("sin", "Returns the sine of `x`, in radians.")
-cos = _of_x("cos", "Returns the cosine of `x`, in radians.")
-tan = _of_x("tan", "Returns the tangent of `x`, in radians.")
-asin = _of_x("asin", "Returns the inverse sine, in radians.")
-acos = _of_x("acos", "Returns the inverse cosine, in radians.")
-atan = _of_x("atan", "Returns the inverse tangent, in radians.")
+sin = of_one("sin", "Returns the sine of `x`, in radians.")
+cos = of_one("cos", "Returns the cosine of `x`, in radians.")
+tan = of_one("tan", "Returns the tangent of `x`, in radians.")
+asin = of_one("asin", "Returns the inverse sine, in radians.")
+acos = of_one("acos", "Returns the inverse cosine, in radians.")
+atan = of_one("atan", "Returns the inverse tangent, in radians.")
 
 
 def atan2(y: Any, x: Any) -> Any:
@@ -46,16 +48,16 @@ def atan2(y: Any, x: Any) -> Any:
     return _apply("atan2", "y x", y, x)
 
 
-sinh = _of_x("sinh", "Returns the hyperbolic sine.")
-cosh = _of_x("cosh", "Returns the hyperbolic cosine.")
-tanh = _of_x("tanh", "Returns the hyperbolic tangent.")
-exp = _of_x("exp", "Returns e to the power of `x`.")
-exp2 = _of_x("exp2", "Returns 2 to the power of `x`.")
-log = _of_x("log", "Returns the natural logarithm.")
-log2 = _of_x("log2", "Returns the logarithm to base 2.")
-log10 = _of_x("log10", "Returns the logarithm to base 10.")
-sqrt = _of_x("sqrt", "Returns the square root.")
-rsqrt = _of_x("rsqrt", "Returns one over the square root.")
+sinh = of_one("sinh", "Returns the hyperbolic sine.")
+cosh = of_one("cosh", "Returns the hyperbolic cosine.")
+tanh = of_one("tanh", "Returns the hyperbolic tangent.")
+exp = of_one("exp", "Returns e to the power of `x`.")
+exp2 = of_one("exp2", "Returns 2 to the power of `x`.")
+log = of_one("log", "Returns the natural logarithm.")
+log2 = of_one("log2", "Returns the logarithm to base 2.")
+log10 = of_one("log10", "Returns the logarithm to base 10.")
+sqrt = of_one("sqrt", "Returns the square root.")
+rsqrt = of_one("rsqrt", "Returns one over the square root.")
 
 
 def power(x: Any, y: Any) -> Any:
@@ -72,13 +74,13 @@ def power(x: Any, y: Any) -> Any:
     return _apply("pow", "x y", x, y)
 
 
-floor = _of_x("floor", "Returns the largest whole number not above `x`, in the type of `x`.")
-ceil = _of_x("ceil", "Returns the smallest whole number not below `x`, in the type of `x`.")
-trunc = _of_x("trunc", "Returns `x` without its fraction, in the type of `x`.")
-round = _of_x("round", "Returns the nearest whole number, ties to even, in the type of `x`.")
-fract = _of_x("fract", "Returns ``x - floor(x)``.")
-abs = _of_x("abs", "Returns the magnitude.")
-sign = _of_x("sign", "Returns -1, 0 or 1, in the type of `x`; NaN if `x` is NaN.")
+floor = of_one("floor", "Returns the largest whole number not above `x`, in the type of `x`.")
+ceil = of_one("ceil", "Returns the smallest whole number not below `x`, in the type of `x`.")
+trunc = of_one("trunc", "Returns `x` without its fraction, in the type of `x`.")
+round = of_one("round", "Returns the nearest whole number, ties to even, in the type of `x`.")
+fract = of_one("fract", "Returns ``x - floor(x)``.")
+abs = of_one("abs", "Returns the magnitude.")
+sign = of_one("sign", "Returns -1, 0 or 1, in the type of `x`; NaN if `x` is NaN.")
 
 
 def minimum(x: Any, y: Any) -> Any:
@@ -103,8 +105,8 @@ def clip(
     return _apply("clip", "x low high", x, low, high)
 
 
-saturate = _of_x("saturate", "Limits `x` to the range from 0 to 1.")
-relu = _of_x("relu", "Returns `x` where it is positive, else 0; it is `fusepy.nn.relu`.")
+saturate = of_one("saturate", "Limits `x` to the range from 0 to 1.")
+relu = of_one("relu", "Returns `x` where it is positive, else 0; it is `fusepy.nn.relu`.")
 
 
 def lerp(a: Any, b: Any, t: Any) -> Any:
@@ -183,5 +185,5 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     """
     if a is None or b is None:
         hint = "write fusepy.where(condition, a, b); which elements are true is known when the function runs"
-        raise ArgumentError("where() takes a condition and two values", place=user_line(), hint=hint)
+        raise ArgumentError("where() takes a condition and two values", hint=hint)
     return _apply("select", "condition a b", condition, a, b)

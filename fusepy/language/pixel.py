@@ -13,7 +13,6 @@ from fusepy.functions.fused import fuse
 from fusepy.inspect.pixel_report import PixelReport, PixelValue, mark_of
 from fusepy.inspect.probe import ValueProbe
 from fusepy.ir.graph import Node, Value
-from fusepy.location import user_line
 from fusepy.trace.trace import current_trace
 
 __all__ = ["inspect_pixel"]
@@ -43,9 +42,7 @@ def inspect_pixel(function: Callable[..., Any], args: Any, /, *, at: int | Seque
         sqrt(%1)
     """
     if current_trace() is not None:
-        raise TraceError(
-            "inspect_pixel() inside of a fused function", place=user_line(), hint="call it outside, on the fused function"
-        )
+        raise TraceError("inspect_pixel() inside of a fused function", hint="call it outside, on the fused function")
     given = cast("tuple[Any, ...]", args) if isinstance(args, tuple) else (args,)
     probe = ValueProbe(function)
     arrays = [np.asarray(v) for v in fuse(probe)(*given, **kwargs, _result="numpy")]
@@ -87,7 +84,6 @@ def _indices(at: int | Sequence[int], ends: Sequence[Array], ranks: Sequence[int
     if len(place) != len(grid) or any(not -n <= i < n for i, n in zip(place, grid)):
         raise ShapeError(
             f"inspect_pixel(): the results have no element {place}",
-            place=user_line(),
             expected=f"{len(grid)} indices into extents {grid}",
             hint="at= takes one index for each axis of the results, such as at=(y, x)",
         )

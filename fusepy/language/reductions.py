@@ -14,7 +14,6 @@ from fusepy.functions.function import Function
 from fusepy.ir.ops.folds import SCANS
 from fusepy.language.axes import Axis, numpys_words
 from fusepy.language.fold_nodes import MISSING, combining, reduced, reduction
-from fusepy.location import user_line
 
 __all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "reduce", "scan", "sum"]
 
@@ -165,7 +164,6 @@ def scan(function: Any, identity: Any, x: Any = MISSING, axis: int = 0, exclusiv
         if function not in SCANS or function == "call" or x is not MISSING:
             raise ArgumentError(
                 f"scan() takes a word and an array, or a Slang function and its identity, not {function!r}",
-                place=user_line(),
                 hint="write scan('sum', x), with sum, prod, max or min; or scan(m.combine, 0.0)(x)",
             )
         return reduced(identity, reduction(function, axis, scans=True, exclusive=exclusive))

@@ -8,7 +8,6 @@ from typing import Any
 from fusepy.errors import GraphError, UnknownNameError, did_you_mean
 from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.nodes import Node
-from fusepy.location import user_line
 from fusepy.modules.loading import as_module
 
 
@@ -57,7 +56,6 @@ class NodeLibrary(Mapping[str, Node]):
         if not isinstance(node, (Node, DeviceFunction)):
             raise GraphError(
                 "NodeLibrary.add() takes a node",
-                place=user_line(),
                 saw=type(node).__name__,
                 expected="a Slang function, a fused function, a graph, or what their node() returns",
                 hint="put fusepy.fuse around a Python function",
@@ -65,15 +63,13 @@ class NodeLibrary(Mapping[str, Node]):
         found = node if isinstance(node, Node) else node.node()
         key = found.__name__ if name is None else name
         if key in self._nodes:
-            raise GraphError(
-                f"the library has a node {key!r} already", place=user_line(), hint="give this one another name: add(node, name)"
-            )
+            raise GraphError(f"the library has a node {key!r} already", hint="give this one another name: add(node, name)")
         self._nodes[key] = found
         return found
 
     def __getitem__(self, name: str) -> Node:
         if name not in self._nodes:
-            raise UnknownNameError(f"the library has no node {name!r}", place=user_line(), hint=did_you_mean(name, self))
+            raise UnknownNameError(f"the library has no node {name!r}", hint=did_you_mean(name, self))
         return self._nodes[name]
 
     def __getattr__(self, name: str) -> Node:

@@ -18,7 +18,6 @@ from fusepy.functions.nodes import Node, Use, wrong_count
 from fusepy.inspect.lowered import QUESTIONS
 from fusepy.ir.types import Kind, Type
 from fusepy.language.constructors import numbers_as, recorded
-from fusepy.location import user_line
 from fusepy.modules.namespace import Named
 from fusepy.modules.slangpy_names import OF_TYPES, of_type
 from fusepy.pytree import LEAF, Structure
@@ -86,7 +85,6 @@ class SlangType:
         if self.type.kind is not Kind.NAMED:
             raise ArgumentError(
                 f"{self.type} runs inside of kernels of other functions, and has no kernel of its own",
-                place=user_line(),
                 hint=f"ask a fused function that makes one: fp.fuse(lambda x: m.{self.type}(x)).{name}(x)",
             )
         return getattr(self._constructor(), name)

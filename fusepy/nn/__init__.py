@@ -15,29 +15,10 @@ from fusepy.nn.parameters import named, parameters
 from fusepy.nn.training import TrainingStep, training_step
 
 __all__ = [
-    "MLP",
-    "SGD",
-    "Adam",
-    "AdamW",
-    "FrequencyEncoding",
-    "HashGrid",
-    "Optimiser",
-    "TrainingStep",
-    "exp",
-    "gelu",
-    "leaky_relu",
-    "load",
-    "named",
-    "parameters",
-    "relu",
-    "save",
-    "sigmoid",
-    "silu",
-    "sine",
-    "softplus",
-    "tanh",
+    "MLP", "SGD", "Adam", "AdamW", "FrequencyEncoding", "HashGrid", "Optimiser", "TrainingStep", "exp", "gelu",
+    "leaky_relu", "load", "named", "parameters", "relu", "save", "sigmoid", "silu", "sine", "softplus", "tanh",
     "training_step",
-]
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> NoReturn:

@@ -13,7 +13,6 @@ from fusepy.backend.device.open import default_device
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.functions.fused import FusedFunction
-from fusepy.location import user_line
 from fusepy.modules.libraries import library
 from fusepy.modules.module import Module
 from fusepy.nn.parameters import parameters as tensors_of
@@ -69,7 +68,6 @@ class _Encoding:
         if not shape or shape[-1] != self.dimensions:
             raise ShapeError(
                 "points of another number of dimensions",
-                place=user_line(),
                 saw=shape,
                 expected=f"(…, {self.dimensions})",
                 hint=f"pass dimensions={shape[-1] if shape else 1} to the encoding, or other points",
@@ -172,7 +170,6 @@ class HashGrid(_Encoding):
         if table is None or len(parameters) != 1:
             raise ArgumentError(
                 "these are not the parameters of a hash grid",
-                place=user_line(),
                 saw=type(parameters).__name__,
                 expected="table",
                 hint="params = grid.parameters(), and grid(params, x)",
@@ -181,7 +178,6 @@ class HashGrid(_Encoding):
         if not isinstance(table, Traced) and np.shape(table) != shape:
             raise ShapeError(
                 "the table of a hash grid has another shape",
-                place=user_line(),
                 saw=np.shape(table),
                 expected=shape,
                 hint="make the grid with the settings with which its parameters were made",

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from fusepy.errors import ArgumentError, MissingPackageError
-from fusepy.location import user_line
 from fusepy.nn.parameters import named, parameters
 from fusepy.nn.training import TrainingStep
 from fusepy.pytree import flatten
@@ -36,7 +35,7 @@ def save(path: str | os.PathLike[str], tree: Any, step: TrainingStep | None = No
         package.numpy.save_file(arrays, os.fspath(path))
     except (OSError, package.SafetensorError) as error:
         hint = "give a path in a folder that exists and can be written to"
-        raise ArgumentError(f"save: {os.fspath(path)} cannot be written", place=user_line(), saw=error, hint=hint) from None
+        raise ArgumentError(f"save: {os.fspath(path)} cannot be written", saw=error, hint=hint) from None
 
 
 def load(path: str | os.PathLike[str], tree: Any, step: TrainingStep | None = None) -> Any:
@@ -57,7 +56,7 @@ def load(path: str | os.PathLike[str], tree: Any, step: TrainingStep | None = No
         found = package.numpy.load_file(os.fspath(path))
     except (OSError, package.SafetensorError) as error:
         hint = "give the path of a file that fp.nn.save has written"
-        raise ArgumentError(f"load: {os.fspath(path)} cannot be read", place=user_line(), saw=error, hint=hint) from None
+        raise ArgumentError(f"load: {os.fspath(path)} cannot be read", saw=error, hint=hint) from None
     arrays = {name: array for name, array in found.items() if step is not None or not name.startswith(_STEP)}
     made = parameters(tree)
     tensors = {name or "value": tensor for name, tensor in named(made).items()}

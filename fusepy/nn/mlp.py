@@ -13,7 +13,6 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.functions.fused import FusedFunction
 from fusepy.language.math import matmul
-from fusepy.location import user_line
 from fusepy.nn.activations import activation_of, leaky_relu, relu, silu
 from fusepy.nn.parameters import parameters as tensors_of
 from fusepy.trace.traced import Traced
@@ -102,7 +101,6 @@ class MLP:
         if not isinstance(cast("object", parameters), Mapping) or set(parameters) != set(self.names):
             raise ArgumentError(
                 "these are not the parameters of this network",
-                place=user_line(),
                 saw=", ".join(parameters) if isinstance(cast("object", parameters), Mapping) else type(parameters).__name__,
                 expected=", ".join(self.names),
                 hint="params = net.parameters(), and net(params, x)",
@@ -118,7 +116,6 @@ class MLP:
         if not isinstance(value, Traced) and tuple(shape[-len(trailing) :]) != trailing:
             raise ShapeError(
                 f"{name} of this network has another width",
-                place=user_line(),
                 saw=shape,
                 expected=f"(…, {', '.join(map(str, trailing))})",
                 hint=f"the widths of this network are {self.widths}",

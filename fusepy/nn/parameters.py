@@ -10,7 +10,6 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError
-from fusepy.location import user_line
 from fusepy.pytree import flatten
 
 
@@ -57,7 +56,6 @@ def _tensor(leaf: Any, path: str, device: Device | None) -> Tensor:
 def _no_floats(path: str, saw: str, hint: str) -> ArgumentError:
     return ArgumentError(
         f"{path} cannot be trained: parameters are floats, or structs of floats",
-        place=user_line(),
         saw=saw,
         expected="half, float or double",
         hint=hint,

@@ -16,7 +16,6 @@ from fusepy.functions.fused import FusedFunction, of_object
 from fusepy.inspect.explain import Explanation
 from fusepy.ir.types import FLOAT, HALF
 from fusepy.language.gradients import differentiated
-from fusepy.location import user_line
 from fusepy.modules.libraries import library
 from fusepy.modules.module import Module
 from fusepy.nn.optimisers import Optimiser
@@ -114,19 +113,15 @@ class TrainingStep:
             if leaf is not tensor:
                 raise ArgumentError(
                     "a training step changes its parameters in place, and they are no tensors",
-                    place=user_line(),
                     saw=type(leaf).__name__,
                     expected="Tensors in any structure",
                     hint="make them once, before the first step: params = fp.nn.parameters(params)",
                 )
         if not leaves:
-            raise ArgumentError(
-                "a training step without parameters", place=user_line(), hint="pass the parameters as the first argument"
-            )
+            raise ArgumentError("a training step without parameters", hint="pass the parameters as the first argument")
         if len(set(map(id, leaves))) < len(leaves):
             raise ArgumentError(
                 "two parameters are one tensor, and each would be changed by itself",
-                place=user_line(),
                 saw=f"{len(leaves)} parameters, {len(set(map(id, leaves)))} tensors",
                 hint="give it one name, and use that wherever the loss needs it",
             )
@@ -135,7 +130,6 @@ class TrainingStep:
         if len(leaves) != len(self.state) or (shapes and shapes != [leaf.shape for leaf in leaves]):
             raise ArgumentError(
                 "these are other parameters than in the first step",
-                place=user_line(),
                 saw=f"{len(leaves)} parameters",
                 expected=f"{len(self.state)} parameters, of the same shapes",
                 hint="make another training step for other parameters",
@@ -168,7 +162,6 @@ class TrainingStep:
             if loss.rank or loss.type.shape:
                 raise GradientError(
                     "the loss of a training step is one number",
-                    place=user_line(),
                     saw=f"{loss.type} over {loss.rank} axes",
                     hint="return fp.mean(…) of numbers; vectors become numbers by fp.dot(v, v)",
                 )

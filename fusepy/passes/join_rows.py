@@ -25,6 +25,7 @@ from fusepy.passes.conversions import converted
 from fusepy.passes.cse import Cse
 from fusepy.passes.dce import Dce
 from fusepy.passes.partition.cost import compute_bytes, element_bytes
+from fusepy.passes.rewrite import substitute
 from fusepy.passes.row_groups import RowGroup, row_groups
 
 
@@ -50,7 +51,7 @@ class JoinRows(Pass):
             region, results = _Joiner(graph, group, readers, oracle).region()
             owner.update(dict.fromkeys(group.members, region))
             made.update(results)
-        nodes = [_reading(node, made) for node in _ordered(graph, owner)]
+        nodes = [substitute(node, made) for node in _ordered(graph, owner)]
         return graph.replace(nodes=nodes, outputs=[made.get(v, v) for v in graph.outputs])
 
 
@@ -60,12 +61,6 @@ def kernel_numbers(graph: Graph, refused: frozenset[int]) -> list[int]:
     first = {n: g.members[0] for g in groups for n in g.members}
     order = [n for n in _ordered(graph, first) if n.op.name == "region"]
     return [order.index(first.get(n, n)) for n in graph.nodes if n.op.name == "region"]
-
-
-def _reading(node: Node, made: Mapping[Value, Value]) -> Node:
-    """Returns `node` with operands in place of those that joined regions compute. Results keep their identity."""
-    operands = [made.get(v, v) for v in node.operands]
-    return Node(node.op, operands, node.maps, node.results, node.attrs, node.loc, node.bodies)
 
 
 def _ordered(graph: Graph, owner: Mapping[Node, Node]) -> list[Node]:

@@ -9,16 +9,14 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fusepy.backend.device.sink import Sink
+from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.plan import LINEAR_LIMIT
+from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.torch import need_torch, torch_dtype
 from fusepy.ir.strides import contiguous_strides
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.sink import Sink
-    from fusepy.backend.execute.linear import LinearTape
-    from fusepy.backend.kernels.globals import Bindings
 
 
 class LentCall:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fusepy.errors import GraphError
-from fusepy.location import user_line
 from fusepy.pytree import ITEMS, Container, register
 
 
@@ -27,7 +26,6 @@ class Results(tuple[object, ...]):
         if wanted is not None and wanted != len(self):
             raise GraphError(
                 f"{self._name} has {len(self)} results, {wanted} are unpacked",
-                place=user_line(),
                 expected=", ".join(["_"] * len(self)) + f" = {self._name}.node()(…)",
                 hint="take as many as there are",
             )

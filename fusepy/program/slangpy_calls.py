@@ -19,7 +19,6 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError
 from fusepy.ir.oracle import IN
 from fusepy.ir.types import Kind, Type
-from fusepy.location import user_line
 from fusepy.program.sized import sized
 from fusepy.trace.setup import CallContext
 
@@ -52,7 +51,6 @@ def into_fields(run: Run, callee: Any, args: tuple[Any, ...], kwargs: Mapping[st
     if not targets or found.dtype.kind is not Kind.NAMED:
         raise ArgumentError(
             f"{callee.__name__}: _result: a dict receives the members of a struct",
-            place=user_line(),
             saw=f"{found.dtype}, and {len(targets)} members that can be written",
             hint="give a tensor or an array for each member that is wanted",
         )

@@ -15,7 +15,6 @@ from fusepy.backend.memory.element import type_named
 from fusepy.backend.memory.host_arrays import as_array
 from fusepy.errors import FusepyError, NoMatchError
 from fusepy.ir.types import Kind, Type
-from fusepy.location import user_line
 from fusepy.program.program import ProgramState
 from fusepy.program.sized import SizedByResult
 from fusepy.pytree import ITEMS, TYPE
@@ -51,7 +50,7 @@ def stacked(args: Sequence[Any], error: FusepyError | None = None) -> tuple[Any,
     """
     found = tuple(map(_along(error), args))
     if error is not None and all(a is b for a, b in zip(found, args)):
-        raise error.at(user_line()) from None
+        raise error from None
     return found
 
 

@@ -19,7 +19,6 @@ from fusepy.ir.types import Kind, Type
 from fusepy.language.constructors import CONSTRUCTORS
 from fusepy.language.generators import grid
 from fusepy.language.math import cos, sqrt, where
-from fusepy.location import user_line
 from fusepy.random.keys import module_on
 from fusepy.trace.trace import current_trace
 from fusepy.vocabulary.arithmetic import astype
@@ -56,14 +55,14 @@ def _drawn(draw: Callable[..., Any], key: Any, shape: Extents, type: Type, low: 
     """Draws an array of these extents: in a trace as a part of it, else as a call."""
     if isinstance(key, (tuple, list)):  # most likely the extents
         hint = f"write fp.random.{draw.__name__.lstrip('_').replace('unit', 'uniform')}(fp.random.key(0), (2, 3))"
-        raise ArgumentError("a key comes first", place=user_line(), saw=repr(cast("Any", key))[:60], hint=hint)
+        raise ArgumentError("a key comes first", saw=repr(cast("Any", key))[:60], hint=hint)
     extents = as_shape(shape)
     if len(extents) > 4:
-        raise ShapeError("random numbers over more than 4 axes", place=user_line(), saw=extents, hint="draw fewer, and reshape")
+        raise ShapeError("random numbers over more than 4 axes", saw=extents, hint="draw fewer, and reshape")
     if current_trace() is not None:
         if device is not None:
             hint = "leave out device: the call has one"
-            raise ArgumentError("random numbers for a device in a fused function", place=user_line(), hint=hint)
+            raise ArgumentError("random numbers for a device in a fused function", hint=hint)
         return draw(key, _place(grid(extents) if extents else 0, len(extents)), type, low, high)
     at = Grid(extents, (0,) * len(extents), (1,) * len(extents)) if extents else 0
     return _eager(draw, len(extents), type, device)(key, at, low, high, _result="tensor")
@@ -73,9 +72,7 @@ def _type(dtype: Any, name: str, wanted: str) -> Type:
     type = element_of(dtype).type
     kinds = "f" if wanted == "floats" else "iu"
     if type.kind is not Kind.SCALAR or type.dtype is None or type.dtype.kind not in kinds:
-        raise ArgumentError(
-            f"{name}() of {type}", place=user_line(), expected=wanted, hint="leave out dtype, or name another one"
-        )
+        raise ArgumentError(f"{name}() of {type}", expected=wanted, hint="leave out dtype, or name another one")
     return type
 
 
@@ -158,10 +155,10 @@ def integers(key: Any, lo: Any, hi: Any, shape: Extents = (), dtype: Any = "int"
     """
     type = _type(dtype, "integers", "integers")
     if not all(isinstance(n, (int, np.integer)) for n in (lo, hi)):
-        raise ArgumentError("integers: the range is numbers", place=user_line(), saw=(lo, hi), hint="pass integers of Python")
+        raise ArgumentError("integers: the range is numbers", saw=(lo, hi), hint="pass integers of Python")
     if not 0 < hi - lo <= 1 << 32:
         hint = "give two integers, the first below the second"
-        raise RangeError("integers: the range has 1 to 2 ** 32 numbers", place=user_line(), saw=f"{lo} to {hi}", hint=hint)
+        raise RangeError("integers: the range has 1 to 2 ** 32 numbers", saw=f"{lo} to {hi}", hint=hint)
     for number in (lo, hi - 1):
         check_range(int(number), type, "integers", hint="widen dtype")
     low = lo if -(1 << 31) <= lo < 1 << 31 else np.int64(lo)
@@ -198,5 +195,5 @@ def permutation(key: Any, n: Any, device: Any = None) -> Any:
     count: Any = cast("Any", n).item() if isinstance(n, np.integer) else n
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         hint = "pass the number of elements, and index the array by the result"
-        raise ArgumentError("permutation: `n` is no number", place=user_line(), saw=repr(cast("Any", n))[:60], hint=hint)
+        raise ArgumentError("permutation: `n` is no number", saw=repr(cast("Any", n))[:60], hint=hint)
     return _drawn(_permutation, key, (count,), element_of("int").type, count, 0, device)

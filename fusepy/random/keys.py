@@ -10,7 +10,6 @@ from fusepy.backend.sources.libraries import FOLDER
 from fusepy.errors import ArgumentError, RangeError
 from fusepy.functions.fused import FusedFunction
 from fusepy.language.constructors import CONSTRUCTORS
-from fusepy.location import user_line
 from fusepy.modules.libraries import library
 from fusepy.modules.module import Module
 from fusepy.trace.trace import current_trace
@@ -44,7 +43,7 @@ def key(seed: int) -> Any:
     """
     number = operator.index(seed)
     if not -(1 << 63) <= number < 1 << 64:
-        raise RangeError("key: a seed has 64 bits", place=user_line(), saw=number, hint="take it modulo 2**64")
+        raise RangeError("key: a seed has 64 bits", saw=number, hint="take it modulo 2**64")
     return _UINT2(number & _WORD, (number >> 32) & _WORD)
 
 
@@ -62,7 +61,7 @@ def split(key: Any, n: Any = 2) -> tuple[Any, ...]:
     """
     if not isinstance(n, int) or n < 0:
         hint = "pass a number; for a key per element write fp.random.fold_in(key, fp.arange(n))"
-        raise ArgumentError("split: `n` is no number of keys", place=user_line(), saw=repr(n)[:60], hint=hint)
+        raise ArgumentError("split: `n` is no number of keys", saw=repr(n)[:60], hint=hint)
     return tuple(_derived(key, i, _SPLITS) for i in range(n))
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.marshals.registry import device_of, host_array, kind_of_value
+from fusepy.backend.marshals.registry import host_array, kind_of_value
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.types import FLOAT, UINT, Type
@@ -47,11 +47,6 @@ def rows_of(value: Any, columns: int, type: Type, what: str, device: Device, che
     flat = tensor.flatten_dtype().contiguous()
     _check_shape(flat.shape, columns, what)
     return flat, flat.to_numpy() if checked else None
-
-
-def home_of(values: Sequence[Any], default: Device | None) -> Device | None:
-    """Returns the device of the first value that is on one."""
-    return device_of(values) or default
 
 
 def check_finite_rows(array: Array, what: str) -> None:

@@ -10,17 +10,18 @@ import numpy as np
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import as_device, default_device
+from fusepy.backend.marshals.registry import device_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.scenes.levels import BottomLevel, TopLevel, check_scenes
 from fusepy.errors import MissingPackageError, ShapeError
 from fusepy.ir.types import FLOAT, UINT
 from fusepy.ir.value import Array
-from fusepy.scenes.arrays import check_count, check_finite_rows, home_of, rows_of
+from fusepy.scenes.arrays import check_count, check_finite_rows, rows_of
 
 
 def device_for(values: Sequence[Any], device: Any) -> Device:
     """Returns the given device, else that of the first value on a device, else the default one; checks that it can trace rays."""
-    found = as_device(device) if device is not None else home_of(values, None) or default_device()
+    found = as_device(device) if device is not None else device_of(values) or default_device()
     check_scenes(found)
     return found
 

@@ -13,7 +13,6 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.scenes.levels import INSTANCE, TopLevel, handle_of
 from fusepy.errors import ArgumentError, RangeError, ShapeError, did_you_mean
 from fusepy.ir.value import Array
-from fusepy.location import user_line
 from fusepy.scenes.geometry import Geometry
 
 _WIDE = {"id": 1 << 24, "mask": 1 << 8, "hit_group": 1 << 24}
@@ -209,7 +208,6 @@ class Scene(TopLevel):
             if name not in table:
                 raise ArgumentError(
                     "an instance of the scene names a hit group that does not exist",
-                    place=user_line(),
                     saw=f"hit_group={name!r}",
                     expected=", ".join(dict.fromkeys(table)),
                     hint=did_you_mean(name, table),

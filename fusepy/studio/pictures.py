@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fusepy.debug.pixels import BAD
+from fusepy.debug.pixels import Scale, pixels_of
 from fusepy.debug.png import png
 from fusepy.errors import MissingPackageError, StudioError
 
@@ -60,19 +60,8 @@ def as_pixels(values: Array) -> NDArray[np.uint8] | None:
         return None
     if values.ndim == 3 and values.shape[2] > 4:
         return None
-    floats = values.astype(np.float32)
-    if values.dtype.kind in "iu":
-        floats /= max(1.0, float(np.abs(floats).max()))
-    channels = floats[..., None] if floats.ndim == 2 else floats[..., :3]
-    finite = np.isfinite(channels).all(axis=2)
-    with np.errstate(invalid="ignore"):
-        bytes_ = (np.clip(np.nan_to_num(channels), 0, 1) * 255 + 0.5).astype(np.uint8)
-    if bytes_.shape[2] == 1:
-        bytes_ = np.repeat(bytes_, 3, axis=2)
-    elif bytes_.shape[2] == 2:
-        bytes_ = np.concatenate([bytes_, np.zeros_like(bytes_[..., :1])], axis=2)
-    bytes_[~finite] = BAD
-    return np.ascontiguousarray(bytes_)
+    largest = max(1.0, float(np.abs(values.astype(np.float64)).max())) if values.dtype.kind in "iu" else 1.0
+    return pixels_of(values if values.ndim == 2 else values[..., :3], Scale(high=largest))
 
 
 def thumbnail(values: Array) -> str | None:

@@ -12,7 +12,6 @@ from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.oracle import IN, OUT, Signature
 from fusepy.ir.types import Kind
-from fusepy.location import user_line
 
 
 class Given(Protocol):
@@ -58,7 +57,7 @@ def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kw
             )
         else:
             return [*args, *(kwargs[n] if n in kwargs else skipped[n] for n in holes)]
-    raise errors[0].at(user_line())
+    raise errors[0]
 
 
 def result_counts(oracle: SlangOracle, alias: str, use: Given) -> list[int]:
@@ -128,7 +127,7 @@ def bound_arguments(
         unknown = [k for k in kwargs if k not in names]
         what = f"{name}() has no parameter {unknown[0]!r}" if unknown else f"{name}(): {error}"
         hint = did_you_mean(unknown[0], names) if unknown else f"its parameters: {', '.join(names)}"
-        raise ArgumentError(what, place=user_line(), hint=hint) from None
+        raise ArgumentError(what, hint=hint) from None
 
 
 def check_takes(op: str, what: str, function: Callable[..., Any], names: Sequence[str]) -> None:
@@ -145,7 +144,7 @@ def check_takes(op: str, what: str, function: Callable[..., Any], names: Sequenc
             f"write it with these parameters: lambda {', '.join(names)}: …" if names else "write it without parameters: lambda: …"
         )
         given = "1 argument" if len(names) == 1 else f"{len(names)} arguments"
-        raise ArgumentError(f"{op}: {what} is called with {given}", place=user_line(), saw=saw, hint=hint) from None
+        raise ArgumentError(f"{op}: {what} is called with {given}", saw=saw, hint=hint) from None
 
 
 def is_variadic(signature: inspect.Signature) -> bool:

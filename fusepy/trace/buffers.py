@@ -27,7 +27,6 @@ from fusepy.ir.resolve.ambiguity import MOST_SHOWN
 from fusepy.ir.resolve.resolve import resolve_call
 from fusepy.ir.resolve.spelling import python_name, python_type
 from fusepy.ir.types import SCALARS, Kind, Type
-from fusepy.location import user_line
 from fusepy.trace.inputs import add_input
 from fusepy.trace.open_trace import OpenTrace
 
@@ -89,11 +88,8 @@ def elements_of(trace: OpenTrace, value: Value, type: Type) -> Value | None:
     known = owner.struct_inputs.get((value, type))
     if known is not None:
         return known
-    try:
-        element = Element.of(type, trace.oracle)
-        made = _adopted(given, element, owner.device, value.name or "")
-    except FusepyError as error:
-        raise error.at(user_line()) from None
+    element = Element.of(type, trace.oracle)
+    made = _adopted(given, element, owner.device, value.name or "")
     if value in owner.given:
         found = add_input(owner, value.name or "", made)
         found.name, value.name = value.name, found.name  # messages name the elements
@@ -253,7 +249,7 @@ def _refuse_sizes(
         if wanted and len(wanted) == len(slots[i]) and all(size != s for _, s in wanted):
             error = wrong_size(size, *wanted[0])
             error.what = f"{function}: argument {operands[i].name!r}: {error.what}"
-            raise error.at(user_line())
+            raise error
 
 
 def _ambiguous(
@@ -270,7 +266,6 @@ def _ambiguous(
         shown.append(f"{python_name(function)}({', '.join(typed)})")
     return AmbiguousCallError(
         f"{function}: a buffer can be passed in {len(found)} ways",
-        place=user_line(),
         saw=" or ".join(", ".join(str(taken[i]) for i in differ) for taken in list(found.values())[:MOST_SHOWN]),
         expected="one",
         hint="\n            ".join(["choose:", *shown]),

@@ -71,7 +71,6 @@ def _operands(
     if function in trace.oracle.entry_points(alias):  # Slang crashes on a call of an entry point
         raise ArgumentError(
             f"{function} is an entry point, which runs as it is",
-            place=user_line(),
             hint=f"write {function}.threads(width, height).call(), or {function}.dispatch(count, …)",
         )
     declared = [[p for p in s.params if p.direction != OUT] for s in trace.oracle.declared(alias, function)]

@@ -183,7 +183,7 @@ def _check_structs(trace: Trace, start: int, values: Sequence[Value]) -> None:
     for (value, type), structs in trace.struct_inputs.items():
         if value in values and structs in read:
             what = f"argument {value.name!r} holds numbers and is read as {type}"
-            raise GradientError(what, place=user_line(), saw=value.type, expected=type, hint=STRUCTS)
+            raise GradientError(what, saw=value.type, expected=type, hint=STRUCTS)
 
 
 def _to_have_one(value: Value | None) -> str:
@@ -204,7 +204,6 @@ def _leaves(trace: Trace, leaves: Sequence[Any], what: str) -> list[Value | None
         name = (values[0].name or "").partition(".")[0] if values else ""
         raise GradientError(
             f"{what}(): argument {name!r} holds {values[0].type if values else 'nothing'}, which has no gradient",
-            place=user_line(),
             saw=values[0].type if values else None,
             expected="half, float or double",
             hint=_to_have_one(values[0] if values else None),

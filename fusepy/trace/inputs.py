@@ -87,7 +87,7 @@ def of_mapped(trace: OpenTrace, given: Mapped, name: str) -> Value:
     value, said = trace.operand(given, name, user_line())
     if said.dims is not None:
         hint = "move it first, then say the map: fp.vmap(fp.flip(x, 0), (1, 0))"
-        raise TraceError("a value under vmap cannot be moved", place=user_line(), saw=repr(given)[:80], hint=hint)
+        raise TraceError("a value under vmap cannot be moved", saw=repr(given)[:80], hint=hint)
     return value
 
 
@@ -102,7 +102,7 @@ def add_input(trace: OpenTrace, name: str, value: Any) -> Value:
         check_rank(len(described.dims), "the array")
     except FusepyError as error:
         error.what = f"{trace.builder.name}: argument {name!r}: {error.what}"
-        raise error.at(user_line()) from None
+        raise
     if described.origin is not None:
         trace.add_origin(name, described.type, cast("ModuleSource", described.origin))
     taken = {v.name for v in trace.builder.inputs}

@@ -10,7 +10,6 @@ from fusepy.ir.names import is_identifier
 from fusepy.ir.ops.structure import swizzle
 from fusepy.ir.oracle import member_types
 from fusepy.ir.types import Kind, Type
-from fusepy.location import user_line
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.traced import BINARY, COMPARISONS, UNARY, Traced
 
@@ -49,7 +48,7 @@ class BoundMethod:
 def _uncalled(self: BoundMethod, *others: Any) -> NoReturn:
     """Raises `TraceError`; every operator of a method is this, since Python would compare methods by identity."""
     name = self.__name__.rpartition("::")[2]
-    raise TraceError(f"the method {name} is not called", place=user_line(), saw=repr(self), hint=f"write .{name}(…)")
+    raise TraceError(f"the method {name} is not called", saw=repr(self), hint=f"write .{name}(…)")
 
 
 for _name in (*BINARY, *COMPARISONS, *UNARY, "bool"):
@@ -86,9 +85,7 @@ def method_of(trace: OpenTrace, value: Traced, name: str) -> BoundMethod | None:
     if type.kind is not Kind.NAMED:
         return None
     methods = [m for alias in trace.sources for m in trace.oracle.symbols(alias)["members"].get(type.name, ())]
-    raise UnknownNameError(
-        f"{type} has no field or method {name!r}", place=user_line(), saw=name, hint=did_you_mean(name, [*fields, *methods])
-    )
+    raise UnknownNameError(f"{type} has no field or method {name!r}", saw=name, hint=did_you_mean(name, [*fields, *methods]))
 
 
 def user_operator(trace: OpenTrace, op: str, operands: Sequence[Any], types: Sequence[Type]) -> Any:
@@ -107,7 +104,6 @@ def user_operator(trace: OpenTrace, op: str, operands: Sequence[Any], types: Seq
     example = f"{types[0]} operator{symbol}({', '.join(f'{t} {n}' for t, n in zip(types, 'ab'))})"
     raise TraceError(
         f"operator {symbol} has no meaning for {listed}",
-        place=user_line(),
         saw=f"operator{symbol}({listed})",
         hint=f"declare such an operator in Slang, e.g. {example}",
     )

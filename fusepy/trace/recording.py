@@ -12,7 +12,6 @@ from typing import Any
 from fusepy.errors import TraceRecursionError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph
-from fusepy.location import user_line
 from fusepy.pytree import Structure
 from fusepy.trace.prints.log import PrintRequest
 from fusepy.trace.trace import Trace
@@ -66,10 +65,7 @@ def entered(function: Any, name: str) -> Generator[None, None, None]:
     if function in stack:
         cycle = " -> ".join([*(f.__name__ for f in stack[stack.index(function) :]), name])
         raise TraceRecursionError(
-            f"{name} calls itself while it is traced",
-            place=user_line(),
-            saw=cycle,
-            hint="write the recursion in Slang, or as a loop",
+            f"{name} calls itself while it is traced", saw=cycle, hint="write the recursion in Slang, or as a loop"
         )
     token = _tracing.set((*stack, function))
     try:

@@ -13,7 +13,6 @@ from typing import Any, cast
 from fusepy.backend.device.device import Device
 from fusepy.backend.kernels.values import freeze
 from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
-from fusepy.location import user_line
 
 Hook = Callable[["CallContext"], object]
 
@@ -117,7 +116,7 @@ def given(what: str, values: Sequence[Any], named: dict[str, Any]) -> dict[str, 
 
 def no_global(name: str, known: Sequence[str], what: str) -> UnknownNameError:
     """Returns the error for a name that is not among the `known` globals."""
-    return UnknownNameError(f"{what}: there is no global {name!r}", place=user_line(), hint=did_you_mean(name, known))
+    return UnknownNameError(f"{what}: there is no global {name!r}", hint=did_you_mean(name, known))
 
 
 def hook_of(hook: Any, method: Any) -> Hook:

@@ -10,7 +10,7 @@ from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import Tree, check_finite, is_nested, naming
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import StructView, as_structs
-from fusepy.errors import FusepyError, ShapeError
+from fusepy.errors import ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
@@ -82,10 +82,7 @@ def as_struct_input(trace: OpenTrace, value: Value, type: Type, spec: Any = None
     found = owner.struct_inputs.get((value, type))
     if found is None:
         place, given = owner.given[value]
-        try:
-            made = as_structs(given, element)
-        except FusepyError as error:
-            raise error.at(user_line()) from None
+        made = as_structs(given, element)
         found = add_input(owner, value.name or "", made)
         owner.captures.append(StructView(place, element, made.ndim))
         owner.struct_inputs[value, type] = found

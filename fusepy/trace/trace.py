@@ -124,7 +124,7 @@ class Trace:
         """
         if self._device is not None and origin.closure in self._device.replaced:
             what = f"{self.builder.name}: argument {name!r} holds {type} as it was before module {origin.alias!r} was reloaded"
-            raise UnsupportedArgumentError(what, place=user_line(), hint=f"make it again with dtype={origin.alias}.{type}")
+            raise UnsupportedArgumentError(what, hint=f"make it again with dtype={origin.alias}.{type}")
         self._origins.append(origin)
         if self._oracle is not None:
             self.module(origin, self.device)
@@ -273,7 +273,6 @@ class Trace:
         elif self._device is not device:
             raise ShapeError(
                 f"module {source.alias!r} is on another device than the other arguments",
-                place=user_line(),
                 saw=device.opened,
                 expected=self._device.opened,
                 hint="load the module on the device of the tensors",

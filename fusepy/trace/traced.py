@@ -92,9 +92,7 @@ class Traced(Numberless, Symbolic):
         if found is not None:
             return found
         if name in OF_TRACED and name not in METHODS and self.type.kind is not Kind.NAMED:
-            raise UnknownNameError(
-                f"a traced value has no .{name}", place=user_line(), saw=f"{self.type} made at {self._loc}", hint=OF_TRACED[name]
-            )
+            raise UnknownNameError(f"a traced value has no .{name}", saw=f"{self.type} made at {self._loc}", hint=OF_TRACED[name])
         if name in METHODS and not self._recorder.has_member(self, name):
             return functools.partial(FUNCTIONS[name], of)
         method = self._recorder.method(self, name)
@@ -114,9 +112,7 @@ class Traced(Numberless, Symbolic):
         if isinstance(index, int) and parts:
             extent = self.type.shape[0]
             if not -extent <= index < extent:
-                raise TraceError(
-                    f"index {index} of a {self.type}", place=user_line(), expected=f"below {extent}", hint="mind the size"
-                )
+                raise TraceError(f"index {index} of a {self.type}", expected=f"below {extent}", hint="mind the size")
             index %= extent
         return self._record("index", self, index)
 
@@ -136,7 +132,7 @@ class Traced(Numberless, Symbolic):
     def _refuse(self, what: str, hint: str) -> TraceError:
         if not self._trace.active:
             return leaked(self)
-        return TraceError(f"{what} of a traced {self.type}", place=user_line(), saw=f"made at {self._loc}", hint=hint)
+        return TraceError(f"{what} of a traced {self.type}", saw=f"made at {self._loc}", hint=hint)
 
     def __bool__(self) -> bool:
         raise self._refuse(
@@ -193,7 +189,6 @@ def leaked(value: Traced) -> LeakedTracerError:
     body = value._trace.body  # pyright: ignore[reportPrivateUsage]
     return LeakedTracerError(
         f"a traced value is used outside of the {f'body of the {body}' if body else 'call'} that made it",
-        place=user_line(),
         saw=f"{value.type} made at {value._loc or 'an unknown line'}",  # pyright: ignore[reportPrivateUsage]
         hint=f"return it from the {'body' if body else 'fused function'} instead of keeping it",
     )
@@ -224,7 +219,6 @@ def no_array(value: Any, dtype: Any = None, copy: Any = None) -> NoReturn:
     """Raises `TraceError`, as ``__array__`` of traced and mapped values: else NumPy would make arrays of Python objects."""
     raise TraceError(
         "a NumPy array cannot be made of a traced or mapped value",
-        place=user_line(),
         saw=repr(value)[:80],
         hint="NumPy computes now: use operators and fusepy's functions, e.g. fp.where, or leave NumPy's work to before the call",
     )
@@ -237,7 +231,7 @@ def no_function(name: str, known: bool) -> TraceError:
         hint = "write fusepy.where(condition, a, b); which elements are true is known when the function runs"
     elif known:
         hint = f"use fusepy.{name}, and only the arguments that it has"
-    return TraceError(f"numpy.{name}() of a traced value", place=user_line(), hint=hint)
+    return TraceError(f"numpy.{name}() of a traced value", hint=hint)
 
 
 def ufunc_function(ufunc: Any, method: str, kwargs: Mapping[str, Any]) -> Callable[..., Any]:
@@ -254,7 +248,7 @@ def ufunc_function(ufunc: Any, method: str, kwargs: Mapping[str, Any]) -> Callab
         else:
             hint = f"use fusepy.{like}" if like else "compute it before the call, or in a Slang function"
         what = f"numpy.{ufunc.__name__}{'' if method == '__call__' else '.' + method}() of a traced value"
-        raise TraceError(what, place=user_line(), hint=hint)
+        raise TraceError(what, hint=hint)
     return function
 
 
@@ -269,7 +263,7 @@ def _forward(op: str) -> Callable[..., Traced]:
 
 def no_modulus(value: Any) -> TraceError:
     """Returns the error for ``pow(a, b, c)``, the only operator with a third operand."""
-    return TraceError("pow() with a modulus", place=user_line(), saw=repr(value)[:80], hint="write pow(a, b) % c")
+    return TraceError("pow() with a modulus", saw=repr(value)[:80], hint="write pow(a, b) % c")
 
 
 def _backward(op: str) -> Callable[[Traced, Any], Traced]:

@@ -18,28 +18,10 @@ from fusepy.trace.trace import current_trace
 from fusepy.vocabulary.names import copysign, isfinite, isinf, isnan
 
 __all__ = [
-    "around",
-    "astype",
-    "cbrt",
-    "deg2rad",
-    "degrees",
-    "distance",
-    "fabs",
-    "fmax",
-    "fmin",
-    "hypot",
-    "isclose",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "nan_to_num",
-    "rad2deg",
-    "radians",
-    "reciprocal",
-    "signbit",
-    "square",
-]
+    "around", "astype", "cbrt", "deg2rad", "degrees", "distance", "fabs", "fmax", "fmin", "hypot", "isclose",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "nan_to_num", "rad2deg", "radians", "reciprocal",
+    "signbit", "square",
+]  # fmt: skip
 
 
 @composed()

@@ -14,25 +14,13 @@ from fusepy.language.elementwise import composed
 from fusepy.language.movement.extents import seen_as_array
 from fusepy.language.movement.indices import take
 from fusepy.language.movement.views import ravel
-from fusepy.location import user_line
 from fusepy.trace.moves.arguments import one_axis
 from fusepy.vocabulary.names import isnan
 
 __all__ = [
-    "average",
-    "diff",
-    "float_power",
-    "interp",
-    "logaddexp",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nansum",
-    "ptp",
-    "searchsorted",
-    "select",
-    "vdot",
-]
+    "average", "diff", "float_power", "interp", "logaddexp", "nanmax", "nanmean", "nanmin", "nansum", "ptp",
+    "searchsorted", "select", "vdot",
+]  # fmt: skip
 
 
 @composed("n", "axis")
@@ -121,7 +109,7 @@ def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0) 
     """Returns for each element the choice of the first condition that is true there; `default` where none is."""
     if len(conditions) != len(choices) or not conditions:
         saw = f"{len(conditions)} and {len(choices)}"
-        raise ArgumentError("select() of other numbers of conditions and choices", place=user_line(), saw=saw, hint="pair them")
+        raise ArgumentError("select() of other numbers of conditions and choices", saw=saw, hint="pair them")
     return _select(default, *conditions, *choices)
 
 

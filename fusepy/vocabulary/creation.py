@@ -20,7 +20,6 @@ from fusepy.ir.types import Type
 from fusepy.language.elementwise import composed
 from fusepy.language.generators import grid
 from fusepy.language.math import where
-from fusepy.location import user_line
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 from fusepy.vocabulary.arithmetic import astype, traced
@@ -39,7 +38,7 @@ def _device(device: Any, name: str) -> Any:
     if current_trace() is None:
         return device or default_device()
     if device is not None:
-        raise ArgumentError(f"{name}(device=…) in a fused function", place=user_line(), hint="leave out device: the call has one")
+        raise ArgumentError(f"{name}(device=…) in a fused function", hint="leave out device: the call has one")
     return None
 
 
@@ -153,7 +152,7 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any 
     ends: list[Any] = [start, stop, step]
     if any(not isinstance(n, (int, float, np.integer, np.floating)) for n in ends) or not step:
         hint = "pass numbers; for a row as long as an array, write fp.grid(x)" if step else "take another step than 0"
-        raise ArgumentError("arange() takes numbers, and a step that is not 0", place=user_line(), saw=tuple(ends), hint=hint)
+        raise ArgumentError("arange() takes numbers, and a step that is not 0", saw=tuple(ends), hint=hint)
     device = _device(device, "arange")
     count = max(math.ceil((stop - start) / step), 0)
     whole = all(isinstance(n, (int, np.integer)) for n in ends)

@@ -15,7 +15,6 @@ from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.indices import take
 from fusepy.language.movement.joins import concatenate
 from fusepy.language.movement.views import broadcast_to, flip, moveaxis, ravel, reshape, swapaxes
-from fusepy.location import user_line
 from fusepy.vocabulary.creation import arange
 
 __all__ = ["diag", "diagonal", "fliplr", "flipud", "hstack", "meshgrid", "rot90", "tril", "triu", "vstack"]
@@ -65,7 +64,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
     """Returns each array of one axis over the grid of all of them; the first two axes are swapped unless ``indexing="ij"``."""
     if indexing not in ("xy", "ij"):
         what = "meshgrid() with another indexing"
-        raise ArgumentError(what, place=user_line(), saw=repr(indexing), expected="'xy' or 'ij'", hint="write indexing='ij'")
+        raise ArgumentError(what, saw=repr(indexing), expected="'xy' or 'ij'", hint="write indexing='ij'")
     places = [*range(len(arrays))]
     if indexing == "xy" and len(arrays) > 1:
         places[:2] = [1, 0]

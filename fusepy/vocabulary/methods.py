@@ -65,9 +65,7 @@ def _function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], kw
         raise no_function(function.__name__, mine is not None)
     if device_of([kwargs.get("out", ())]) is not None:
         raise ArgumentError(
-            f"numpy.{function.__name__}() cannot write to a tensor",
-            place=user_line(),
-            hint="write t.copy_from_numpy(…) with its result",
+            f"numpy.{function.__name__}() cannot write to a tensor", hint="write t.copy_from_numpy(…) with its result"
         )
     given, named = structure.fill([leaf if device_of([leaf]) is None else np.asarray(leaf) for leaf in leaves])
     return function(*given, **named)
@@ -92,7 +90,7 @@ def _attribute(self: Tensor, name: str) -> Any:
         fields = self.element.dtype.names or ()
         if fields and not name.startswith("_"):
             hint = did_you_mean(name, fields)
-            raise UnknownNameError(f"{self.dtype} has no field {name!r}", place=user_line(), saw=name, hint=hint)
+            raise UnknownNameError(f"{self.dtype} has no field {name!r}", saw=name, hint=hint)
         raise no_attribute(name)
     return found
 

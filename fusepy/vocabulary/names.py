@@ -9,49 +9,12 @@ from fusepy.language import math as _math
 from fusepy.language.elementwise import apply
 
 __all__ = [
-    "absolute",
-    "add",
-    "arccos",
-    "arcsin",
-    "arctan",
-    "arctan2",
-    "bitwise_and",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_xor",
-    "copysign",
-    "divide",
-    "e",
-    "equal",
-    "expm1",
-    "floor_divide",
-    "fmod",
-    "greater",
-    "greater_equal",
-    "inf",
-    "invert",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "left_shift",
-    "less",
-    "less_equal",
-    "log1p",
-    "mix",
-    "mod",
-    "multiply",
-    "nan",
-    "negative",
-    "newaxis",
-    "not_equal",
-    "pi",
-    "pow",
-    "remainder",
-    "right_shift",
-    "rint",
-    "subtract",
-    "true_divide",
-]
+    "absolute", "add", "arccos", "arcsin", "arctan", "arctan2", "bitwise_and", "bitwise_not", "bitwise_or",
+    "bitwise_xor", "copysign", "divide", "e", "equal", "expm1", "floor_divide", "fmod", "greater", "greater_equal",
+    "inf", "invert", "isfinite", "isinf", "isnan", "left_shift", "less", "less_equal", "log1p", "mix", "mod",
+    "multiply", "nan", "negative", "newaxis", "not_equal", "pi", "pow", "remainder", "right_shift", "rint",
+    "subtract", "true_divide",
+]  # fmt: skip
 
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 
@@ -68,15 +31,6 @@ def _of_two(name: str, op: str, symbol: str) -> OfTwo:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Returns ``x {symbol} y``."
-    return function
-
-
-def _of_one(name: str, op: str, doc: str) -> _math.OfOne:
-    def function(x: Any) -> Any:
-        return apply(op, "x", x)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
     return function
 
 
@@ -97,8 +51,8 @@ less = _of_two("less", "lt", "<")
 less_equal = _of_two("less_equal", "le", "<=")
 greater = _of_two("greater", "gt", ">")
 greater_equal = _of_two("greater_equal", "ge", ">=")
-negative = _of_one("negative", "neg", "Returns ``-x``.")
-invert = bitwise_not = _of_one("invert", "invert", "Returns ``~x``.")
+negative = _math.of_one("negative", "Returns ``-x``.", "neg")
+invert = bitwise_not = _math.of_one("invert", "Returns ``~x``.")
 
 absolute = _math.abs
 arcsin, arccos, arctan, arctan2 = _math.asin, _math.acos, _math.atan, _math.atan2
@@ -106,11 +60,11 @@ mix = _math.lerp
 pow = _math.power
 rint = _math.round
 
-expm1 = _of_one("expm1", "expm1", "Returns ``exp(x) - 1``, with all digits also where `x` is near 0.")
-log1p = _of_one("log1p", "log1p", "Returns ``log(1 + x)``, with all digits also where `x` is near 0.")
-isnan = _of_one("isnan", "isnan", "True where `x` is NaN. Drivers cannot take this away, as they may ``x != x``.")
-isinf = _of_one("isinf", "isinf", "True where `x` is infinite.")
-isfinite = _of_one("isfinite", "isfinite", "True where `x` is neither NaN nor infinite.")
+expm1 = _math.of_one("expm1", "Returns ``exp(x) - 1``, with all digits also where `x` is near 0.")
+log1p = _math.of_one("log1p", "Returns ``log(1 + x)``, with all digits also where `x` is near 0.")
+isnan = _math.of_one("isnan", "True where `x` is NaN. Drivers cannot take this away, as they may ``x != x``.")
+isinf = _math.of_one("isinf", "True where `x` is infinite.")
+isfinite = _math.of_one("isfinite", "True where `x` is neither NaN nor infinite.")
 
 
 def copysign(x: Any, y: Any) -> Any:

@@ -11,7 +11,6 @@ from fusepy.language.elementwise import composed
 from fusepy.language.movement.extents import made, ndim
 from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.views import ravel
-from fusepy.location import user_line
 from fusepy.trace.moves.arguments import several_axes
 from fusepy.trace.moves.products import Labels, summed_products
 from fusepy.trace.trace import Trace
@@ -94,7 +93,7 @@ def _labels(subscripts: str, term: str, rank: int) -> Labels:
 
 def _wrong(subscripts: Any, expected: str) -> ArgumentError:
     hint = "write a letter for each axis of each operand, such as ij,jk->ik for a product of matrices"
-    return ArgumentError("einsum() of other axes", place=user_line(), saw=subscripts, expected=expected, hint=hint)
+    return ArgumentError("einsum() of other axes", saw=subscripts, expected=expected, hint=hint)
 
 
 @node_of_values
@@ -117,7 +116,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
         axes = (tuple(range(ranks[0] - axes, ranks[0])), tuple(range(axes)))
     first, second = (several_axes(of, rank, "tensordot") for of, rank in zip(axes, ranks))
     if len(first) != len(second):
-        raise ShapeError("tensordot() along other numbers of axes", place=user_line(), saw=axes, hint="pair them")
+        raise ShapeError("tensordot() along other numbers of axes", saw=axes, hint="pair them")
     names = string.ascii_letters
     left = names[: ranks[0]]
     behind = iter(names[ranks[0] :])

@@ -15,7 +15,6 @@ from fusepy.language.elementwise import composed
 from fusepy.language.movement.extents import ndim, seen_as_array, shape
 from fusepy.language.movement.joins import stack
 from fusepy.language.movement.views import moveaxis, ravel, reshape
-from fusepy.location import user_line
 from fusepy.trace.moves.arguments import several_axes
 from fusepy.vocabulary.names import isnan
 from fusepy.vocabulary.sorting import sort
@@ -47,7 +46,7 @@ def _quantiles(name: str, x: Any, q: Any, axis: Axis, keepdims: bool) -> Any:
     wanted = np.asarray(q, np.float64)
     if wanted.ndim > 1 or not np.all((wanted >= 0) & (wanted <= 1)):
         what = "quantile() takes numbers from 0 to 1, percentile() from 0 to 100"
-        raise ArgumentError(what, place=user_line(), saw=repr(q)[:60], hint="write fp.quantile(x, 0.25)")
+        raise ArgumentError(what, saw=repr(q)[:60], hint="write fp.quantile(x, 0.25)")
     return _quantile(x, tuple(wanted.reshape(-1).tolist()), wanted.ndim > 0, axis, keepdims, name)
 
 
@@ -60,7 +59,7 @@ def _quantile(x: Any, q: Sequence[float], several: bool, axis: Any, keepdims: bo
     rows = sort(rows * 1.0, axis=at)
     count, front = rows.shape[at], (slice(None),) * at
     if not count:
-        raise ShapeError(f"{name}() of no elements", place=user_line(), saw=shape(x), hint="check the size first")
+        raise ShapeError(f"{name}() of no elements", saw=shape(x), hint="check the size first")
     kept = tuple(None if i in axes else slice(None) for i in range(rank))
     made: list[Any] = []
     for part in q:

@@ -18,7 +18,6 @@ from fusepy.language.elementwise import composed
 from fusepy.language.movement.extents import seen_as_array
 from fusepy.language.movement.indices import take, take_along_axis
 from fusepy.language.movement.views import moveaxis, ravel
-from fusepy.location import user_line
 from fusepy.trace.moves.arguments import one_axis
 from fusepy.vocabulary.arithmetic import astype
 from fusepy.vocabulary.creation import arange
@@ -96,11 +95,7 @@ def _topk(x: Any, k: Any, axis: int, largest: bool) -> Any:
     x, axis = _rows(x, axis, "topk")
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k <= x.shape[axis]:
         raise ShapeError(
-            "topk() of more elements than a row has",
-            place=user_line(),
-            saw=repr(cast("Any", k)),
-            expected=f"0 to {x.shape[axis]}",
-            hint="lower k",
+            "topk() of more elements than a row has", saw=repr(cast("Any", k)), expected=f"0 to {x.shape[axis]}", hint="lower k"
         )
     order = _order(x, axis, "topk", int(cast("Any", k)), largest)
     return take_along_axis(x, order, axis), order
@@ -110,7 +105,7 @@ def _rows(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
     x = ravel(seen_as_array(x)) if axis is None else seen_as_array(x)
     if x.type.kind is not Kind.SCALAR:
         hint = "sort an array of numbers, such as one member of the elements"
-        raise TraceError(f"{name}() of {x.type}, which has no order", place=user_line(), saw=x.type, hint=hint)
+        raise TraceError(f"{name}() of {x.type}, which has no order", saw=x.type, hint=hint)
     return x, one_axis(-1 if axis is None else axis, x.ndim, name)
 
 
@@ -120,7 +115,6 @@ def _order(x: Any, axis: int, name: str, count: int | None = None, descending: b
     if length > LONGEST:
         raise ShapeError(
             f"{name}() of {length} elements in a row",
-            place=user_line(),
             expected=f"at most {LONGEST}",
             hint="sort long rows outside of the function, such as with NumPy or torch",
         )
@@ -166,7 +160,7 @@ def histogram(x: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     """
     one = isinstance(bins, (int, np.integer)) and not isinstance(bins, bool)
     if (one and bins < 1) or isinstance(bins, (bool, float, str)):
-        raise ArgumentError(f"histogram() with bins={bins!r}", place=user_line(), expected="1 or more", hint="write bins=10")
+        raise ArgumentError(f"histogram() with bins={bins!r}", expected="1 or more", hint="write bins=10")
     weighed = weights is not None
     arrays: list[Any] = [x, *([weights] if weighed else []), *(range or () if one else [bins])]
     return _histogram(int(cast("Any", bins)) if one else None, bool(density), weighed, *arrays)

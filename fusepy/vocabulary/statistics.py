@@ -19,29 +19,15 @@ from fusepy.language.fold_nodes import reduced, reduction
 from fusepy.language.movement.extents import ndim
 from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.views import ravel
-from fusepy.location import user_line
 from fusepy.trace.trace import current_trace
 from fusepy.vocabulary.arithmetic import isclose, traced
 from fusepy.vocabulary.names import isinf, isnan
 from fusepy.vocabulary.products import tensordot
 
 __all__ = [
-    "allclose",
-    "amax",
-    "amin",
-    "array_equal",
-    "count_nonzero",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "inner",
-    "logsumexp",
-    "norm",
-    "softmax",
-    "std",
-    "var",
-]
+    "allclose", "amax", "amin", "array_equal", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "inner",
+    "logsumexp", "norm", "softmax", "std", "var",
+]  # fmt: skip
 
 amax, amin = reductions.max, reductions.min
 
@@ -175,7 +161,7 @@ def norm(x: Any, ord: float | None = None, axis: Axis = None, keepdims: bool = F
         (5.0, 7.0, [5.0, 10.0])
     """
     if ord not in (None, 1, 2, math.inf):
-        raise ArgumentError(f"norm() of order {ord!r}", place=user_line(), expected="1, 2 or inf", hint="leave out ord")
+        raise ArgumentError(f"norm() of order {ord!r}", expected="1, 2 or inf", hint="leave out ord")
     return _norm(x, ord, axis, keepdims)
 
 

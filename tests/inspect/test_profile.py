@@ -15,9 +15,10 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.device.sink import CAPTURED
+from fusepy.backend.execute.traffic import scaled
 from fusepy.backend.kernels import profiling
 from fusepy.inspect import profiled
-from fusepy.inspect.profiled_kernels import ProfiledKernel, scaled, table
+from fusepy.inspect.profiled_kernels import ProfiledKernel, table
 from tests.support.rasters import need_raster
 from tests.support.slang_functions import ramp
 

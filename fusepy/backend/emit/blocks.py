@@ -100,18 +100,9 @@ class Blocks:
         if self.rows == 1:
             return [f"{index} d{y} = fz_row;", *work.element(numbered=True)]
         at, end = f"fz_row + {index}(k * {self.tall})", f"{BLOCK}.extent{y}"
-        loop = f"[ForceUnroll] for (uint k = 0; k < {self.rows}; ++k)"
         if work.arrays:
             one = [f"{index} d{y} = {at};", f"if (d{y} >= {end})", "    return;", *work.element(numbered=True)]
-            return [loop, *block(one)]
-        # the loads of all rows are in flight together; below the last row, it is loaded again
-        load = [f"{index} d{y} = {work.nearest(at, f'{end} - 1')};", *work.number]
-        load += [f"{name}[k] = {value};" for _, name, value in work.loads]
-        store = [f"{index} d{y} = {at};", f"if (d{y} < {end})", *block([*work.number, *work.store(lambda name: f"{name}[k]")])]
-        return [
-            *(f"{declared}[{self.rows}];" for declared, _, _ in work.loads),
-            *(f"{declared}[{self.rows}];" for declared in work.outputs),
-            *(loop, *block(load)),
-            *(loop, f"    if ({at} < {end})", f"        {work.call(lambda name: f'{name}[k]')}"),
-            *(loop, *block(store)),
-        ]
+            return [f"[ForceUnroll] for (uint k = 0; k < {self.rows}; ++k)", *block(one)]
+        load = [f"{index} d{y} = {work.nearest(at, f'{end} - 1')};", *work.number]  # below the last row, that again
+        store = [f"{index} d{y} = {at};", f"if (d{y} < {end})", *block([*work.number, *work.store("{}[k]".format)])]
+        return work.batched(self.rows, f"{at} < {end}", load, store)

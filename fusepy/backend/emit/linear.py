@@ -51,22 +51,10 @@ class Counted:
         return decoded(self.variant, f"{self.variant.index}(i)", range(self.variant.rank))
 
     def _batched(self, work: ElementWork) -> list[str]:
-        """Returns statements that load all elements of a thread before its first store.
-
-        The loads are then in flight together; the compiler cannot reorder them, since raw pointers may alias.
-        """
+        """Returns statements that load all elements of a thread before its first store."""
         index, steps = self._index, self.shape.per_thread
         at, last = f"first + k * {self.shape.threads}", f"{BLOCK}.count - 1"
-        loop = f"[ForceUnroll] for (uint k = 0; k < {steps}; ++k)"
         # past the end, load the last element again: user code never sees a value that is not in the data
         load = [f"{index} i = {work.nearest(at, last)};", *self._coordinates(work)]
-        load += [f"{name}[k] = {value};" for _, name, value in work.loads]
-        store = [f"{index} i = {at};", f"if (i < {BLOCK}.count)", *block(work.store(lambda name: f"{name}[k]"))]
-        return [
-            *(f"{declared}[{steps}];" for declared, _, _ in work.loads),
-            *(f"{declared}[{steps}];" for declared in work.outputs),
-            *(loop, *block(load)),
-            # user code is not called for it again: it may write through a pointer
-            *(loop, f"    if ({at} < {BLOCK}.count)", f"        {work.call(lambda name: f'{name}[k]')}"),
-            *(loop, *block(store)),
-        ]
+        store = [f"{index} i = {at};", f"if (i < {BLOCK}.count)", *block(work.store("{}[k]".format))]
+        return work.batched(steps, f"{at} < {BLOCK}.count", load, store)

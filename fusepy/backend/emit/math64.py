@@ -35,5 +35,6 @@ def _module(prefix: str) -> tuple[str, str]:
     """Returns the name of a module, which contains a hash of its text, and the text. Both are part of a kernel's cache key."""
     file = _FILES[prefix]
     text = (FOLDER / f"{file}.slang").read_text(encoding="utf-8")
+    text = text.replace('#include "fusepy_names.slangh"\n', "")  # a session undoes a user's defines in what it is given as text
     name = f"{file.removeprefix('fusepy_')}_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
     return name, text.replace(f"module {file};", f"module {name};")

@@ -8,6 +8,7 @@ from typing import Protocol
 from fusepy.backend.emit.operand import BLOCK, Field, Variant
 from fusepy.backend.emit.text import KernelText
 from fusepy.backend.emit.tuning import is_light
+from fusepy.ir.ops.control import block
 from fusepy.ir.types import Kind
 from fusepy.ir.value import declare
 
@@ -47,6 +48,26 @@ class ElementWork:
     def store(self, spell: Callable[[str], str]) -> list[str]:
         """Returns the statements that store all results; `spell` maps the names of locals."""
         return [store.write(spell(f"r_{j}")) for j, store in enumerate(self._text.stores)]
+
+    def batched(self, count: int, inside: str, load: Sequence[str], store: Sequence[str]) -> list[str]:
+        """Returns lines that load `count` elements, then compute them, then store them.
+
+        The loads are then in flight together; the compiler cannot reorder them, since raw pointers may alias.
+
+        Args:
+            inside: the condition under which element ``k`` exists. If it does not, another one is loaded, and user code is not
+                called for that: it may write through a pointer.
+            load: lines that set the place of element ``k``, for the loads; `store` those that store it.
+        """
+        loop, named = f"[ForceUnroll] for (uint k = 0; k < {count}; ++k)", "{}[k]".format
+        load = [*load, *(f"{name}[k] = {value};" for _, name, value in self.loads)]
+        arrays = [*(declared for declared, _, _ in self.loads), *self.outputs]
+        return [
+            *(f"{declared}[{count}];" for declared in arrays),
+            *(loop, *block(load)),
+            *(loop, f"    if ({inside})", f"        {self.call(named)}"),
+            *(loop, *block(store)),
+        ]
 
     def nearest(self, at: str, last: str) -> str:
         """Returns an expression for the smaller of two numbers."""

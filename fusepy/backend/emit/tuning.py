@@ -71,3 +71,8 @@ def is_light(region: Node) -> bool:
     assert region.body is not None
     nodes = region.body.nodes
     return len(nodes) <= LIGHT_NODES and not any(n.bodies or n.op.name == "slang.call" or is_long(n) for n in nodes)
+
+
+def power_above(number: int) -> int:
+    """Returns the power of two at or above `number`."""
+    return 1 << max(number - 1, 0).bit_length()

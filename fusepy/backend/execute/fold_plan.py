@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fusepy.backend.emit.fold.operands import accumulators_of, epilogue_operands, members_of
 from fusepy.backend.emit.fold.staging import staged_bytes
@@ -59,17 +60,10 @@ class ReducePlan(Plan):
         "_sides", "_staged", "_strict",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        context: PlanContext,
-        region: Node,
-        positions: Sequence[int],
-        elements: Sequence[Element],
-        targets: Sequence[str] = (),
-    ):
+    def __init__(self, context: PlanContext, region: Node, *given: Any):
         self._strict, self._factors = context.strict, factor_feeds(region)
         strict = context.strict and self._factors is None  # matrices differ in shape; `check_product` compares their axes
-        super().__init__(replace(context, tile=(), strict=strict), region, positions, elements, targets)
+        super().__init__(replace(context, tile=(), strict=strict), region, *given)
         self.linear = False
         assert region.body is not None
         spec = spec_of(region)

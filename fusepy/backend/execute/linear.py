@@ -46,17 +46,9 @@ class LinearTape:
     """
 
     __slots__ = (
-        "_disjoint",
-        "_disjoint_shape",
-        "_otherwise",
-        "_resources",
-        "_whole",
-        "device",
-        "kernel",
-        "plain",
-        "plan",
+        "_disjoint", "_disjoint_shape", "_otherwise", "_resources", "_whole", "device", "kernel", "plain", "plan",
         "reads",
-    )
+    )  # fmt: skip
 
     def __init__(self, plan: Plan, otherwise: Runner):
         self.device = plan.device
@@ -146,13 +138,11 @@ class LinearTape:
         if kernel is None or count >= LINEAR_LIMIT:
             kernel = self._made(count >= LINEAR_LIMIT)
         try:
+            objects: Sequence[Any] = ()
             if self._resources:
-                bound = [f.read(args[plan.positions[f.source]]) for f in kernel.resources if f.read is not None]
-                with device.lock:
-                    kernel.launch_bound(sink, bindings, values, count, bound)
-            else:
-                with device.lock:
-                    kernel.launch(sink, bindings, values, count)
+                objects = [f.read(args[plan.positions[f.source]]) for f in kernel.resources if f.read is not None]
+            with device.lock:
+                kernel.launch(sink, bindings, values, count, objects=objects)
         except FusepyError:  # about a global: some are TypeErrors, too
             raise
         except (struct.error, OverflowError, TypeError) as error:

@@ -182,11 +182,8 @@ class LinkedTape(NamedTuple):
                 for i, slot, read in late:
                     values[i] = slots[slot] if read is None else read(slots[slot])
                 try:
-                    if bound:
-                        resources = [slots[slot].value if read is None else read(slots[slot]) for slot, read in bound]
-                        kernel.launch_bound(sink, bindings, values, count, resources, groups, beside and unseen, more)
-                    else:
-                        kernel.launch(sink, bindings, values, count, groups, beside and unseen, more)
+                    objects = [slots[slot].value if read is None else read(slots[slot]) for slot, read in bound] if bound else ()
+                    kernel.launch(sink, bindings, values, count, groups, beside and unseen, more, objects)
                 except FusepyError:  # about a global: some are TypeErrors, too
                     sink.flush()
                     raise

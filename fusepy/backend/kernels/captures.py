@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import slangpy as spy
 
 from fusepy.backend.cuda.kernel import CudaKernel
 from fusepy.backend.device.block import Block
+from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Pipeline, Root, Sink, nothing
 from fusepy.errors import ExportError
-
-if TYPE_CHECKING:
-    from fusepy.backend.device.device import Device
 
 
 class CaptureSink(Sink):

@@ -144,11 +144,11 @@ class Bound:
         """True if the object holds resources of the user. Others may use them, so that each dispatch is submitted at once."""
         return bool(self._foreign)
 
-    def surround(self, sink: Sink, dispatch: Callable[[], None]) -> None:
-        """Records a dispatch between the copies that it needs."""
+    def surround(self, sink: Sink, *dispatched: Any) -> None:
+        """Records a dispatch, of which `Sink.dispatch` gets these, between the copies that it needs."""
         for copy in self.staged:
             copy.copy_in(sink)
-        dispatch()
+        sink.dispatch(*dispatched)
         for copy in self.staged:
             copy.copy_out(sink)
         if self._foreign:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ import slangpy as spy
 from fusepy.backend.cuda.driver import CudaDriver
 from fusepy.backend.cuda.kernel import CudaKernel
 from fusepy.backend.device.device import Device
-from fusepy.backend.device.sink import Sink
+from fusepy.backend.device.sink import Sink, StageSink
 from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.text import KernelSource
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
@@ -24,6 +24,7 @@ from fusepy.backend.kernels.globals import Bindings, Bound, bound_globals, check
 from fusepy.backend.kernels.resources import Resources
 from fusepy.backend.slang.compiler import Program
 from fusepy.backend.slang.diagnostics import advice, clean, unbuilt
+from fusepy.backend.slang.stage import AnyPipeline
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
@@ -53,7 +54,7 @@ class Kernel:
 
     __slots__ = (
         "__weakref__", "_bound", "_buffer", "_count", "_cursor", "_data", "_device", "_function", "_groups", "_launched",
-        "_packed", "_program", "_reads", "_source", "_sources", "direct", "eager", "fields", "globals", "objects",
+        "_packed", "_program", "_reads", "_source", "_sources", "_staged", "direct", "eager", "fields", "globals", "objects",
         "optimised", "packer", "per_group", "pipeline", "resources", "root",
     )  # fmt: skip
 
@@ -67,18 +68,7 @@ class Kernel:
         sources: Sequence[ModuleSource] = (),
     ):
         dump(source.name, source.text)
-        device.raw.set_cuda_context_current()  # the thread may have changed; no effect on other APIs
-        try:
-            self.pipeline, program = device.compiler.pipeline(source.name, program, sources, source.text, source.stage)
-        except CompileError:
-            raise
-        except RuntimeError as error:
-            words = clean(str(error).partition("RHI messages:\n")[2].partition("\n/project/")[0])
-            if "error[E" in words:  # errors that Slang finds only here: a static_assert of user code, a missing capability
-                # Slang shows the text of an assertion only if it has the source of the module
-                raise CompileError(f"Slang cannot compile kernel {program.name}\n{words}", hint=advice(words, ())) from error
-            what, hint = unbuilt("\n".join((source.text, *texts_of(sources))), str(error))
-            raise CompileError(f"{what} kernel {program.name}", saw=error, hint=hint) from error
+        self.pipeline, program = _built(device, program, source, sources)
         self._device, self.fields = device, source.fields
         self.per_group = source.shape.per_group
         self.packer = struct.Struct(_layout(source.fields, offsets, size))
@@ -96,6 +86,7 @@ class Kernel:
         self.globals: Bound | None = bound_globals(program.program, BLOCK, *(f.name for f in source.resources))
         self.direct, self.eager = device.queue.driver is not None and _is_direct(self), False
         self._function: CudaKernel | None = None
+        self._staged: tuple[Sink, StageSink] | None = None  # the sink of the last launch, and the one that records its pass
         self._renew(device)
 
     def twin(self, device: Device, source: KernelSource | None = None) -> Kernel:
@@ -111,7 +102,7 @@ class Kernel:
         twin._data = np.frombuffer(twin._buffer, np.uint8)
         twin._bound = Resources(twin.resources, twin._source.name, twin._source.labels) if twin.resources else None
         twin.globals = None if self.globals is None else self.globals.empty()
-        twin._function, twin._launched = None, b""
+        twin._function, twin._staged, twin._launched = None, None, b""
         twin._renew(device)
         return twin
 
@@ -137,25 +128,6 @@ class Kernel:
         if self.globals is not None:
             self.globals.attach(cursor)
 
-    def launch_bound(
-        self,
-        sink: Sink,
-        bindings: Bindings | None,
-        values: Sequence[float],
-        count: int,
-        resources: Sequence[Any],
-        by_axis: Sequence[int] | None = None,
-        beside: bool = False,
-        more: bool = False,
-    ) -> None:
-        """Binds these objects, in the order of the kernel's `resources`, and launches. The device's lock must be held."""
-        if self._bound is None:
-            self.launch(sink, bindings, values, count, by_axis, beside, more)
-            return
-        self._bound.bind(self._device, sink, resources)
-        self.launch(sink, bindings, values, count, by_axis, beside, more)
-        self._bound.finish(sink)
-
     def launch(
         self,
         sink: Sink,
@@ -165,14 +137,16 @@ class Kernel:
         by_axis: Sequence[int] | None = None,
         beside: bool = False,
         more: bool = False,
+        objects: Sequence[Any] = (),
     ) -> None:
-        """Packs the parameter block and records the dispatch. The device's lock must be held.
+        """Packs the parameter block, binds `objects` and records the dispatch. The device's lock must be held.
 
         Args:
             bindings: the values of globals, compared with those of the last launch by identity.
             by_axis: groups along each axis; by default `count` decides.
             beside: it may run concurrently with the launch before it.
             more: further launches of the same program follow.
+            objects: those of the kernel's `resources`, in order.
 
         Raises:
             struct.error: if a number does not fit its field.
@@ -180,33 +154,40 @@ class Kernel:
         device, bound = self._device, self.globals
         if count != self._count:
             self._cover(count)
-        packed = self.packer.pack(*values)
+        groups, packed = by_axis or self._groups, self.packer.pack(*values)
         if bound is not None and bindings is not bound.current:
-            if bindings is not None and bindings.names == bound.checked:
-                bound.write(bindings.values, device, self._source.name)
-                bound.current = bindings
-            else:
-                self._bind(device, bound, bindings)
+            if bindings is None or bindings.names != bound.checked:
+                self._check_globals(device, bound, bindings)
+            bound.write({} if bindings is None else bindings.values, device, self._source.name)
+            bound.current = bindings
+        if self._bound is not None:
+            self._bound.bind(device, sink, objects)
+        device.counters.dispatches += 1
         direct = sink.direct if self.direct else None
-        if direct is not None and (self.eager or direct.immediate or packed != self._launched or self._is_large(by_axis)):
+        if direct is not None and (self.eager or direct.immediate or packed != self._launched or self._is_large(groups)):
             function = self._function or self._loaded()
             function.block.raw = self._launched = packed
-            direct.launch(function, by_axis or self._groups)
-            device.counters.dispatches += 1
+            direct.launch(function, groups)
             return
         if packed != self._packed:  # an unchanged block is not written again: 0.8 µs less on CUDA
-            self._buffer[:] = packed
+            self._buffer[:] = self._packed = packed
             self._cursor.set_data(self._data)
-            self._packed = packed
-        if bound is None or not bound.surrounded:
-            sink.dispatch(self.pipeline, self.root, by_axis or self._groups, beside, more)
-        else:
-            bound.surround(sink, partial(sink.dispatch, self.pipeline, self.root, by_axis or self._groups, beside, more))
-        device.counters.dispatches += 1
+        dispatch = sink.dispatch if bound is None or not bound.surrounded else partial(bound.surround, sink)
+        dispatch(self.pipeline, self.root, groups, beside, more)
+        if self._bound is not None:
+            self._bound.finish(sink)
         if count >= LONG:
             sink.start()
         if sink.captures:  # the root that it has taken stays as it is
             self._renew(device)
+
+    def staged(self, sink: Sink, begin: Callable[..., None]) -> StageSink:
+        """Returns the sink in which a dispatch of this kernel is a pass of another stage; `begin` gets `sink` first."""
+        if self._staged is not None and self._staged[0] is sink:
+            return self._staged[1]
+        made = StageSink(sink, partial(begin, sink))
+        self._staged = None if sink.keeps or sink.captures else (sink, made)  # the device's queue is used again
+        return made
 
     def _cover(self, count: int) -> None:
         """Sets the number of groups for `count` elements."""
@@ -214,9 +195,9 @@ class Kernel:
         self._groups = [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
         self._count = count
 
-    def _is_large(self, by_axis: Sequence[int] | None) -> bool:
+    def _is_large(self, groups: Sequence[int]) -> bool:
         """True if the device works longer than the host: then it should start at once, and read its numbers as constants."""
-        return math.prod(by_axis or self._groups) * self._source.shape.threads > LARGE
+        return math.prod(groups) * self._source.shape.threads > LARGE
 
     def apart(self, count: int, by_axis: Sequence[int] | None) -> tuple[CudaKernel, Sequence[int]]:
         """Returns the kernel for the CUDA driver with a block of its own, and the groups for `count` elements."""
@@ -231,20 +212,38 @@ class Kernel:
         self._function = _for_driver(self._device, self.pipeline, name, nbytes)
         return self._function
 
-    def _bind(self, device: Device, bound: Bound, bindings: Bindings | None) -> None:
-        """Writes these values of globals to the root, and no others."""
+    def _check_globals(self, device: Device, bound: Bound, bindings: Bindings | None) -> None:
+        """Checks that all globals that the kernel reads have a value, and takes a new root if others had one before."""
         values: Mapping[str, Any] = {} if bindings is None else bindings.values
-        names = () if bindings is None else bindings.names
-        if bound.checked != names:
-            if bound.stale(values):
-                device.queue.enter()
-                self._renew(device)
-            if self._reads is None:
-                self._reads = reads_of_calls(bound.names, self._source.calls, self._sources)
-            check_set(self._source.name, self._reads, values, "call .set({0}=…) on the function")
-            bound.checked = names
-        bound.write(values, device, self._source.name)
-        bound.current = bindings
+        if bound.stale(values):
+            device.queue.enter()
+            self._renew(device)
+        if self._reads is None:
+            self._reads = reads_of_calls(bound.names, self._source.calls, self._sources)
+        check_set(self._source.name, self._reads, values, "call .set({0}=…) on the function")
+        bound.checked = () if bindings is None else bindings.names
+
+
+def _built(
+    device: Device, program: Program, source: KernelSource, sources: Sequence[ModuleSource]
+) -> tuple[AnyPipeline, Program]:
+    """Returns the pipeline of a kernel, and its program as the compiler keeps it.
+
+    Raises:
+        CompileError: if Slang or the driver refuses it.
+    """
+    device.raw.set_cuda_context_current()  # the thread may have changed; no effect on other APIs
+    try:
+        return device.compiler.pipeline(source.name, program, sources, source.text, source.stage)
+    except CompileError:
+        raise
+    except RuntimeError as error:
+        words = clean(str(error).partition("RHI messages:\n")[2].partition("\n/project/")[0])
+        if "error[E" in words:  # errors that Slang finds only here: a static_assert of user code, a missing capability
+            # Slang shows the text of an assertion only if it has the source of the module
+            raise CompileError(f"Slang cannot compile kernel {program.name}\n{words}", hint=advice(words, ())) from error
+        what, hint = unbuilt("\n".join((source.text, *texts_of(sources))), str(error))
+        raise CompileError(f"{what} kernel {program.name}", saw=error, hint=hint) from error
 
 
 def _is_direct(kernel: Kernel) -> bool:

@@ -43,6 +43,7 @@ class NDBuffer(Tensor):
     """
 
     __slots__ = ()
+    _has_grads = False
 
     def __init__(
         self,
@@ -62,12 +63,17 @@ class NDBuffer(Tensor):
             super().__init__(
                 shared.device, shared.element, shared.shape, block=shared.block, offset=shared.origin, strides=shared.strides
             )
-            return
-        wanted = element_count if shape is None else shape
-        if wanted is None:
-            raise ArgumentError("NDBuffer() needs a shape", hint="write NDBuffer(device, dtype=module.float3, shape=(16, 16))")
-        super().__init__(as_device(device if on is None else on), element_of(FLOAT if dtype is None else dtype), as_shape(wanted))
-        self.clear()
+        else:
+            wanted = element_count if shape is None else shape
+            if wanted is None:
+                hint = "write NDBuffer(device, dtype=module.float3, shape=(16, 16))"
+                raise ArgumentError("NDBuffer() needs a shape", hint=hint)
+            element = element_of(FLOAT if dtype is None else dtype)
+            super().__init__(as_device(device if on is None else on), element, as_shape(wanted))
+            self.clear()
+        if self._has_grads:
+            made = self.with_grads()
+            self.attach(made.grad_in, made.grad_out)
 
     def from_numpy(self, array: Array) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # as SP#016 spells it
         """Fills the buffer with the numbers of an array in C order. The shape of the array does not matter.
@@ -95,20 +101,7 @@ class NDDifferentiableBuffer(NDBuffer):
     """
 
     __slots__ = ()
-
-    def __init__(
-        self,
-        device: Any = None,
-        dtype: Any = None,
-        shape: int | Sequence[int] | None = None,
-        *,
-        element_count: int | None = None,
-        element_type: Any = None,
-        on: Any = None,
-    ):
-        super().__init__(device, dtype, shape, element_count=element_count, element_type=element_type, on=on)
-        made = self.with_grads()
-        self.attach(made.grad_in, made.grad_out)
+    _has_grads = True
 
 
 def filling(array: Array, element: Element, shape: tuple[int, ...]) -> Array:

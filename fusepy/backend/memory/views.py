@@ -15,7 +15,6 @@ import numpy as np
 from fusepy.errors import ShapeError
 from fusepy.ir.argmap import check_rank
 from fusepy.ir.strides import contiguous_strides, is_contiguous
-from fusepy.location import user_line
 
 View = tuple[tuple[int, ...], tuple[int, ...], int]
 
@@ -35,7 +34,7 @@ def indexed(shape: tuple[int, ...], strides: tuple[int, ...], index: Any) -> Vie
     made_shape: list[int] = []
     made_strides: list[int] = []
     axis = 0
-    for item in _spread(given, shape):
+    for item in without_dots(given, len(shape)):
         if item is None:
             made_shape.append(1)
             made_strides.append(0)
@@ -59,15 +58,15 @@ def indexed(shape: tuple[int, ...], strides: tuple[int, ...], index: Any) -> Vie
     return tuple(made_shape), tuple(made_strides), start
 
 
-def _spread(given: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Returns the items of an index with the ellipsis expanded, one for each axis."""
+def without_dots(given: list[Any], rank: int) -> list[Any]:
+    """Returns the items of an index with the ellipsis expanded: one for each axis, and those that are ``None``."""
     taken = sum(item is not None and item is not Ellipsis for item in given)
     dots = [i for i, item in enumerate(given) if item is Ellipsis]
     if len(dots) > 1:
-        raise ShapeError("an index holds more than one ellipsis", saw=given, hint="write ... once")
-    if taken > len(shape):
-        raise ShapeError(f"{taken} indices into {len(shape)} axes", saw=shape, hint="index each axis once")
-    rest = [slice(None)] * (len(shape) - taken)
+        raise ShapeError("an index holds more than one ellipsis", saw=repr(given)[:80], hint="write ... once")
+    if taken > rank:
+        raise ShapeError(f"{taken} indices into {rank} axes", saw=repr(given)[:80], hint="index each axis once")
+    rest = [slice(None)] * (rank - taken)
     at = dots[0] if dots else len(given)
     return [*given[:at], *rest, *given[at + 1 :]]
 
@@ -92,7 +91,7 @@ def broadcast(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[in
         ShapeError: if the shapes do not fit.
     """
     if any(n < 0 for n in wanted):
-        raise ShapeError("a negative extent", place=user_line(), saw=wanted, hint="extents are 0 or more")
+        raise ShapeError("a negative extent", saw=wanted, hint="extents are 0 or more")
     lead = len(wanted) - len(shape)
     pairs = list(zip(shape, wanted[lead:])) if lead >= 0 else []
     if lead < 0 or any(have not in (want, 1) for have, want in pairs):
@@ -143,14 +142,11 @@ def strided(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[Sequ
     if len(extents) != len(steps):
         raise ShapeError(
             f"Shape dimensions ({len(extents)}) must match stride dimensions ({len(steps)})",
-            place=user_line(),
             saw=f"shape {tuple(extents)}, strides {tuple(steps)}",
             hint="give one stride for each axis, in elements",
         )
     if any(s < 0 for s in steps):
-        raise ShapeError(
-            "Strides must be positive, or 0", place=user_line(), saw=tuple(steps), hint="write t[::-1] to go backwards"
-        )
+        raise ShapeError("Strides must be positive, or 0", saw=tuple(steps), hint="write t[::-1] to go backwards")
     return tuple(extents), tuple(steps), start
 
 
@@ -162,7 +158,7 @@ def as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     """
     extents = integers(shape, "a shape")
     if any(n < 0 for n in extents):
-        raise ShapeError("a negative extent", place=user_line(), saw=extents, hint="extents are 0 or more")
+        raise ShapeError("a negative extent", saw=extents, hint="extents are 0 or more")
     check_rank(len(extents), "the tensor")
     return extents
 
@@ -183,7 +179,7 @@ def integers(given: Any, what: str) -> tuple[int, ...]:
     except TypeError:
         shown = repr(cast("Any", given))[:60]
         hint = "write (height, width), or round first"
-        raise ShapeError(f"{what} takes integers", place=user_line(), saw=shown, hint=hint) from None
+        raise ShapeError(f"{what} takes integers", saw=shown, hint=hint) from None
 
 
 def numbers(given: Sequence[Any]) -> tuple[int, ...]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
-from typing import Any, cast
+from functools import lru_cache
+from typing import Any
 
 import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
-from fusepy.backend.device.sink import Sink, StageSink
-from fusepy.backend.emit.text import KernelSource
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.contents import copy_elements
@@ -24,7 +23,7 @@ from fusepy.backend.raster.state import RasterStage
 class DrawKernel(Kernel):
     """The pipeline of a draw with its parameter block. It keeps images of the last size."""
 
-    __slots__ = ("_images", "_indexed", "_indices_in", "_objects", "_sinks", "_stage", "_textures")
+    __slots__ = ("_images", "_indexed", "_indices_in", "_objects", "_stage", "_textures")
 
     def __init__(self, device: Device, *given: Any):
         super().__init__(device, *given)
@@ -36,38 +35,23 @@ class DrawKernel(Kernel):
         self._textures = False  # the last launch has filled a texture of the caller
         self._indices_in: object = None  # the last buffer that holds indices as the device takes them
         self._objects: Sequence[Any] = ()  # the results and the indices of the launch
-        self._sinks: tuple[Sink, StageSink] | None = None  # the sink of the last launch, and the one that records its draw
 
-    def twin(self, device: Device, source: KernelSource | None = None) -> DrawKernel:
-        """Returns the same kernel with its own root, see `Kernel.twin`."""
-        made = cast("DrawKernel", super().twin(device, source))
-        made._sinks = None
-        return made
-
-    def launch_bound(
+    def launch(
         self,
         sink: Sink,
         bindings: Bindings | None,
         values: Sequence[float],
         count: int,
-        resources: Sequence[Any],
         by_axis: Sequence[int] | None = None,
         beside: bool = False,
         more: bool = False,
+        objects: Sequence[Any] = (),
     ) -> None:
-        """Binds the resources of the functions and draws; the results and the indices follow them in `resources`."""
-        assert by_axis is not None
+        """Binds the resources of the functions and draws; the results and the indices follow them in `objects`."""
         own = len(self.resources)
-        sinks = self._sinks
-        if sinks is None or sinks[0] is not sink:
-            sinks = sink, StageSink(sink, partial(self.draw, sink))
-            self._sinks = sinks if not sink.keeps and not sink.captures else None  # the device's queue is used again
-        self._objects = resources[own:]
+        self._objects = objects[own:]
         try:
-            if own:
-                super().launch_bound(sinks[1], bindings, values, count, resources[:own], by_axis, beside, more)
-            else:
-                self.launch(sinks[1], bindings, values, count, by_axis, beside, more)
+            super().launch(self.staged(sink, self.draw), bindings, values, count, by_axis, beside, more, objects[:own])
         finally:
             self._objects = ()
         if self._textures:  # their owner may read them at any time

@@ -9,7 +9,6 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.errors import DeviceError
-from fusepy.location import user_line
 
 _U = spy.TextureUsage
 _CLEAR = (0.25, 0.5, 0.75, 1.0)
@@ -22,7 +21,6 @@ def check_samples(device: spy.Device, count: int) -> None:
         fewer = [n for n in (4, 2, 8) if n != count and _has(device, n)]
         raise DeviceError(
             f"{device.info.adapter_name} has not {count} samples for each pixel",
-            place=user_line(),
             saw=f"samples={count}",
             expected=" or ".join(map(str, [1, *sorted(fewer)])),
             hint=f"write .options(samples={fewer[0] if fewer else 1})",

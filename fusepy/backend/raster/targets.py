@@ -14,7 +14,6 @@ from fusepy.backend.execute.texture_results import Target
 from fusepy.backend.memory.texture import TextureKind, check_device, kind_for, kind_of, texture_of
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.pipelines.draw import names_in
 from fusepy.ir.types import Type
 
 _PLAIN = spy.TextureType.texture_2d
@@ -57,7 +56,7 @@ def _usage(format: spy.Format) -> spy.TextureUsage:
 
 def drawn_targets(draw: Node) -> dict[Value, Callable[[TextureKind | None, str], DrawnTarget]]:
     """Returns for each image of a draw the function that makes its target, see `drawn_target`."""
-    colors, depth = names_in(draw, "formats"), str(draw.attrs["depth_format"])
+    colors, depth = draw.words("formats"), str(draw.attrs["depth_format"])
     several = draw.attrs["samples"] != 1
     found = {v: partial(drawn_target, spy.Format[f], False) for v, f in zip(draw.results, colors)}
     return {**found, **{v: partial(drawn_target, spy.Format[depth], several) for v in draw.results[len(colors) :]}}

@@ -25,7 +25,6 @@ from fusepy.ir.pipelines.draw import (
     VERTEX,
     first_operand,
     makes_meshes,
-    names_in,
     operands_of,
     own_inputs,
     values_of,
@@ -73,7 +72,7 @@ class _Draw:
         self.draw, self.text = draw, text
         first = first_operand(draw)
         self.operands = [operands[own.start - first : own.stop - first] for own in operands_of(draw)]
-        self.varyings, self.mesh = names_in(draw, "varyings"), makes_meshes(draw)
+        self.varyings, self.mesh = draw.words("varyings"), makes_meshes(draw)
         vertex = draw.bodies[0]
         self.interface = "FzVertex"
         if self.mesh:
@@ -83,7 +82,7 @@ class _Draw:
 
     def source(self) -> KernelSource:
         draw, text = self.draw, self.text
-        stage = RasterStage(RasterState.of(draw.attrs), names_in(draw, "formats"))
+        stage = RasterStage(RasterState.of(draw.attrs), draw.words("formats"))
         listed = text.listed(text.operands)
         pointers = [f for f in listed if f.role == "pointer"]
         fields = [*pointers, *extents(text.variant), *(f for f in listed if f.role != "pointer")]
@@ -99,7 +98,7 @@ class _Draw:
             *fragment_entry(names[-1], "FzTargets" if draw.bodies[-1].outputs else "void", self.given(), block(self.fragment())),
         ]
         made = text.assembled(program, names, fields, Shape(1, 1, False), stage, objects)
-        return replace(made, name="/".join(names_in(draw, "functions")))  # in messages
+        return replace(made, name="/".join(draw.words("functions")))  # in messages
 
     def entry(self, k: int, name: str) -> list[str]:
         """Returns the entry point of a function before the fragment function."""
@@ -109,7 +108,7 @@ class _Draw:
         body, values = draw.bodies[k], values_of(draw, k)
         own = [f"s_{i}" for i in range(len(values))]
         given = [mesh_parameter(n, s, v.type) for n, s, v in zip(values, own, own_inputs(draw, body, k))]
-        return [line, *mesh_entry(body.name, name, names_in(draw, "marks")[k], given, block(self.called(k, own))), ""]
+        return [line, *mesh_entry(body.name, name, draw.words("marks")[k], given, block(self.called(k, own))), ""]
 
     def structs(self) -> list[str]:
         """Returns the structs that go from stage to stage, without those of the user."""
@@ -124,16 +123,16 @@ class _Draw:
             ]
             lines += ["struct FzVertex", "{", *whole, "};"]
         if fragment.outputs:
-            marks = names_in(self.draw, "outputs")
+            marks = self.draw.words("outputs")
             lines += ["struct FzTargets", "{"]
             lines += [f"    {self.target(j)} r_{j} : {mark};" for j, mark in enumerate(marks)] + ["};"]
         return lines
 
     def target(self, j: int) -> Type:
         """Returns the type of fragment output `j` in its target."""
-        if names_in(self.draw, "outputs")[j] == "SV_Depth":
+        if self.draw.words("outputs")[j] == "SV_Depth":
             return Type.parse("float")
-        return Type.parse(names_in(self.draw, "types")[j])
+        return Type.parse(self.draw.words("types")[j])
 
     def function(self, k: int) -> list[str]:
         """Returns body `k` as a function of its own values and its operands."""

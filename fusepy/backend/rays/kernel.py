@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import slangpy as spy
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.device.sink import Sink, StageSink
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.kernels.globals import Bindings, reads_of_calls
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.rays.stage import RayGeneration, TracedPipeline
@@ -27,7 +26,7 @@ class LinkedGlobals(NamedTuple):
 class RayKernel(Kernel):
     """A ray-tracing pipeline; a launch dispatches one ray for each element."""
 
-    __slots__ = ("_checked", "_linked", "_sinks", "_table")
+    __slots__ = ("_checked", "_linked", "_table")
 
     def __init__(self, device: Device, *given: Any):
         super().__init__(device, *given)
@@ -36,23 +35,6 @@ class RayKernel(Kernel):
         self._table = tuple(row.removeprefix("fz_") for row in stage.table)  # as the user names the groups
         self._checked: Any = None  # the globals whose scenes were linked last
         self._linked: Any = None  # these globals, with the structures of their scenes for this table
-        self._sinks: tuple[Sink, StageSink] | None = None  # the sink of the last launch, and the one that records its rays
-
-    def launch_bound(
-        self,
-        sink: Sink,
-        bindings: Bindings | None,
-        values: Sequence[float],
-        count: int,
-        resources: Sequence[Any],
-        by_axis: Sequence[int] | None = None,
-        beside: bool = False,
-        more: bool = False,
-    ) -> None:
-        """Binds these objects, and records the rays. The device's lock must be held."""
-        self._check(resources)
-        linked = [self._structure(value) for value in resources]
-        super().launch_bound(sink, bindings, values, count, linked, by_axis, beside, more)
 
     def _structure(self, value: Any) -> Any:
         """Returns the structure of a scene for this table; other values as they are."""
@@ -93,17 +75,16 @@ class RayKernel(Kernel):
         by_axis: Sequence[int] | None = None,
         beside: bool = False,
         more: bool = False,
+        objects: Sequence[Any] = (),
     ) -> None:
-        """Packs the parameter block and records the rays. The device's lock must be held."""
+        """Binds `objects` and records the rays; see `Kernel.launch`."""
+        self._check(objects)
+        linked = [self._structure(value) for value in objects]
         if bindings is not None:
             if bindings is not self._checked:
                 self._linked, self._checked = self._of_table(bindings), bindings
             bindings = self._linked
-        sinks = self._sinks
-        if sinks is None or sinks[0] is not sink:
-            sinks = sink, StageSink(sink, partial(_trace, sink))
-            self._sinks = sinks if not sink.keeps and not sink.captures else None  # the device's queue is used again
-        super().launch(sinks[1], bindings, values, count, by_axis, beside, more)
+        super().launch(self.staged(sink, _trace), bindings, values, count, by_axis, beside, more, linked)
 
 
 def _trace(sink: Sink, pipeline: TracedPipeline, root: spy.ShaderObject, rays: Sequence[int]) -> None:

@@ -12,7 +12,6 @@ from fusepy.ir.whole import library, spelled
 
 _NOISE = re.compile(
     r"^(?:Failed to load slang module .* from source|.*error\[E39999\].*|.*E40003.*|--'|abort compilation.*"
-    r"|warning\[E15401\](?:.*\n)*?-+'"  # an #undef of a macro that is not defined, as in fusepy's own modules
     r"|warning\[E\d+\].*\n +--> .*[\\/]fusepy[\\/]slang[\\/](?:.*\n)*?-+')\n?",  # any other warning about one of them
     re.M,
 )

@@ -8,7 +8,8 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.slang.diagnostics import unlinked
-from fusepy.backend.slang.reflection import ENUM, found, kind_of, type_name
+from fusepy.backend.slang.reflection import ENUM, kind_of, type_name
+from fusepy.backend.sources.libraries import found
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import UnsupportedArgumentError

@@ -20,10 +20,10 @@ from fusepy.backend.slang.entry_points import groups_in, with_entry_points
 from fusepy.backend.slang.facts import Facts
 from fusepy.backend.slang.layouts import globals_of, layout_of, members_of
 from fusepy.backend.slang.overloads import PICK, Callee, RawAnswer
-from fusepy.backend.slang.reflection import conforms, found, kind_of, reflected
+from fusepy.backend.slang.reflection import conforms, kind_of, reflected
 from fusepy.backend.slang.visible import as_asked, closures, import_of, question_of
-from fusepy.backend.sources.defaults import default_number
-from fusepy.backend.sources.libraries import array_name, is_array, seen
+from fusepy.backend.sources.declarations import default_number
+from fusepy.backend.sources.libraries import array_name, found, is_array, seen
 from fusepy.backend.sources.prices import price
 from fusepy.backend.sources.reachable import reachable, texts_of
 from fusepy.backend.sources.source import ModuleSource

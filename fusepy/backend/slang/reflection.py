@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import slangpy as spy
 
 from fusepy.backend.slang.diagnostics import unlinked
-from fusepy.backend.sources.libraries import array_name, is_array
+from fusepy.backend.sources.libraries import array_name, found, is_array
 from fusepy.errors import InvalidNameError
 from fusepy.ir.oracle import IN, INOUT, OUT
 from fusepy.ir.types import VOID, Kind, Type
@@ -25,13 +25,7 @@ _KNOWN_KINDS = (
     TypeKind.resource,
     TypeKind.sampler_state,
 )
-_T = TypeVar("_T")
 RawParam = list[Any]  # name, type or None, direction: plain data for JSON
-
-
-def found(value: _T) -> _T | None:
-    """Returns the result of a look-up. The stubs promise an object, but Slang returns None for an unknown name."""
-    return value
 
 
 def reflected(module: spy.SlangModule) -> spy.ProgramLayout:

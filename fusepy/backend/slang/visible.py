@@ -8,7 +8,8 @@ import slangpy as spy
 
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.slang.overloads import Callee, RawAnswer
-from fusepy.backend.slang.reflection import found, reflected, type_name
+from fusepy.backend.slang.reflection import reflected, type_name
+from fusepy.backend.sources.libraries import found
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.types import Type
 from fusepy.ir.whole import struct_in

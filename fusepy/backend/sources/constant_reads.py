@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.reachable import heads, reached_from
+from fusepy.backend.sources.declarations import Declared
+from fusepy.backend.sources.reachable import reached_heads
 
 _ARRAY = re.compile(r"\bTensor\s*<\s*([A-Za-z_]\w*)[^>]*>\s*(\w+)")
 _CONSTANT = re.compile(r"(u?int(8|16|32|64)?(_t)?|bool)[1-4]?(x[1-4])?$")
@@ -24,18 +25,16 @@ def constant_read(function: str, modules: Iterable[str]) -> str | None:
         "'h' reads a Tensor and is not [Differentiable]: Slang takes what it reads as a constant"
     """
     texts = [bare(text) for text in modules]
-    name = function.rpartition("::")[2].partition("<")[0]
-    reached = {name, *reached_from([name], texts)}
-    for text in texts:
-        for found, attributes, head, body in heads(text):
-            if found in reached and not any(re.search(rf"\bno_diff\s+(\w+::)*{found}\s*[(<]", t) for t in texts):
-                wrong = _wrong(found, attributes, head, body)
-                if wrong is not None:
-                    return wrong
-    return None
+    reads = (
+        _wrong(found)
+        for found in reached_heads(function, texts)
+        if not any(re.search(rf"\bno_diff\s+(\w+::)*{found.name}\s*[(<]", t) for t in texts)
+    )
+    return next(filter(None, reads), None)
 
 
-def _wrong(name: str, attributes: str, head: str, body: str) -> str | None:
+def _wrong(function: Declared) -> str | None:
+    name, _, head, body = function
     before, _, params = head.partition("(")
     words = re.findall(r"[A-Za-z_]\w*", before)
     if len(words) > 1 and _CONSTANT.match(words[-2]):
@@ -48,7 +47,7 @@ def _wrong(name: str, attributes: str, head: str, body: str) -> str | None:
             continue
         if element in own and "IDifferentiable" not in head:
             return f"{name!r} reads a Tensor of a type parameter without derivative; declare it {element} : IDifferentiable"
-        if "Derivative" not in attributes and "Differentiable" not in attributes:
+        if not function.derived:
             return f"{name!r} reads a Tensor and is not [Differentiable]: Slang takes what it reads as a constant"
     return None
 

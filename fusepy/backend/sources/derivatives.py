@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.reachable import heads, reached_from
+from fusepy.backend.sources.declarations import heads, last_name
+from fusepy.backend.sources.reachable import reached_heads
 
 # Slang's own differentiable functions
 _BUILT_IN = frozenset((
@@ -29,11 +30,11 @@ def ignored_no_diff(function: str, modules: Iterable[str]) -> tuple[str, str] | 
         'write detach(sin(…)) in f'
     """
     texts = _texts(modules)
-    everything = [*_reached(None, texts)]
-    declared = {name for name, _, _ in everything}
-    known = {name for name, attributes, _ in everything if "Differentiable" in attributes or "Derivative" in attributes}
+    everything = [found for text in texts for found in heads(text)]
+    declared = {found.name for found in everything}
+    known = {found.name for found in everything if found.derived}
     arrays = {name for text in texts for name in _ARRAY.findall(text)}
-    for name, _, body in _reached(function, texts):
+    for name, _, _, body in reached_heads(function, texts):
         for read in _NO_DIFF_READ.findall(body):
             if read in arrays:
                 return f"Slang ignores the no_diff before {read}[…], an array whose reads have a derivative", _detached(
@@ -52,9 +53,7 @@ def is_marked(function: str, modules: Iterable[str]) -> bool:
         >>> is_marked("f", ["[Differentiable] float f(float x) { return x; }"])
         True
     """
-    name = function.rpartition("::")[2].partition("<")[0]
-    found = (attributes for n, attributes, _ in _reached(None, _texts(modules)) if n == name)
-    return any("Differentiable" in attributes or "Derivative" in attributes for attributes in found)
+    return any(found.derived for text in _texts(modules) for found in heads(text) if found.name == last_name(function))
 
 
 def _detached(what: str, function: str) -> str:
@@ -70,7 +69,7 @@ def lacking_forward(function: str, modules: Iterable[str]) -> tuple[str, str] | 
     """
     texts = _texts(modules)
     others = [(way, name.rpartition("::")[2]) for text in texts for way, name in _OF.findall(text)]
-    for name, attributes, _ in _reached(function, texts):
+    for name, attributes, _, _ in reached_heads(function, texts):
         backward = "BackwardDerivative(" in attributes or ("Backward", name) in others
         forward = (
             re.search(r"ForwardDerivative\(|\b(Forward|Backward)?Differentiable\b", attributes) or ("Forward", name) in others
@@ -83,15 +82,3 @@ def lacking_forward(function: str, modules: Iterable[str]) -> tuple[str, str] | 
 
 def _texts(modules: Iterable[str]) -> list[str]:
     return [text for text in map(bare, modules) if "FusepyLibrary" not in text]
-
-
-def _reached(function: str | None, texts: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Yields functions that `function` reaches, or all: name, attributes, body."""
-    reached = None
-    if function is not None:
-        name = function.rpartition("::")[2].rpartition(".")[2].partition("<")[0]
-        reached = {name, *reached_from([name], texts)}
-    for text in texts:
-        for name, attributes, _, body in heads(text):
-            if reached is None or name in reached:
-                yield name, attributes, body

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.reachable import reached_from, spans
+from fusepy.backend.sources.declarations import last_name, spans
+from fusepy.backend.sources.reachable import reached_from
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.resources import GRADED
 
@@ -36,7 +37,7 @@ def graded_text(text: str, functions: Sequence[str]) -> str:
         '[Differentiable] float f(_GradBuffer<float> b) { return b[0]; }'
     """
     plain = bare(text)
-    names = [function.rpartition("::")[2].partition("<")[0] for function in functions]
+    names = [last_name(function) for function in functions]
     reached = {*names, *reached_from(names, [text])}
     copies: list[str] = []
     for found, start, opening, end in spans(plain):

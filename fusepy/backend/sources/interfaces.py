@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.reachable import heads
+from fusepy.backend.sources.declarations import heads, last_name, parameters_in
 
 _INTERFACE = re.compile(r"\binterface\s+(\w+)\s*(?:<[^{;]*>)?\s*(?::\s*([^{;]*))?\{")
 _MODIFIERS = re.compile(r"\b(?:in|out|inout|const|ref|constref|borrow|uniform)\b")
@@ -26,11 +26,11 @@ def undifferentiable_parameter(function: str, modules: Iterable[str], wanted: Se
     """
     texts = [bare(text) for text in modules]
     bases = {name: re.findall(r"\w+", listed) for text in texts for name, listed in _INTERFACE.findall(text)}
-    name = function.rpartition("::")[2].partition("<")[0]
+    name = last_name(function)
     found: list[tuple[str, str] | None] = []
     for text in texts:
         for declared, _, head, _ in heads(text):
-            if declared == name and len(params := _parameters(head, name)) >= len(wanted):
+            if declared == name and len(params := parameters_in(head.partition("(")[2])) >= len(wanted):
                 refused = (_refused(param, head, bases) for param, asked in zip(params, wanted) if asked)
                 found.append(next((words for words in refused if words is not None), None))
     return found[0] if found and all(found) else None  # Slang chooses among overloads
@@ -64,20 +64,3 @@ def _constraints(type: str, head: str) -> list[str] | None:
 def _differentiable(name: str, bases: dict[str, list[str]]) -> bool:
     """True for an interface that is differentiable, and for one of Slang's own."""
     return name not in bases or any(_differentiable(base, bases) for base in bases[name] if base != name)
-
-
-def _parameters(head: str, name: str) -> list[str]:
-    """Returns the texts of the parameters of a function."""
-    found = re.search(rf"\b{re.escape(name)}\s*(?:<[^()]*>)?\s*\(", head)
-    if found is None:
-        return []
-    parts, depth, start = [""], 1, found.end()
-    for character in head[start:]:
-        depth += (character in "(<[") - (character in ")>]")
-        if not depth:
-            break
-        if character == "," and depth == 1:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part for part in parts if part.strip()]

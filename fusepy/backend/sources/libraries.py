@@ -39,22 +39,22 @@ def array_name(type: spy.TypeReflection, layout: spy.ProgramLayout) -> str | Non
         plain = Type.parse(type.full_name)
     except InvalidNameError:  # an extent that is computed from parameters
         return None
-    if _found(layout.find_type_by_name(plain.name)) is None:  # an argument that the module does not know is a generic parameter
+    if found(layout.find_type_by_name(plain.name)) is None:  # an argument that the module does not know is a generic parameter
         return None
     for library, methods in _METHODS.items():
-        if any(_found(layout.find_function_by_name_in_type(type, name)) is not None for name in methods):
+        if any(found(layout.find_function_by_name_in_type(type, name)) is not None for name in methods):
             return f"{library}::{plain.name}"
     return plain.name
 
 
 def seen(layout: spy.ProgramLayout) -> Sequence[str]:
     """Returns the libraries whose arrays a module can name."""
-    return [name for name, type in _SEEN.items() if _found(layout.find_type_by_name(type)) is not None]
+    return [name for name, type in _SEEN.items() if found(layout.find_type_by_name(type)) is not None]
 
 
 _T = TypeVar("_T")
 
 
-def _found(value: _T) -> _T | None:
+def found(value: _T) -> _T | None:
     """Returns the result of a look-up. The stubs promise an object, but Slang returns None for an unknown name."""
     return value

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.reachable import heads
+from fusepy.backend.sources.declarations import heads, last_name
 from fusepy.backend.sources.source import ModuleSource
 
 _IMPORT = re.compile(r"\bimport\s+\"?([\w./-]+)\"?\s*;")
@@ -48,10 +48,9 @@ def lost_in(function: str, texts: Iterable[tuple[str, bool]]) -> tuple[str, str]
     """
     known: dict[str, list[_Function]] = {}
     for text, imported in texts:
-        for name, attributes, _, body in heads(bare(text)):
-            derived = "Differentiable" in attributes or "Derivative" in attributes
-            known.setdefault(name, []).append(_Function(tuple(_calls(body)), derived, imported))
-    start = function.rpartition("::")[2].rpartition(".")[2].partition("<")[0]
+        for found in heads(bare(text)):
+            known.setdefault(found.name, []).append(_Function(tuple(_calls(found.body)), found.derived, imported))
+    start = last_name(function)
     first = dict(_first_calls(start, known))
     kept = {c for found in known.values() for f in found if f.derived and f.imported for c in f.calls}
     for caller in (start, *first):

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.reachable import heads, reached_from
+from fusepy.backend.sources.declarations import heads
+from fusepy.backend.sources.reachable import reached_from
 
 HINT = "take what is only read as Texture2D, StructuredBuffer or Tensor; write in another call: f(x), then m.put(array, i, y)"
 _WRITABLE = re.compile(

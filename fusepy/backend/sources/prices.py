@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.constants import Constants
+from fusepy.backend.sources.declarations import functions
 from fusepy.backend.sources.libraries import INCLUDE_DIRS
-from fusepy.backend.sources.reachable import functions, texts_of
+from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.names import split_path
 

@@ -13,16 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fusepy.backend.sources.closure import bare
+from fusepy.backend.sources.declarations import NAME, SCOPE, Declared, closing, declared, flat, heads, last_name
 from fusepy.backend.sources.free_names import declared_in, free_names
 from fusepy.backend.sources.libraries import INCLUDE_DIRS
 from fusepy.backend.sources.source import ModuleSource
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_ATTRIBUTE = re.compile(r"\[[^\]]*\]")
-_SCOPE = re.compile(r"\b(?:struct|class|extension|interface|namespace|enum)\b\s*([\w:]*)")
 _TYPE = re.compile(r"\b(?:struct|class|interface)\s+(\w+)([^;{}()]*)\{")
-_INNER = re.compile(r"<[^<>]*>|\([^()]*\)")
-_GENERIC = re.compile(r"<[^()]*>\s*$")
 # functions that the use of a type can call without naming them
 _IMPLICIT = frozenset(["__init", "__subscript", "operator"])
 
@@ -34,7 +30,7 @@ def reachable(text: str, modules: Iterable[str]) -> set[str]:
         >>> sorted(reachable("void k() { f(); }", ["float f() { return g * 2; } float h() { return other; }"]) & {"g", "other"})
         ['g']
     """
-    starts = _NAME.findall(bare(text))
+    starts = NAME.findall(bare(text))
     return {*starts, *reached_from(starts, modules)}
 
 
@@ -95,9 +91,9 @@ def _parsed(text: str) -> tuple[tuple[str, frozenset[str], frozenset[str]], ...]
     """Returns functions and types, with the outside names and the members that their bodies name."""
     text = bare(text)
     fields = dict(_fields(text))
-    scopes = {s.rpartition("::")[2] for s in _SCOPE.findall(text)}
+    scopes = {s.rpartition("::")[2] for s in SCOPE.findall(text)}
     found: list[tuple[str, frozenset[str], frozenset[str]]] = []
-    for name, head, body, owner, _ in _declared(text):
+    for name, head, body, owner, _ in declared(text):
         if body is None:
             found.append((name, _IMPLICIT, frozenset()))
         else:
@@ -109,8 +105,8 @@ def _parsed(text: str) -> tuple[tuple[str, frozenset[str], frozenset[str]], ...]
 def _fields(text: str) -> Iterator[tuple[str, tuple[set[str], list[str]]]]:
     """Yields the types of a text, with their fields and the names after their colons."""
     for match in _TYPE.finditer(text):
-        end = _closing(text, match.end() - 1)
-        yield match[1], (set(declared_in(text[match.end() : end])), _NAME.findall(match[2]))
+        end = closing(text, match.end() - 1)
+        yield match[1], (set(declared_in(text[match.end() : end])), NAME.findall(match[2]))
 
 
 def _inherited(type: str, fields: Mapping[str, tuple[set[str], list[str]]]) -> set[str]:
@@ -126,78 +122,13 @@ def _inherited(type: str, fields: Mapping[str, tuple[set[str], list[str]]]) -> s
     return found
 
 
-def functions(text: str) -> Iterator[tuple[str, str | None]]:
-    """Yields functions, methods and properties of a text without comments, with their bodies; types have None."""
-    return ((name, body) for name, _, body, *_ in _declared(text))
-
-
-def spans(text: str) -> Iterator[tuple[str, int, int, int]]:
-    """Yields the functions of a text without comments, outside of types and namespaces: name, start, opening brace, end."""
-    start = at = 0
-    while (at := _next(text, at)) < len(text):
-        if text[at] != "{":
-            start = at = at + 1
-            continue
-        end, head = _closing(text, at), _ATTRIBUTE.sub(" ", text[start:at])
-        if _SCOPE.search(head) is None:
-            yield from ((name, start, at, end) for name in _named(head))
-        start = at = end + 1
-
-
-def heads(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yields functions and methods of a text without comments: the name, the attributes, the head without them, the body."""
-    for name, head, body, _, attributes in _declared(text):
-        if body is not None:
-            yield name, attributes, head, body
-
-
-def _declared(text: str, owner: str = "") -> Iterator[tuple[str, str, str | None, str, str]]:
-    """Yields the same with the text before the braces, the type or namespace around them, and the attributes."""
-    start = at = 0
-    while (at := _next(text, at)) < len(text):
-        if text[at] != "{":
-            start = at = at + 1
-            continue
-        end = _closing(text, at)
-        head, body = _ATTRIBUTE.sub(" ", text[start:at]), text[at + 1 : end]
-        attributes = " ".join(_ATTRIBUTE.findall(text[start:at]))
-        scope = _SCOPE.search(head)
-        if scope is not None:
-            name = scope[1].rpartition("::")[2]
-            yield name, head, None, owner, attributes
-            yield from _declared(body, name)
-        else:
-            yield from ((n, head, body, owner, attributes) for n in _named(head))
-        start = at = end + 1
-
-
-def _named(head: str) -> list[str]:
-    """Returns the names of a block: the name of a function, or every name before a property."""
-    before, bracket, _ = head.partition("(")
-    if "operator" in before:
-        return ["operator"]
-    names = _NAME.findall(_GENERIC.sub("", before))
-    return names[-1:] if bracket else names
-
-
 def _parameters(head: str) -> set[str]:
     """Returns the names of a function's parameters, which hide globals inside of it."""
-    listed, inner = head.partition("(")[2].rpartition(")")[0], ""
-    while listed != inner:  # commas of generic arguments do not separate parameters
-        listed, inner = _INNER.sub("", listed), listed
-    return {names[-1] for part in listed.split(",") if len(names := _NAME.findall(re.split("[=:]", part)[0])) > 1}
+    listed = flat(head.partition("(")[2].rpartition(")")[0])  # commas of generic arguments do not separate parameters
+    return {names[-1] for part in listed.split(",") if len(names := NAME.findall(re.split("[=:]", part)[0])) > 1}
 
 
-def _next(text: str, at: int) -> int:
-    """Returns the position where the next declaration ends or opens its braces."""
-    found = [i for i in (text.find(";", at), text.find("{", at)) if i >= 0]
-    return min(found, default=len(text))
-
-
-def _closing(text: str, at: int) -> int:
-    depth = 0
-    for match in re.compile(r"[{}]").finditer(text, at):
-        depth += 1 if match[0] == "{" else -1
-        if depth == 0:
-            return match.start()
-    return len(text)
+def reached_heads(function: str, texts: Iterable[str]) -> Iterator[Declared]:
+    """Yields a function and those that it reaches, for texts without comments."""
+    reached = {last_name(function), *reached_from([last_name(function)], texts)}
+    return (found for text in texts for found in heads(text) if found.name in reached)

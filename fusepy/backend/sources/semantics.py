@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.reachable import heads
+from fusepy.backend.sources.declarations import heads, parameters_in
 
 RESULT = ""  # the name under which the semantic of a result stands
 _MARKED = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)?:\s*([A-Za-z_]\w*)\s*\Z")
@@ -28,7 +28,7 @@ def semantics_of(function: str, texts: Iterable[str]) -> dict[str, str]:
             if declared != function:
                 continue
             inside = head.partition("(")[2]
-            found = {m[1]: m[2] for part in _parts(inside.rpartition(")")[0]) if (m := _MARKED.search(part.partition("=")[0]))}
+            found = {m[1]: m[2] for part in parameters_in(inside) if (m := _MARKED.search(part.partition("=")[0]))}
             after = _AFTER.search(head)
             return {**found, **({RESULT: after[1]} if after is not None else {})}
     return {}
@@ -74,15 +74,3 @@ def members_of(struct: str, texts: Iterable[str]) -> Mapping[str, str]:
             if name == struct:
                 return {m[1]: m[2] for part in inside.split(";") if (m := _MARKED.search(part))}
     return {}
-
-
-def _parts(text: str) -> list[str]:
-    """Returns the parts of a list of parameters between commas outside of all brackets."""
-    found, depth = [""], 0
-    for c in text:
-        depth += (c in "(<[") - (c in ")>]")
-        if c == "," and not depth:
-            found.append("")
-        else:
-            found[-1] += c
-    return found

@@ -12,7 +12,7 @@ from fusepy.derivatives.visit import Adjoint, Pushed, Visit
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.loop_vjp import node_steps
-from fusepy.ir.ops.vjp import numbers, words
+from fusepy.ir.ops.vjp import numbers
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
 
@@ -42,7 +42,7 @@ def tangent_of_loop_vjp(
         GradientError: if the loop adds to arrays, or a call in it cannot be differentiated twice.
     """
     primal, end = _loop(node)
-    wrt, of = numbers(node, "wrt"), [Type.parse(name) for name in words(node, "of")]
+    wrt, of = numbers(node, "wrt"), [Type.parse(name) for name in node.words("of")]
     parts: list[list[Term]] = []
     if any(dx[end:]):
         given = [d or t.zero(type, g.type) for type, d, g in zip(of, dx[end:], x[end:])]

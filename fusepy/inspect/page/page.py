@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
+from fusepy.backend.execute.traffic import scaled
 from fusepy.inspect.anatomy import Anatomy, KernelView, Row
 from fusepy.inspect.chart import Chart
 from fusepy.inspect.page.svg import ARROW, svg
@@ -74,7 +75,7 @@ def _figure(chart: Chart, title: str, *, links: bool = False) -> str:
 
 def _overview(anatomy: Anatomy) -> str:
     chart = anatomy.overview
-    costs = {k.number: f"{_bytes(k.nbytes)}{_time(k)}" for k in anatomy.kernels}
+    costs = {k.number: f"{_moved(k)}{_time(k)}" for k in anatomy.kernels}
     boxes = [
         box
         if box.kind != "kernel" or box.group is None
@@ -93,7 +94,7 @@ def _kernel(kernel: KernelView, longest: float, opened: bool) -> str:
         [
             f'<details class="kernel" id="kernel-{kernel.number}"{" open" if opened else ""}>',
             f'<summary><span class="title">kernel {kernel.number}</span> <span class="nodes">{escape(listed)}</span>'
-            f'<span class="cost">{escape(_bytes(kernel.nbytes) + _time(kernel))}</span>'
+            f'<span class="cost">{escape(_moved(kernel) + _time(kernel))}</span>'
             f'<span class="bar" aria-hidden="true"><i style="width:{share:.1f}%"></i></span></summary>',
             f"<p>Indexed {escape(kernel.indexing)}.</p>",
             _figure(kernel.chart, f"what kernel {kernel.number} computes"),
@@ -121,30 +122,20 @@ def _list(items: Iterable[str]) -> str:
 
 def _totals(anatomy: Anatomy) -> str:
     count = len(anatomy.kernels)
-    parts = [f"{count} kernel{'s' * (count != 1)}", f"{_bytes(sum(k.nbytes for k in anatomy.kernels))} moved"]
+    parts = [f"{count} kernel{'s' * (count != 1)}", f"{scaled(sum(k.nbytes for k in anatomy.kernels), 'B')} moved"]
     if all(k.seconds is not None for k in anatomy.kernels):
-        parts.append(_seconds(sum(k.seconds or 0.0 for k in anatomy.kernels)))
+        parts.append(scaled(sum(k.seconds or 0.0 for k in anatomy.kernels), "s"))
     else:
         parts.append(f"time {anatomy.unmeasured}")
     return ", ".join([*parts, f"on {anatomy.device}"])
+
+
+def _moved(kernel: KernelView) -> str:
+    return scaled(kernel.nbytes, "B")
 
 
 def _time(kernel: KernelView) -> str:
     if kernel.seconds is None:
         return ""
     rate = f", {kernel.nbytes / kernel.seconds / 1e9:.3g} GB/s" if kernel.seconds else ""
-    return f", {_seconds(kernel.seconds)}{rate}"
-
-
-def _seconds(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} µs"
-
-
-def _bytes(count: int) -> str:
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} bytes"
+    return f", {scaled(kernel.seconds, 's')}{rate}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.argmap import ArgMap
@@ -11,9 +10,6 @@ from fusepy.ir.graph import Node, Op, grid_rank
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.types import BOOL, DOUBLE, INT, UINT, Kind, Type, pair_of
 from fusepy.ir.value import Array, Value, is_stored
-
-if TYPE_CHECKING:
-    pass
 
 
 class Componentwise(Op):

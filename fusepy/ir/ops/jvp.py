@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.control import Writer
-from fusepy.ir.ops.vjp import Product, numbers, words
+from fusepy.ir.ops.vjp import Product, numbers
 from fusepy.ir.types import Kind
 from fusepy.ir.value import declare
 
@@ -28,7 +28,7 @@ class Jvp(Product):
             return f"{count} operands for {len(body.inputs)} inputs and {len(wrt)} tangents"
         if not wrt or max(wrt) >= len(body.inputs) or not of or max(of) >= len(body.outputs):
             return "wrt names inputs of the body, and of its outputs; at least one of each"
-        return None if len(words(node, "types")) == len(of) else "types has one type for each output in of"
+        return None if len(node.words("types")) == len(of) else "types has one type for each output in of"
 
     def label(self, node: Node, j: int) -> str:
         return "d"

@@ -9,7 +9,7 @@ from fusepy.errors import VerifyError
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import computed
 from fusepy.ir.ops.control import Control, Run, Writer, block, grid_rank, loaded
-from fusepy.ir.ops.vjp import numbers, words
+from fusepy.ir.ops.vjp import numbers
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
 from fusepy.ir.value import Array, declare
@@ -51,7 +51,7 @@ class LoopVjp(Control):
             return "the inputs of body @back are not what is loaded for it"
         if [v.type for v in body.outputs] != types[:carries]:
             return "body @body gives back other carries"
-        return None if len(back.outputs) == len(words(node, "of")) else "of has one type for each result"
+        return None if len(back.outputs) == len(node.words("of")) else "of has one type for each result"
 
     def label(self, node: Node, j: int) -> str:
         return "d"
@@ -91,7 +91,7 @@ class _Backwards:
 
     def lines(self) -> list[str]:
         """Returns all statements; they declare the results."""
-        count, k, of = self.write.fresh("count"), self.write.fresh("k"), words(self.node, "of")
+        count, k, of = self.write.fresh("count"), self.write.fresh("k"), self.node.words("of")
         lines = [f"{declare(v.type, name)} = {start};" for v, name, start in zip(self.kept, self.now, self.starts)]
         for size, tape in zip(self.sizes, self.tapes):
             lines += [f"{declare(Type.array(self.kept[j].type, size), name)};" for j, name in tape.items()]
@@ -139,7 +139,7 @@ class _Backwards:
 
     def undone(self, k: str, start: str) -> list[str]:
         """Returns step `k` back."""
-        at, results, of = k if start == "0" else f"{k} - {start}", self.results, words(self.node, "of")
+        at, results, of = k if start == "0" else f"{k} - {start}", self.results, self.node.words("of")
         tape, through = self.tapes[0], self.through
         held = [f"{tape[j]}[{at}]" if j in tape else now for j, now in enumerate(self.now)]
         undo, gradients = self.write.body(self.back, [self.i, *held, *self.outside, *results[:through], *self.arrays])

@@ -261,36 +261,31 @@ class Select(Componentwise):
         return f"select({mask}, {convert(args[1], a.type, type)}, {convert(args[2], b.type, type)})"
 
 
-class Along(Op):
+class FirstOperand(Op):
+    """The first operand as it is."""
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        return [computed(node, node.operands[0].type, node.operands[0].weak)]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        return [args[0]]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        return args[0]
+
+
+class Along(FirstOperand):
     """The first operand over the grid of the second, of which only the extents are used."""
 
     name = "along"
     arity = 2
 
-    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        return [computed(node, node.operands[0].type, node.operands[0].weak)]
 
-    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
-        return [args[0]]
-
-    def expression(self, node: Node, args: Sequence[str]) -> str:
-        return args[0]
-
-
-class StopGradient(Op):
+class StopGradient(FirstOperand):
     """The operand, as a constant of every derivative."""
 
     name = "stop_gradient"
     arity = 1
-
-    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        return [computed(node, node.operands[0].type, node.operands[0].weak)]
-
-    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
-        return [args[0]]
-
-    def expression(self, node: Node, args: Sequence[str]) -> str:
-        return args[0]
 
 
 STRUCTURE_OPS: list[Op] = [Along(), Const(), Cast(), Construct(), Member(), Index(), Select(), StopGradient()]

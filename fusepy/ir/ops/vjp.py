@@ -24,7 +24,7 @@ class Product(Control):
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         rank = grid_rank(node)
-        return [computed(node, Type.parse(name), rank=rank) for name in words(node, "types")]
+        return [computed(node, Type.parse(name), rank=rank) for name in node.words("types")]
 
     def verify(self, node: Node) -> str | None:
         wrong = Op.verify(self, node)
@@ -74,7 +74,7 @@ class Vjp(Product):
             return f"{count} operands for {len(body.inputs)} inputs, {given}"
         if not (wrt or whole) or max((*wrt, *whole)) >= len(body.inputs) or not seeds or max(seeds) >= len(body.outputs):
             return "wrt and arrays name inputs of the body, and seeds its outputs; at least one of each"
-        return None if len(words(node, "types")) == len(wrt) else "types has one type for each input in wrt"
+        return None if len(node.words("types")) == len(wrt) else "types has one type for each input in wrt"
 
     def label(self, node: Node, j: int) -> str:
         return f"d_{node.bodies[0].inputs[numbers(node, 'wrt')[j]].name or ''}"
@@ -87,7 +87,7 @@ class Vjp(Product):
         lines: list[str] = []
         passed, into = list(args[:first]), dict(zip(whole, args[first:]))
         set_to = dict(zip(settings, args[first + len(whole) :]))
-        channels, kinds = (dict(zip(whole, words(node, key) if whole else ())) for key in ("channels", "words"))
+        channels, kinds = (dict(zip(whole, node.words(key) if whole else ())) for key in ("channels", "words"))
         sums = dict(zip(whole, optional(node, "sums")))
         for i, stand in stands.items():
             passed[i] = write.fresh("graded")
@@ -158,16 +158,9 @@ class FieldGradient(Op):
         return [made, f"{results[0]}.{node.text('name')} = {args[0]};"]
 
 
-def words(node: Node, key: str) -> tuple[str, ...]:
-    """Returns an attribute that is a tuple of strings."""
-    found = node.attrs[key]
-    assert isinstance(found, tuple), key
-    return found
-
-
 def numbers(node: Node, key: str) -> tuple[int, ...]:
     """Returns an attribute that is a tuple of numbers, written as strings."""
-    return tuple(map(int, words(node, key)))
+    return tuple(map(int, node.words(key)))
 
 
 def optional(node: Node, key: str) -> tuple[int, ...]:
@@ -188,7 +181,7 @@ def exported(nodes: Iterable[Node]) -> list[str]:
     added, levels = 0, 1
     for node in (node for node in nodes if "words" in node.attrs):
         levels = max(levels, *Counter(arrays(node)).values())
-        for given in words(node, "words"):
+        for given in node.words("words"):
             digits = "".join(f"{int(number):x}" for number in given.split(","))
             added |= bool(set(digits) & {"1", "2"}) | 2 * ("3" in digits) | 4 * ("sums" in node.attrs)
     found = {"_fusepy_added": (added, 0), "_fusepy_levels": (levels, 1)}

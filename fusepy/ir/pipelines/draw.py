@@ -45,7 +45,7 @@ class Draw(Op):
     }
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        return [Value(Type.parse(name), (None, None)) for name in names_in(node, "types")]
+        return [Value(Type.parse(name), (None, None)) for name in node.words("types")]
 
     def settled(self, node: Node, oracle: Oracle | None) -> list[ArgMap]:
         return list(node.maps)
@@ -60,9 +60,7 @@ class Draw(Op):
         names = tuple(body.name for body in node.bodies)
         if names not in BODIES:
             return f"draw has the bodies {' or '.join(map(' and '.join, BODIES))}"
-        if len(names_in(node, "inputs")) != len(names) or any(
-            not isinstance(node.attrs.get(f"{n}_values"), tuple) for n in names
-        ):
+        if len(node.words("inputs")) != len(names) or any(not isinstance(node.attrs.get(f"{n}_values"), tuple) for n in names):
             return "draw has inputs and values for each body"
         types = [m.type or v.type for v, m in zip(node.operands, node.maps)]
         for body, given in zip(node.bodies, operands_of(node)):
@@ -70,19 +68,12 @@ class Draw(Op):
             if own < 0 or any(v.type is not types[i] for v, i in zip(body.inputs[own:], given)):
                 return f"the inputs of body @{body.name} are not its operands"
         vertex, fragment = node.bodies[-2:]
-        if not makes_meshes(node) and len(vertex.outputs) != len(names_in(node, "varyings")):
+        if not makes_meshes(node) and len(vertex.outputs) != len(node.words("varyings")):
             return "the vertex function has other outputs than varyings"
-        if len(fragment.outputs) != len(names_in(node, "outputs")):
+        if len(fragment.outputs) != len(node.words("outputs")):
             return "the fragment function has other outputs than outputs"
         bound = [m for m in node.maps[first_operand(node) :] if m.dims is None or set(m.dims) - {VERTEX, INSTANCE}]
         return "operands run along vertices, d0, and instances, d1" if bound else None
-
-
-def names_in(node: Node, key: str) -> tuple[str, ...]:
-    """Returns an attribute that is a tuple of strings."""
-    value = node.attrs[key]
-    assert isinstance(value, tuple), key
-    return value
 
 
 def makes_meshes(node: Node) -> bool:
@@ -98,7 +89,7 @@ def first_operand(node: Node) -> int:
 def operands_of(node: Node) -> list[range]:
     """Returns the indices of the operands of each function."""
     at, found = first_operand(node), list[range]()
-    for count in names_in(node, "inputs"):
+    for count in node.words("inputs"):
         found.append(range(at, at + int(count)))
         at += int(count)
     return found
@@ -106,7 +97,7 @@ def operands_of(node: Node) -> list[range]:
 
 def values_of(node: Node, k: int) -> tuple[str, ...]:
     """Returns the names of the inputs of body `k` that are no operands."""
-    return names_in(node, f"{node.bodies[k].name}_values")
+    return node.words(f"{node.bodies[k].name}_values")
 
 
 def own_inputs(node: Node, body: Graph, k: int) -> Sequence[Value]:

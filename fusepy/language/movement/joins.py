@@ -14,7 +14,6 @@ from fusepy.language.axes import numpys_words
 from fusepy.language.movement.extents import made, ndim, shape
 from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.views import Extents, expand_dims, ravel, reshape
-from fusepy.location import user_line
 from fusepy.trace.moves import joins
 from fusepy.trace.moves.arguments import one_axis, several_axes
 from fusepy.trace.trace import Trace
@@ -71,12 +70,7 @@ def _several(name: str, arrays: Sequence[Any]) -> list[Any]:
         rows = hasattr(arrays, "shape") and ndim(arrays) > 0
         listed = [cast("Any", arrays)[i, ...] for i in range(shape(arrays)[0])] if rows else []
     if not listed:
-        raise ArgumentError(
-            f"{name}() takes several arrays",
-            place=user_line(),
-            saw=repr(cast("Any", arrays))[:60],
-            hint=f"write fp.{name}([a, b])",
-        )
+        raise ArgumentError(f"{name}() takes several arrays", saw=repr(cast("Any", arrays))[:60], hint=f"write fp.{name}([a, b])")
     return listed
 
 
@@ -111,14 +105,12 @@ def _widths(width: Any, rank: int) -> tuple[tuple[int, int], ...]:
     """
     array = np.asarray(width)
     if array.dtype.kind not in "iu" or array.ndim > 2 or (array.size and array.min() < 0):
-        raise ShapeError(
-            "pad() takes widths of 0 or more", place=user_line(), saw=width, hint="write (before, behind) for each axis"
-        )
+        raise ShapeError("pad() takes widths of 0 or more", saw=width, hint="write (before, behind) for each axis")
     try:
         pairs = np.broadcast_to(array, (rank, 2))
     except ValueError:
         hint = f"write one pair for each of the {rank} axes"
-        raise ShapeError("pad() takes (before, behind) for each axis", place=user_line(), saw=width, hint=hint) from None
+        raise ShapeError("pad() takes (before, behind) for each axis", saw=width, hint=hint) from None
     return tuple((int(a), int(b)) for a, b in pairs)
 
 
@@ -146,7 +138,7 @@ def roll(x: Any, shift: Any, axis: Extents | None = None) -> Any:
         return made("roll", _roll, [x, shift], axes)
     shifts = integers(shift, "roll")
     if len(shifts) not in (1, len(axes)):
-        raise ShapeError("roll() by other numbers of shifts and axes", place=user_line(), saw=(shift, axis), hint="pair them")
+        raise ShapeError("roll() by other numbers of shifts and axes", saw=(shift, axis), hint="pair them")
     return made("roll", _roll, [x], axes, shifts if len(shifts) == len(axes) else shifts * len(axes))
 
 
@@ -182,7 +174,7 @@ def tile(x: Any, reps: Extents) -> Any:
 
 def _check_count(name: str, counts: Sequence[int]) -> None:
     if any(n < 0 for n in counts):
-        raise ShapeError(f"{name}() a negative number of times", place=user_line(), saw=tuple(counts), hint="0 or more")
+        raise ShapeError(f"{name}() a negative number of times", saw=tuple(counts), hint="0 or more")
 
 
 def _pad(trace: Trace, values: Sequence[Any], widths: Any, mode: str, constant: Any = 0) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from fusepy.backend.marshals.registry import host_array, kind_of_class
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import integers, numbers
-from fusepy.errors import FusepyError, ShapeError
+from fusepy.errors import ShapeError
 from fusepy.language.movement.extents import fused, ndim, seen, shape, trace_of
 from fusepy.language.movement.graph_calls import called, node_of_values
 from fusepy.location import user_line
@@ -45,11 +45,8 @@ def _viewed(name: str, x: Any, make: Making) -> Any:
         return x if step is None else Traced(trace, moved(trace, value, step), user_line())
     if of_host or isinstance(x, Storage):
         array: Any = x if isinstance(x, Storage) else np.asarray(cast("Any", x))
-        try:
-            step = make(len(array.shape), lambda: tuple(array.shape))
-            made = array if step is None else step.of(array)
-        except FusepyError as error:
-            raise error.at(user_line()) from None
+        step = make(len(array.shape), lambda: tuple(array.shape))
+        made = array if step is None else step.of(array)
         if trace is None or isinstance(x, (Storage, list, tuple)) or np.may_share_memory(made, array):
             return made.tolist() if isinstance(x, (list, tuple)) else made
         return _viewed(name, trace.captured(x, "captured"), make)  # a copy here would hide what is written between two calls
@@ -130,9 +127,7 @@ def moveaxis(x: Any, source: Extents, destination: Extents) -> Any:
     def make(rank: int, _: Any) -> ViewStep | None:
         taken, to = several_axes(source, rank, "moveaxis"), several_axes(destination, rank, "moveaxis")
         if len(taken) != len(to):
-            raise ShapeError(
-                "moveaxis() of other numbers of axes", place=user_line(), saw=(source, destination), hint="pair them"
-            )
+            raise ShapeError("moveaxis() of other numbers of axes", saw=(source, destination), hint="pair them")
         order = [a for a in range(rank) if a not in taken]
         for place, a in sorted(zip(to, taken)):
             order.insert(place, a)
@@ -208,7 +203,7 @@ def split(x: Any, parts: Extents, axis: int = 0) -> list[Any]:
         extent = shape(x)[at]
         if parts < 1 or extent % parts:
             hint = "name the indices at which to split: fp.split(x, (2, 5))"
-            raise ShapeError(f"split() of {extent} elements into {parts}", place=user_line(), saw=shape(x), hint=hint)
+            raise ShapeError(f"split() of {extent} elements into {parts}", saw=shape(x), hint=hint)
         ends: list[int | None] = [extent // int(parts) * k for k in range(1, int(parts))]
     else:
         ends = list(integers(parts, "split"))

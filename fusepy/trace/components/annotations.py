@@ -139,7 +139,6 @@ def _hint(value: Traced, type: Type) -> str:
 def _refused(trace: OpenTrace, function: str, name: str, value: Traced, wanted: str, hint: str) -> UnsupportedArgumentError:
     return UnsupportedArgumentError(
         f"{function}: argument {name!r} does not hold what its annotation says",
-        place=user_line(),
         saw=describe(trace.lift(value)),
         expected=wanted,
         hint=hint,

@@ -6,7 +6,6 @@ from typing import Any
 
 from fusepy.arguments.mapped import Mapped
 from fusepy.errors import UnknownNameError, did_you_mean
-from fusepy.location import user_line
 from fusepy.pytree import ENTRIES, Container, Parts, register
 from fusepy.symbolic import Symbolic
 
@@ -23,7 +22,7 @@ class DictFields(dict[Any, Any]):
         if name.startswith("__"):  # Python looks up special methods: these are no fields
             raise AttributeError(f"'dict' object has no attribute {name!r}")
         known = [key for key in self if isinstance(key, str)]
-        raise UnknownNameError(f"this dict has no field {name!r}", place=user_line(), saw=name, hint=did_you_mean(name, known))
+        raise UnknownNameError(f"this dict has no field {name!r}", saw=name, hint=did_you_mean(name, known))
 
     def __setattr__(self, name: str, value: Any) -> None:
         self[name] = value

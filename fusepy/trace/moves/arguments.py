@@ -9,7 +9,6 @@ import numpy as np
 
 from fusepy.backend.memory.views import numbers
 from fusepy.errors import ArgumentError, ShapeError
-from fusepy.location import user_line
 from fusepy.trace.moves.steps import ALL, Indexed, Shape
 
 AXES = "axes are counted from 0, or from the end with negative numbers"
@@ -23,12 +22,12 @@ def one_axis(axis: Any, rank: int, name: str) -> int:
         ShapeError: if it is out of range.
     """
     if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
-        raise ArgumentError(f"{name}(): axis {axis!r} is not an integer", place=user_line(), hint="count axes from 0")
+        raise ArgumentError(f"{name}(): axis {axis!r} is not an integer", hint="count axes from 0")
     place = int(cast("int", axis))
     if not -rank <= place < rank:
         raise ShapeError(
-            f"{name}(): axis {axis} is out of range for an array of rank {rank}", place=user_line(), hint=AXES,
-            expected=f"{-rank} to {rank - 1}" if rank else "no axis, for one single value",
+            f"{name}(): axis {axis} is out of range for an array of rank {rank}", hint=AXES,
+            expected=f"{-rank} to {rank - 1}" if rank else "no axis, for one single value"
         )  # fmt: skip
     return place % rank
 
@@ -42,7 +41,7 @@ def several_axes(axis: Any, rank: int, name: str) -> tuple[int, ...]:
     listed = cast("Sequence[Any]", axis if isinstance(axis, (tuple, list)) else (axis,))
     found = tuple(one_axis(a, rank, name) for a in listed)
     if len(set(found)) != len(found):
-        raise ShapeError(f"{name}(): an axis is named twice", place=user_line(), saw=tuple(listed), hint="name each axis once")
+        raise ShapeError(f"{name}(): an axis is named twice", saw=tuple(listed), hint="name each axis once")
     return found
 
 
@@ -53,7 +52,7 @@ def axes_order(axes: Sequence[Any], rank: int) -> tuple[int, ...]:
     order = several_axes(numbers(axes), rank, "transpose")
     if len(order) != rank:
         hint = "name every axis once, in their new order"
-        raise ShapeError(f"transpose() of {rank} axes", place=user_line(), saw=order, expected=f"{rank} axes", hint=hint)
+        raise ShapeError(f"transpose() of {rank} axes", saw=order, expected=f"{rank} axes", hint=hint)
     return order
 
 
@@ -78,7 +77,5 @@ class Only(Indexed):
     def computed(self, shape: Shape, strides: Shape) -> Any:
         for item, extent in zip(self.items, shape):
             if item == 0 and extent != 1:
-                raise ShapeError(
-                    "squeeze() of an axis that is longer than 1", place=user_line(), saw=shape, hint="index it: x[0]"
-                )
+                raise ShapeError("squeeze() of an axis that is longer than 1", saw=shape, hint="index it: x[0]")
         return super().computed(shape, strides)

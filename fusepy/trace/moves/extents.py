@@ -17,7 +17,6 @@ from fusepy.errors import GradientError, TraceError
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.value import is_stored
-from fusepy.location import user_line
 from fusepy.trace.inputs import STRUCTS, add_input
 from fusepy.trace.open_trace import OpenTrace
 
@@ -76,9 +75,7 @@ class TraceShapes:
             self._note_sizes(place)
             return unit
         if unit and view is not None:
-            raise GradientError(
-                f"argument {axis.input.name!r} is read as structs, along an axis of extent 1", place=user_line(), hint=STRUCTS
-            )
+            raise GradientError(f"argument {axis.input.name!r} is read as structs, along an axis of extent 1", hint=STRUCTS)
         if place is not None and view is None:
             self.trace.extents.units[place, axis.axis] = unit
         return unit
@@ -185,7 +182,6 @@ class TraceShapes:
         if value not in inputs:
             raise TraceError(
                 "the extents of an array are asked for in the body of a loop or a branch",
-                place=user_line(),
                 hint="index it outside of the body: y = fp.take(x, i), or in a Slang function that takes it as a Tensor",
             )
         return captures[inputs.index(value) - len(inputs) + len(captures)]

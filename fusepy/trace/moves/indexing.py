@@ -8,11 +8,11 @@ import numpy as np
 
 from fusepy.backend.marshals.registry import host_array
 from fusepy.backend.memory.storage import Storage
+from fusepy.backend.memory.views import without_dots
 from fusepy.derivatives.terms import Term
 from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.graph import Value
 from fusepy.ir.types import BOOL, Kind
-from fusepy.location import user_line
 from fusepy.symbolic import Symbolic
 from fusepy.trace.moves.plans import Remap, Strided
 from fusepy.trace.moves.push import MovedPart, Pushing, terms_of
@@ -32,22 +32,11 @@ def indexed(trace: OpenTrace, value: Value, index: Any) -> Value:
         TraceError: for masks, for bounds that are not known while the program is traced, and for values without axes.
     """
     check_movable(trace, value)
-    items = _spread(list(cast("tuple[Any, ...]", index)) if isinstance(index, tuple) else [index], value.rank)
+    items = without_dots(list(cast("tuple[Any, ...]", index)) if isinstance(index, tuple) else [index], value.rank)
     read = [_item(trace, item) for item in items]
     if not any(isinstance(item, Value) for item in read):
         return moved(trace, value, Indexed(value.rank, tuple(i for i in read if not isinstance(i, Value))))
     return _gathered(trace, value, read)
-
-
-def _spread(items: list[Any], rank: int) -> list[Any]:
-    """Returns the items of an index with the ellipsis expanded: one for each axis, and those that are ``None``."""
-    dots = [i for i, item in enumerate(items) if item is Ellipsis]
-    taken = sum(item is not None and item is not Ellipsis for item in items)
-    if len(dots) > 1 or taken > rank:
-        what = "an index holds more than one ellipsis" if len(dots) > 1 else f"{taken} indices into {rank} axes"
-        raise ShapeError(what, place=user_line(), saw=repr(items)[:80], hint="index each axis once, and write ... once at most")
-    at = dots[0] if dots else len(items)
-    return [*items[:at], *[slice(None)] * (rank - taken), *items[at + 1 :]]
 
 
 def _item(trace: OpenTrace, item: Any) -> Item | Value:
@@ -59,13 +48,13 @@ def _item(trace: OpenTrace, item: Any) -> Item | Value:
         return trace.lift(host_indices(item))
     if not isinstance(item, (Symbolic, Storage)):
         raise ShapeError(
-            f"an index {item!r}", place=user_line(), expected="integers, slices, None, ... and arrays of integers",
-            hint=MASK if isinstance(item, (bool, np.bool_)) else "round first",
+            f"an index {item!r}", expected="integers, slices, None, ... and arrays of integers",
+            hint=MASK if isinstance(item, (bool, np.bool_)) else "round first"
         )  # fmt: skip
     found = trace.lift(item)
     if found.type.kind is not Kind.SCALAR or found.type.is_float or found.type is BOOL:
         hint = MASK if found.type is BOOL else "convert it: fp.vcast(i, 'int')"
-        raise TraceError("an index is no integer", place=user_line(), saw=found.type, expected="int", hint=hint)
+        raise TraceError("an index is no integer", saw=found.type, expected="int", hint=hint)
     return found
 
 
@@ -74,12 +63,11 @@ def _run(item: Any) -> Run:
     if any(isinstance(p, (Symbolic, Storage)) for p in parts):
         raise TraceError(
             "the bounds of a slice are not known while the program is traced",
-            place=user_line(),
             saw=item,
             hint="take elements at indices, whose number is known: fp.take(x, start + np.arange(8, dtype=np.int32))",
         )
     if any(p is not None and not isinstance(p, (int, np.integer)) for p in parts) or item.step == 0:
-        raise ShapeError("the bounds of a slice", place=user_line(), saw=item, expected="integers", hint="its step is not 0")
+        raise ShapeError("the bounds of a slice", saw=item, expected="integers", hint="its step is not 0")
     return Run(*(None if p is None else int(p) for p in parts))
 
 
@@ -99,9 +87,9 @@ def host_indices(given: Any) -> Any:
     array = np.asarray(given)
     if array.dtype.kind not in "iu" and array.size:
         hint = MASK if array.dtype.kind == "b" else "round first, e.g. i.astype(np.int32)"
-        raise ShapeError("an index is no integer", place=user_line(), saw=array.dtype, expected="integers", hint=hint)
+        raise ShapeError("an index is no integer", saw=array.dtype, expected="integers", hint=hint)
     if array.size and (int(array.max()) >= 1 << 31 or int(array.min()) < -(1 << 31)):
-        raise ShapeError("an index needs more than 32 bits", place=user_line(), saw=int(array.max()), hint="mind the extents")
+        raise ShapeError("an index needs more than 32 bits", saw=int(array.max()), hint="mind the extents")
     return array.astype(np.int32)
 
 

@@ -9,10 +9,9 @@ from typing import Any
 from fusepy.backend.marshals.registry import host_array
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.structs import ArgumentView
-from fusepy.errors import FusepyError, TraceError
+from fusepy.errors import TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
-from fusepy.location import user_line
 from fusepy.trace.inputs import add_input
 from fusepy.trace.moves.steps import Reshaped, ViewStep
 from fusepy.trace.open_trace import OpenTrace
@@ -74,16 +73,12 @@ def view_of(trace: OpenTrace, value: Value, steps: Sequence[ViewStep]) -> Value:
     if said.dims is not None:
         raise TraceError(
             f"argument {base.name!r} has a vmap, so it cannot be sliced",
-            place=user_line(),
             saw=said,
             hint="slice first, then say the map: fp.vmap(x[1:], (1, 0))",
         )
     name = f"{(base.name or 'captured').replace('.', '_')}_view"
     place, given, before = _given(trace, base)
-    try:
-        made = MovedView(place or 0, steps).of(given)
-    except FusepyError as error:
-        raise error.at(user_line()) from None
+    made = MovedView(place or 0, steps).of(given)
     found = add_input(trace, name, made)
     trace.captures.append(made if place is None else MovedView(place, steps, before))
     trace.moves.of[found] = base, steps, since

@@ -8,7 +8,6 @@ from typing import Any
 from fusepy.derivatives.terms import Term
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.graph import Value
-from fusepy.location import user_line
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import MovedPart, Pushing, terms_of
 from fusepy.trace.moves.record import replanned
@@ -31,7 +30,6 @@ def concatenated(trace: OpenTrace, values: Sequence[Value], axis: int) -> Value:
         if len(shape) != len(first) or any(n != m for d, (n, m) in enumerate(zip(shape, first)) if d != axis):
             raise ShapeError(
                 "concatenate() of arrays that differ along another axis",
-                place=user_line(),
                 saw=" and ".join(map(str, dict.fromkeys(shapes))),
                 expected=f"the same extents along all axes but {axis}",
                 hint="reshape, pad or broadcast them first",
@@ -121,14 +119,14 @@ def padded(trace: OpenTrace, value: Value, widths: Sequence[tuple[int, int]], mo
     """
     if mode not in MODES:
         hint = f"choose one of {', '.join(MODES)}"
-        raise ArgumentError(f"pad() has no mode {mode!r}", place=user_line(), hint=hint)
+        raise ArgumentError(f"pad() has no mode {mode!r}", hint=hint)
     shape = shape_of(trace, value)
     extents = tuple(n + before + behind for n, (before, behind) in zip(shape, widths))
     longer = [d for d, width in enumerate(widths) if any(width)]
     empty = next((d for d in longer if not shape[d]), None)
     if empty is not None and mode != "constant":
         hint = "fp.pad(x, width) adds zeros"
-        raise ShapeError(f"pad() of axis {empty}, which has no elements to repeat", place=user_line(), saw=shape, hint=hint)
+        raise ShapeError(f"pad() of axis {empty}, which has no elements to repeat", saw=shape, hint=hint)
 
     def planned(shape: Shape, at: Any) -> Remap:
         found = at(extents)
@@ -178,7 +176,6 @@ def taken_along(trace: OpenTrace, value: Value, at: Value, axis: int) -> Value:
     if len(own) != len(shape) or any(n != m and 1 not in (n, m) for d, (n, m) in enumerate(zip(shape, own)) if d != axis):
         raise ShapeError(
             "take_along_axis() of indices of another shape",
-            place=user_line(),
             saw=f"an array {shape} and indices {own}",
             expected=f"the same extents along all axes but {axis}",
             hint="fp.take(x, i, axis) takes the same elements of every row",

@@ -10,7 +10,6 @@ from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import ShapeError
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import INT
-from fusepy.location import user_line
 from fusepy.trace.moves.extents import TraceShapes
 from fusepy.trace.moves.steps import Broadcast, Indexed, Permuted, Reshaped, Run, Shape, ViewStep
 
@@ -154,7 +153,6 @@ def _check_countable(shape: Shape) -> None:
     if size >= LARGEST:
         raise ShapeError(
             f"a reshape of {size} elements that are computed",
-            place=user_line(),
             expected=f"fewer than {LARGEST}",
             hint="reshape the array before the call",
         )

@@ -9,7 +9,6 @@ from fusepy.derivatives.terms import Term
 from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.graph import Value
 from fusepy.ir.types import Kind
-from fusepy.location import user_line
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import terms_of
 from fusepy.trace.moves.record import check_movable, moved, replanned
@@ -32,9 +31,7 @@ def summed_products(trace: OpenTrace, values: Sequence[Value], inputs: Sequence[
     for value in values:
         check_movable(trace, value, numbers=True)
         if value.type.kind is not Kind.SCALAR:
-            raise TraceError(
-                f"einsum() of {value.type}", place=user_line(), expected="arrays of numbers", hint="take members of vectors first"
-            )
+            raise TraceError(f"einsum() of {value.type}", expected="arrays of numbers", hint="take members of vectors first")
     found = [_diagonal(trace, value, labels) for value, labels in zip(values, inputs)]
     found = [_stretched(trace, k, found) for k in range(len(found))]
     terms = terms_of(trace, known_shapes(trace))
@@ -99,6 +96,4 @@ def _stretched(trace: OpenTrace, k: int, operands: Sequence[tuple[Value, Labels]
 
 
 def _differ(label: str, first: int, second: int) -> ShapeError:
-    return ShapeError(
-        f"einsum(): axes {label!r} of extents {first} and {second}", place=user_line(), hint="axes of one label are equally long"
-    )
+    return ShapeError(f"einsum(): axes {label!r} of extents {first} and {second}", hint="axes of one label are equally long")

@@ -139,7 +139,6 @@ class Pushing:
         elif value.name is not None and not value.arrival.texels:
             raise TraceError(
                 f"{value.name!r} is no array in memory, so no elements of it can be taken",
-                place=user_line(),
                 saw=value.type,
                 hint="generators compute each element of a grid: make another one, such as fp.grid(shape, offset=…)",
             )

@@ -8,7 +8,6 @@ from fusepy.errors import TraceError
 from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Value
 from fusepy.ir.value import is_spread
-from fusepy.location import user_line
 from fusepy.trace.moves.inputs import owner_of, view_of, viewable
 from fusepy.trace.moves.plans import Coordinates, Remap, plan_of
 from fusepy.trace.moves.push import Pushing, terms_of
@@ -53,7 +52,6 @@ def check_movable(trace: OpenTrace, value: Value, numbers: bool = False) -> None
     if trace.maps.get(value, UNSAID).dims is not None:
         raise TraceError(
             "a value under vmap cannot be sliced",
-            place=user_line(),
             saw=trace.maps[value],
             hint="slice first, then say the map: fp.vmap(x[1:], (1, 0))",
         )
@@ -63,7 +61,6 @@ def check_movable(trace: OpenTrace, value: Value, numbers: bool = False) -> None
         inside = f" inside the body of a {trace.body}" if trace.body else ""
         raise TraceError(
             f"{what} has no axes{inside}",
-            place=user_line(),
             saw=value.type,
             hint="slice arrays before the loop or branch, whose body runs for each element by itself"
             if trace.body

@@ -7,7 +7,6 @@ from fusepy.errors import TraceError
 from fusepy.ir.graph import Value
 from fusepy.ir.resolve.settle import settle
 from fusepy.ir.value import is_spread
-from fusepy.location import user_line
 from fusepy.trace.moves.extents import TraceShapes
 from fusepy.trace.open_trace import OpenTrace
 
@@ -57,7 +56,6 @@ def shape_of(trace: OpenTrace, value: Value) -> tuple[int, ...]:
     if is_spread(value):
         raise TraceError(
             f"{value.name!r} has no extents of its own",
-            place=user_line(),
             hint="it follows the grid in which it is used: ask an array of that grid, or use fp.grid(shape)",
         )
     return known_shapes(trace).of(value)

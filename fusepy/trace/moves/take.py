@@ -14,7 +14,6 @@ from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.types import BOOL, HALF, UINT, Kind, Type
 from fusepy.ir.whole import TAKE
-from fusepy.location import user_line
 from fusepy.trace.open_trace import OpenTrace
 
 MOST_AXES = 8  # of an array that is read at computed indices; fusepy_take.slang has functions for these
@@ -48,9 +47,7 @@ def take(trace: OpenTrace, terms: Terms, value: Value, type: Type | None, indice
         return _by_components(trace, terms, value, type, element, indices)
     read = element.with_scalar(UINT) if element.is_numeric and element.scalar is BOOL else element  # as bools lie in memory
     if count > MOST_AXES:
-        raise TraceError(
-            f"elements of an array of {count} axes", place=user_line(), expected=f"at most {MOST_AXES}", hint="reshape it first"
-        )
+        raise TraceError(f"elements of an array of {count} axes", expected=f"at most {MOST_AXES}", hint="reshape it first")
     name = f"take{count}" if differential(read, trace.oracle) is not None else f"pick{count}"
     frame = sorted({d for index in indices for d in index.dims})
     own = {d: i for i, d in enumerate(frame)}

@@ -13,7 +13,6 @@ from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.backend.memory.host_arrays import contents_of
 from fusepy.errors import ArgumentError
 from fusepy.ir.value import Value
-from fusepy.location import user_line
 from fusepy.pytree import Structure, flatten
 
 OF_SPECIFICATIONS = "write .3f or the like for floats, d for integers, and nothing for structs"
@@ -102,7 +101,7 @@ def rendered(text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
 
 def unfit(what: str, saw: object, hint: str) -> ArgumentError:
     """Returns the error of a format that does not fit."""
-    return ArgumentError(f"debug.print(): {what}", place=user_line(), saw=saw, hint=hint)
+    return ArgumentError(f"debug.print(): {what}", saw=saw, hint=hint)
 
 
 def _formatted(spec: str, number: Any) -> str:

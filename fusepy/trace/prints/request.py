@@ -8,7 +8,6 @@ from typing import Any
 
 from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.errors import TraceError
-from fusepy.location import user_line
 from fusepy.pytree import flatten
 from fusepy.symbolic import Symbolic, misplaced
 from fusepy.trace.open_trace import OpenTrace
@@ -30,7 +29,6 @@ def request_print(trace: OpenTrace, text: str, args: tuple[Any, ...], kwargs: Ma
     if trace.prints is None:
         raise TraceError(
             f"debug.print() inside the body of {trace.body or trace.builder.name}, which runs for each element by itself",
-            place=user_line(),
             hint="return the value from the body and print it afterwards, or write a Python loop, which prints each step",
         )
     leaves, structure = flatten((args, dict(kwargs)), lambda value: isinstance(value, Mapped))

@@ -189,7 +189,7 @@ def test_g4_the_page_of_a_graph(m: Any, tmp_path: Path) -> None:
         assert words in unescape(text), words
     costs = re.findall(r'<span class="cost">(.*?)</span>', text)
     assert len(costs) == explained.kernels
-    assert all(re.fullmatch(r"[\d.]+ (bytes|kB|MB), [\d.e+]+ (µs|ms|s), [\d.e-]+ GB/s", cost) for cost in costs), costs
+    assert all(re.fullmatch(r"[\d.]+ (B|kB|MB), [\d.e+]+ (µs|ms|s), [\d.e-]+ GB/s", cost) for cost in costs), costs
     assert not re.search(r"(src|href)=.?(http|//|data:)|@import|url\((?!#)", text)
 
 

@@ -135,7 +135,7 @@ class Accumulator:
             if self.spreads:
                 lines.append(f"fz_spread_take({_parts(run, p)}, {value});")
             else:
-                lines += self._join(f"{run}.{p.name}", value, p.type, at)
+                lines += self._join(f"{run}.{p.name}", value, at)
         return lines
 
     def gather(self, acc: str, run: str) -> list[str]:
@@ -156,10 +156,10 @@ class Accumulator:
             elif self.spreads:
                 lines.append(f"fz_spread_merge({_parts(acc, p)}, {_parts(other, p)});")
             else:
-                lines += self._join(mine, theirs, p.type, f"{theirs}_at")
+                lines += self._join(mine, theirs, f"{theirs}_at")
         return lines
 
-    def _join(self, mine: str, value: str, type: Type, at: str) -> list[str]:
+    def _join(self, mine: str, value: str, at: str) -> list[str]:
         kind = self.fold.kind
         if kind == "call":
             return [f"fz_join_{self.j}({mine}, {value}, {mine});"]

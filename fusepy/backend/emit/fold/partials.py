@@ -48,9 +48,14 @@ def of_lane(members: Sequence[Member], lane: str, name: str, acc: str, cuda: boo
     """Returns lines that declare an accumulator and set it to that of a lane of the wave; all lanes must run them.
 
     CUDA's instruction waits for the lanes in its mask; elsewhere lanes that have left a loop early are not sure to wait for the
-    others, unless they are told to. SPIR-V passes no matrices, and Slang's CUDA no vectors of bools.
+    others, unless they are told to.
     """
-    lines = [*([] if cuda else [WAVE_BARRIER]), f"FzAcc {name};"]
+    return [*([] if cuda else [WAVE_BARRIER]), f"FzAcc {name};", *read_lane(members, lane, name, acc)]
+
+
+def read_lane(members: Sequence[Member], lane: str, name: str, acc: str) -> list[str]:
+    """Returns lines that set an accumulator to that of a lane: SPIR-V passes no matrices, Slang's CUDA no vectors of bools."""
+    lines: list[str] = []
     for member, type in members:
         rows = [f"[{row}]" for row in range(type.shape[0])] if type.kind is Kind.MATRIX else [""]
         for row in rows:
@@ -63,21 +68,21 @@ def of_lane(members: Sequence[Member], lane: str, name: str, acc: str, cuda: boo
 
 
 class SharedMemory:
-    """Shared memory of a group with an accumulator for each thread."""
+    """Shared memory of a group with an accumulator for each thread; the names of its arrays begin with `name`."""
 
-    def __init__(self, members: Sequence[Member]):
-        self.members = members
+    def __init__(self, members: Sequence[Member], name: str = "fz_s"):
+        self.members, self.name = members, name
 
     def declared(self, threads: int) -> list[str]:
-        return [f"groupshared {declare(t, f'fz_s_{n}')}[{threads}];" for n, t in self.members]
+        return [f"groupshared {declare(t, f'{self.name}_{n}')}[{threads}];" for n, t in self.members]
 
     def publish(self, acc: str, place: str = "fz_lane") -> list[str]:
         """Returns lines that write a thread's accumulator to its place in shared memory, or to another one."""
-        return [f"fz_s_{name}[{place}] = {acc}.{name};" for name, _ in self.members]
+        return [f"{self.name}_{n}[{place}] = {acc}.{n};" for n, _ in self.members]
 
     def read(self, lane: str, acc: str) -> list[str]:
         """Returns lines that read another thread's accumulator."""
-        return [f"{acc}.{name} = fz_s_{name}[{lane}];" for name, _ in self.members]
+        return [f"{acc}.{n} = {self.name}_{n}[{lane}];" for n, _ in self.members]
 
 
 def merged_by_waves(shared: SharedMemory, shape: FoldShape) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fusepy.backend.emit.fold.tile import ProductTile
-from fusepy.backend.emit.tuning import LANES
+from fusepy.backend.emit.tuning import LANES, power_above
 
 DEEPEST = 64  # the longest sum whose elements of the right matrix are kept
 Steps = Mapping[int, int]
@@ -59,8 +59,3 @@ def tile_of(sides: Sides, grid: Sequence[int], lies: Lying) -> ProductTile:
     left = sides.row if by_row else sides.over if by_term else -1
     terms = 16 if tile.depth and left == sides.over else tile.terms
     return replace(tile, terms=terms, left=left, right=sides.column if by_column else sides.over if below else -1)
-
-
-def power_above(number: int) -> int:
-    """Returns the power of two at or above `number`."""
-    return 1 << max(number - 1, 0).bit_length()

@@ -128,7 +128,7 @@ class _RowKernel:
         zero = [f"{self.index} d{d} = 0;" for d in self.rows]
         return ["if (fz_own && fz_in == 0)", *block([*zero, *stores])]
 
-    def called(self, graph: Graph, name: str, at: str = "") -> list[str]:
+    def called(self, graph: Graph, name: str) -> list[str]:
         """Returns lines that declare the outputs of a graph and compute them by a function, which it adds."""
         if not graph.outputs:
             return []

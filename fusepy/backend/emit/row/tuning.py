@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from fusepy.backend.emit.fold.tuning import SHARED_BYTES
 from fusepy.backend.emit.row.variant import RowShape
+from fusepy.backend.emit.tuning import power_above
 
 REGISTERS = 32  # numbers of 4 bytes that a thread holds; twice as many only if rows would be read again
 HELD = (5, 8, 9, 16, 20, 24, REGISTERS)  # elements of a row that a thread may hold
@@ -83,7 +84,7 @@ def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
     held = _held_in_registers(work)
     if held is None:
         return RowShape(LONGEST if work.light else 256, 0, 8 if work.light else 2), LONGEST if work.light else 256
-    lanes = _power_above(-(-work.length // held))
+    lanes = power_above(-(-work.length // held))
     threads = FEWEST if lanes <= FEWEST else 256 if lanes <= 256 else HOLDING
     sure = next((n for n in (held, held - 1, SURE.get(held, held // 2)) if n * lanes <= work.length), 0)
     return RowShape(threads, held, 16 if held > 8 else 8, exact=lanes * held == work.length, sure=sure), lanes
@@ -98,7 +99,7 @@ def _held_in_registers(work: RowWork) -> int | None:
     """
     most = _most(work)
     found = [n for n in HELD if n <= most] or [most] * (most > 0)
-    lanes = {n: _power_above(-(-work.length // n)) for n in found}
+    lanes = {n: power_above(-(-work.length // n)) for n in found}
     least = min(NEAR, max(lanes.values(), default=0))
     fits = [n for n in found if least <= lanes[n] <= (HOLDING if n == found[-1] else WAVE)]
     twice = work.light and work.words == 1 and work.length <= 2 * REGISTERS * HOLDING
@@ -133,18 +134,13 @@ def _column_shape(work: RowWork) -> tuple[RowShape, int]:
     shared = [(16, SHARING), (REGISTERS, SHARING)] if few else [(REGISTERS, WAVE), *many, (REGISTERS, SHARING)]
     for held, limit in [*(alone if work.length <= 8 or work.rows >= ALONE else ()), *shared]:
         held = min(held, 2 * REGISTERS if many else most)
-        lanes = _power_above(-(-work.length // max(held, 1)))
+        lanes = power_above(-(-work.length // max(held, 1)))
         fit = 1 << max(SHARED_BYTES // max(work.exchanged, 1), 1).bit_length() - 1 if lanes > 1 else FEWEST
         threads = min(fit, HOLDING, max(FEWEST, (NARROW if few else SIDE) * lanes))
         if held and lanes <= limit and threads >= NARROW * lanes:
             reach = "thread" if lanes == 1 else "group"
             return RowShape(threads, held, 16 if held > 8 else 8, reach, lanes * held == work.length, True), lanes
     return RowShape(256, 0, 2, columns=True), 8
-
-
-def _power_above(number: int) -> int:
-    """Returns the smallest power of two that is at least `number`."""
-    return 1 << max(number - 1, 0).bit_length()
 
 
 def cost(kind: str, lanes: int, work: RowWork) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fusepy.backend.emit.row.reduction import exchanged_bytes
 from fusepy.backend.emit.row.tuning import RowWork, cost, row_shape
@@ -14,7 +15,7 @@ from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
 from fusepy.backend.execute.recipe import Recipe
-from fusepy.backend.memory.element import Element
+from fusepy.backend.execute.traffic import scaled
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import spec_of
@@ -41,16 +42,9 @@ class RowPlan(Plan):
 
     __slots__ = ("_exchanged", "_feeding", "_light", "_loads", "_rows", "_strict", "_words", "_written")
 
-    def __init__(
-        self,
-        context: PlanContext,
-        region: Node,
-        positions: Sequence[int],
-        elements: Sequence[Element],
-        targets: Sequence[str] = (),
-    ):
+    def __init__(self, context: PlanContext, region: Node, *given: Any):
         self._strict = context.strict
-        super().__init__(replace(context, tile=(), strict=False), region, positions, elements, targets)
+        super().__init__(replace(context, tile=(), strict=False), region, *given)
         self.linear = False
         spec, body = spec_of(region), RowBody(region)
         self._rows = spec.rows
@@ -89,7 +83,9 @@ class RowPlan(Plan):
         which = f"{work.rows:,} {'columns' if work.columns else 'rows'} of {work.length:,} elements"
         if one == math.inf:
             return RowRecipe(*made, work, refused=f"{which} are too long for one kernel")
-        said = f"{which} cost {_bytes(one)} of memory traffic in one kernel, {_bytes(separate)} in one for each reduction"
+        said = (
+            f"{which} cost {scaled(one, 'B')} of memory traffic in one kernel, {scaled(separate, 'B')} in one for each reduction"
+        )
         return RowRecipe(*made, work, refused=said) if one > separate else RowRecipe(*made, work, why=f"since {said}")
 
     def _misfit(self, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]]) -> str:
@@ -146,11 +142,3 @@ def _element_bytes(dtype: object, shape: tuple[int, ...]) -> int:
     """Returns the bytes of an element of an operand; 16 if its layout is not known here."""
     size = getattr(dtype, "itemsize", None)
     return size * math.prod(shape) if size is not None else 16
-
-
-def _bytes(count: float) -> str:
-    """Returns a rounded number of bytes, with its unit."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count:.0f} bytes"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fusepy.backend.emit.row.reduction import exchanged_bytes
+from fusepy.backend.emit.row.reduction import StageFolds, exchanged_bytes
+from fusepy.backend.emit.row.variant import RowShape
 from fusepy.ir.parse import parse_graph
+from fusepy.ir.rows.body import RowBody
 
 FOLD = """graph @folded(%x: Tensor<TYPE>[?]) -> (Tensor<MADE>[]) {
   %0 = region(%x vmap(d0)) rows(d0) : MADE vmap()
@@ -33,3 +35,14 @@ def test_what_a_thread_passes_on(kind: str, type: str, made: str, count: int) ->
     assert region.body is not None
     assert exchanged_bytes(region.body.nodes) == count
     assert exchanged_bytes([*region.body.nodes, *region.body.nodes]) == 2 * count
+
+
+def test_vectors_of_bools_go_between_lanes_as_integers() -> None:
+    text = FOLD.replace('kind = "KIND"', 'kind = "call", module = "m", function = "f", identity = ["0", "0"]')
+    (region,) = parse_graph(text.replace("TYPE", "bool2").replace("MADE", "bool2")).nodes
+    body = RowBody(region)
+    (stage,) = body.stages(held=False)
+    folds = StageFolds(0, stage, {n: j for j, n in enumerate(body.folds)}, RowShape(32, 0, reach="wave"))
+    lines = [line for line in folds.across() if "WaveMaskReadLaneAt" in line]
+    assert lines
+    assert all("= bool2(WaveMaskReadLaneAt(~0u, int2(" in line for line in lines)
