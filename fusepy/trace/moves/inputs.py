@@ -85,6 +85,7 @@ def view_of(trace: OpenTrace, value: Value, steps: Sequence[ViewStep]) -> Value:
     except FusepyError as error:
         raise error.at(user_line()) from None
     found = add_input(trace, name, made)
+    found.viewed = base.viewed or base.name
     trace.captures.append(made if place is None else MovedView(place, steps, before))
     trace.moves.of[found] = base, steps, since
     trace.moves.views[base, steps, since] = found
