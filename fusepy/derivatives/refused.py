@@ -84,7 +84,7 @@ def written(node: Node, value: Value) -> GradientError:
         )
     what = f"{value.name!r}, on which" if value.name is not None else "an array on which"
     return GradientError(
-        f"{_called(node)} writes {what} the result depends, and such a write has no gradient",
+        f"{called(node)} writes {what} the result depends, and such a write has no gradient",
         place=node.loc,
         hint="return what it writes, and pass that on: y = f(x), then g(y) in place of g(array)",
     )
@@ -92,7 +92,7 @@ def written(node: Node, value: Value) -> GradientError:
 
 def rewritten(reader: Node, writer: Node, value: Value | None = None) -> GradientError:
     """Returns the error about memory that a node reads and a later one, or the same, writes, where there can be no copy."""
-    what, read, other = "global memory" if value is None else repr(value.name), _called(reader), _called(writer)
+    what, read, other = "global memory" if value is None else repr(value.name), called(reader), called(writer)
     if reader is writer:
         why = f"{read} writes {what}, and its derivative would run it again, with what it has written"
         return GradientError(why, place=reader.loc, hint="write in a call of its own, behind the loop or branch")
@@ -104,7 +104,8 @@ def rewritten(reader: Node, writer: Node, value: Value | None = None) -> Gradien
     )
 
 
-def _called(node: Node) -> str:
+def called(node: Node) -> str:
+    """Returns the name of what a node calls."""
     return f"{node.text('function')}()" if "function" in node.attrs else node.op.name
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fusepy.derivatives.extents import Settled, Shapes
-from fusepy.derivatives.refused import rewritten
+from fusepy.derivatives.refused import called, rewritten
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
@@ -55,6 +55,25 @@ def writes_of(nodes: Sequence[Node], oracle: Oracle, shapes: Shapes) -> Writes:
     """Returns the writes of recorded nodes."""
     acting = ((i, node) for i, node in enumerate(nodes) if node.bodies or "function" in node.attrs)
     return Writes(((i, node, settle(node, oracle)[0]) for i, node in acting), shapes)
+
+
+def first_writer(nodes: Sequence[Node], oracle: Oracle) -> str | None:
+    """Returns words about the first node that writes memory of an input, such as ``put() writes 't'``; ``None`` if none does."""
+    for node in nodes:
+        for value in memory_written(node, settle(node, oracle)[0]):
+            if in_memory(value):
+                return f"{called(node)} writes {value.name!r}"
+    return None
+
+
+def check_kept(nodes: Sequence[Node], oracle: Oracle, shapes: Shapes) -> None:
+    """Raises `GradientError` if nodes have read memory that later ones of them write: they cannot run again."""
+    writes = writes_of(nodes, oracle, shapes)
+    for i, node in enumerate(nodes if writes else ()):
+        for value in node.operands:
+            writer = writes.since(i, value)
+            if writer is not None:
+                raise rewritten(node, writer, value)
 
 
 class Rereads:

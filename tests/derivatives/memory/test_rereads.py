@@ -176,3 +176,50 @@ def test_loops_before_a_write_read_what_the_program_has_read(device: fp.Device, 
     by_t, by_x = fp.grad(loss, (0, 1))(tensor(device), X)
     np.testing.assert_allclose(by_t.to_numpy(), 2 * T * (X**2).sum())
     np.testing.assert_allclose(np.asarray(by_x), 2 * X * (T**2).sum())
+
+
+def test_the_function_of_vjp_has_the_arguments_of_the_call(device: fp.Device, m: fp.Module) -> None:
+    def loss(t: Any, x: Any) -> Any:
+        y = fp.sum(t * t * x * x)
+        m.put(t, AT, 10.0)
+        return y
+
+    t = tensor(device)
+    _, pull = fp.vjp(loss, t, X)
+    assert t.to_numpy().tolist() == [10, 10, 10]
+    for _ in range(2):
+        np.testing.assert_allclose(np.asarray(pull(np.float32(1))[1]), 2 * X * T**2)
+
+    @fp.fuse
+    def inside(t: Any, x: Any) -> Any:
+        _, pull = fp.vjp(loss, t, x)
+        return pull(1.0)[1]
+
+    with pytest.raises(fp.GradientError, match=r"mul reads 't', and put\(\) writes it before"):
+        inside(tensor(device), X)
+
+
+def test_torch_records_no_call_that_writes(device: fp.Device, m: fp.Module) -> None:
+    torch: Any = pytest.importorskip("torch")
+
+    @fp.fuse
+    def loss(t: Any, x: Any) -> Any:
+        y = fp.sum(t * t * x * x)
+        m.put(t, AT, 10.0)
+        return y
+
+    t, x = tensor(device), torch.tensor(X, requires_grad=True)
+    with pytest.raises(fp.GradientError, match=r"put\(\) writes 't', where autograd cannot follow"):
+        loss(t, x)
+    assert t.to_numpy().tolist() == [1, 2, 3]
+    assert float(loss(t, x.detach())) == 46
+
+
+def test_torch_notices_what_fusepy_writes_before_the_backward_pass(device: fp.Device, m: fp.Module) -> None:
+    torch: Any = pytest.importorskip("torch")
+    square = fp.fuse(lambda t, x: fp.sum(t * t * x * x))
+    t, x = torch.tensor(T), torch.tensor(X, requires_grad=True)
+    y = square(t, x)
+    m.put(t, AT, 10.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import numpy as np
+import pytest
 
 import fusepy as fp
 from tests.errors.hints.support import Program
@@ -58,6 +59,23 @@ def stepped(x: Any, inside: bool) -> Any:
     if not inside:
         memory().put(log, at, 1.0)
     return fp.sum(found)
+
+
+def recorded(outside: bool) -> Any:
+    """A call that torch records, with a write in it or in a call before it."""
+    torch: Any = pytest.importorskip("torch")
+    log, at = fp.Tensor(A), np.arange(3, dtype=np.int32)
+
+    def loss(x: Any) -> Any:
+        if not outside:
+            memory().put(log, at, 1.0)
+        return fp.sum(x * x)
+
+    if outside:
+        memory().put(log, at, 1.0)
+    x = torch.tensor(A, requires_grad=True)
+    fp.fuse(loss)(x).backward()
+    return x.grad.numpy()
 
 
 def grown(x: Any, n: Any) -> Any:
@@ -187,6 +205,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(lambda b, x: (memory().put(b, [0, 1, 2], x), written(b, fp.Tensor(A)))[1], 1)(fp.Tensor(A), A),
         "return what it writes, and pass that on: y = f(x), then g(y) in place of g(array)",
         lambda m: fp.grad(lambda x: written(x, fp.Tensor(A)))(A),
+        SQUARES,
+    ),
+    "a call that torch records and that writes": (
+        lambda m: recorded(False),
+        "write in a call of its own, without tensors that require gradients",
+        lambda m: recorded(True),
         SQUARES,
     ),
     "a loop that writes": (
