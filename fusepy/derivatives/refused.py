@@ -15,7 +15,7 @@ _READ_BEFORE = "read by array[i] or fp.take, and pass the elements: f(array[i], 
 
 def no_gradient(node: Node, why: str, type: Type | None = None, expected: str | None = None, hint: str = _PART) -> GradientError:
     """Returns the error about an operation without gradient, because of an operand of a `type`."""
-    return GradientError(f"{node.op.name} has no gradient here: {why}", place=node.loc, saw=type, expected=expected, hint=hint)
+    return GradientError(f"{called(node)} has no gradient here: {why}", place=node.loc, saw=type, expected=expected, hint=hint)
 
 
 def read_in_body(node: Node, type: Type) -> GradientError:
@@ -105,7 +105,9 @@ def rewritten(reader: Node, writer: Node, value: Value | None = None) -> Gradien
 
 
 def called(node: Node) -> str:
-    """Returns the name of what a node calls."""
+    """Returns the name of what a node calls, or is the derivative of."""
+    if node.op.name in ("vjp", "jvp"):
+        return f"the derivative of {called(node.bodies[0].nodes[-1])}"
     return f"{node.text('function')}()" if "function" in node.attrs else node.op.name
 
 

@@ -223,3 +223,11 @@ def test_torch_notices_what_fusepy_writes_before_the_backward_pass(device: fp.De
     m.put(t, AT, 10.0)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward()
+
+
+def test_errors_name_the_function_whose_derivative_has_none(device: fp.Device, m: fp.Module) -> None:
+    slope = fp.grad(lambda t: fp.sum(m.whole(t, AT, 1.0)))
+    with pytest.raises(fp.GradientError, match=r"the derivative of whole\(\) has no gradient here"):
+        fp.grad(lambda t: fp.sum(slope(t)))(tensor(device))
+    with pytest.raises(fp.GradientError, match=r"whole\(\) has no gradient here"):
+        fp.jvp(slope, (T,), (T,))
