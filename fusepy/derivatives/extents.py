@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.builder import Builder
-from fusepy.ir.graph import Node, Op, Value
+from fusepy.ir.graph import Attr, Node, Op, Value
 from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.settle import settle
@@ -22,6 +22,11 @@ class Axis(NamedTuple):
     axis: int
 
 
+# an input: the place of an argument, and a view of it or `None`; or no place, and a captured value
+Source = tuple["int | None", object]
+Settled = tuple[Node, Sequence[ArgMap], dict[str, Attr]]  # a node with its resolved maps, and attributes to add
+
+
 @dataclass
 class ExtentFacts:
     """Extents of arguments that a program depends on. It serves for arguments with the same answers only.
@@ -31,15 +36,17 @@ class ExtentFacts:
         sizes: for axes of inputs: the extent, where elements are moved.
         smalls: for axes of inputs: the extent if it is from 2 to 4, else ``None``.
         levels: for inputs that are textures: the number of their mip levels.
+        shared: pairs of inputs, and whether they have memory in common.
     """
 
     units: dict[tuple[int, int], bool] = field(default_factory=dict[tuple[int, int], bool])
     sizes: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     smalls: dict[tuple[int, int], int | None] = field(default_factory=dict[tuple[int, int], int | None])
     levels: dict[int, int] = field(default_factory=dict[int, int])
+    shared: list[tuple[Source, Source, bool]] = field(default_factory=list["tuple[Source, Source, bool]"])
 
     def __bool__(self) -> bool:
-        return bool(self.units or self.sizes or self.smalls or self.levels)
+        return bool(self.units or self.sizes or self.smalls or self.levels or self.shared)
 
 
 class Shapes(Protocol):
@@ -67,6 +74,10 @@ class Shapes(Protocol):
         """Returns the mip levels of a texture behind the first one; ``None`` inside of a body."""
         ...
 
+    def shares(self, value: Value, other: Value) -> bool:
+        """True if two inputs have memory in common; see `is_unit`."""
+        ...
+
     def numbers(self, extent: int) -> Value:
         """Returns the integers from 0 to below `extent`, along an axis."""
         ...
@@ -79,6 +90,37 @@ class Shapes(Protocol):
             exclusive: the step of an element itself is left out.
         """
         ...
+
+
+class Unasked:
+    """A stand-in for `Shapes` in forward mode, which asks for no extents."""
+
+    exact = False
+
+    def __init__(self, shapes: Shapes | None):
+        self.shapes = shapes
+
+    def is_unit(self, axis: Axis) -> bool:
+        return False
+
+    def count(self, axes: Sequence[Axis]) -> Value:
+        raise AssertionError("forward mode multiplies by no extents")
+
+    def setting(self, value: Value) -> Value | None:
+        raise AssertionError("forward mode asks for no settings")
+
+    def levels(self, value: Value) -> Sequence[Value] | None:
+        raise AssertionError("forward mode asks for no mip levels")
+
+    def shares(self, value: Value, other: Value) -> bool:
+        return self.shapes is not None and self.shapes.shares(value, other)
+
+    def numbers(self, extent: int) -> Value:
+        raise AssertionError("forward mode asks for no integers")
+
+    def recurrence(self, pairs: Value, axis: int, back: bool, exclusive: bool) -> Value:
+        assert self.shapes is not None, "a body has no scans"
+        return self.shapes.recurrence(pairs, axis, back, exclusive)
 
 
 class ViewOp(Op):

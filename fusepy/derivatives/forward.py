@@ -8,8 +8,9 @@ from functools import partial
 from fusepy.derivatives.calls import jvp
 from fusepy.derivatives.control import branch_tangents, copied, loop_tangents, new_names
 from fusepy.derivatives.differential import differential
-from fusepy.derivatives.extents import Axis, Extents, Shapes, ViewOp, max_rank
+from fusepy.derivatives.extents import Extents, Shapes, Unasked, ViewOp, max_rank
 from fusepy.derivatives.folds import along
+from fusepy.derivatives.memory.rereads import Rereads
 from fusepy.derivatives.refused import no_gradient
 from fusepy.derivatives.second.calls import tangent_of_vjp
 from fusepy.derivatives.second.gathers import AddedTangents
@@ -27,34 +28,6 @@ from fusepy.ir.resolve.settle import settle
 from fusepy.ir.resources import channels
 from fusepy.ir.types import AS_ONE, FLOAT, Type
 from fusepy.ir.whole import is_taken
-
-
-class Unasked:
-    """A stand-in for `Shapes` in forward mode, which asks for no extents."""
-
-    exact = False
-
-    def __init__(self, shapes: Shapes | None):
-        self.shapes = shapes
-
-    def is_unit(self, axis: Axis) -> bool:
-        return False
-
-    def count(self, axes: Sequence[Axis]) -> Value:
-        raise AssertionError("forward mode multiplies by no extents")
-
-    def setting(self, value: Value) -> Value | None:
-        raise AssertionError("forward mode asks for no settings")
-
-    def levels(self, value: Value) -> Sequence[Value] | None:
-        raise AssertionError("forward mode asks for no mip levels")
-
-    def numbers(self, extent: int) -> Value:
-        raise AssertionError("forward mode asks for no integers")
-
-    def recurrence(self, pairs: Value, axis: int, back: bool, exclusive: bool) -> Value:
-        assert self.shapes is not None, "a body has no scans"
-        return self.shapes.recurrence(pairs, axis, back, exclusive)
 
 
 class Forward:
@@ -80,7 +53,8 @@ class Forward:
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
         self.tangents: dict[Value, Value] = {}
-        self.added = AddedTangents(self.terms, nodes, self.tangents, oracle)
+        self.rereads = Rereads(self.terms, self.settled)
+        self.added = AddedTangents(self.terms, nodes, self.tangents, oracle, self.rereads)
         self.given: dict[Value, Value] = {}  # tangents as they came: only arguments are loaded as vectors
         for node in builder.nodes if nodes else ():  # also those before, which tangents are made of
             self.extents.add(node, settle(node, oracle)[0])
@@ -141,10 +115,11 @@ class Forward:
             return
         rank, folded = max(max_rank(maps), node.grid_rank), folded_axes(node)
         frame = [d for d in range(rank) if d not in folded]
-        operands = [spread(t, v, m) for v, m in zip(node.operands, maps)]
+        operands, first = [spread(t, v, m) for v, m in zip(node.operands, maps)], len(t.builder.nodes)
         dx = [self.operand(node, v, x) for v, x in zip(node.operands, operands)]
         if not any(dx):
             return
+        operands = self.rereads.kept(node, maps, operands)
         made = self.of_bodies(node, {**node.attrs, **attrs}, operands, dx)
         if made is None:
             (value,), (type,) = node.results, types
@@ -158,6 +133,7 @@ class Forward:
                 placed = Term(t, fitted.value, tuple(own[d] for d in fitted.dims), fitted.wants)
                 whole = len(node.operands) == 1 and list(placed.dims) == list(range(value.rank))
                 self.tangents[value] = placed.value if whole else self.spread_out(placed, value)
+        self.rereads.check(first)
 
     def of_bodies(
         self, node: Node, attrs: dict[str, Attr], x: Sequence[Term], dx: Sequence[Term | None]

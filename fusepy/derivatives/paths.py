@@ -9,7 +9,7 @@ from fusepy.errors import GradientError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.location import user_line
-from fusepy.passes.effects import arrays_written
+from fusepy.passes.effects import memory_written
 
 Steps = Sequence[tuple[Node, Sequence[ArgMap]]]  # nodes in order, with their maps
 UNREAD = "nothing reads it"
@@ -21,7 +21,7 @@ def connected(steps: Steps, ends: Sequence[Value]) -> set[Value]:
     found = {v for v in ends if _carries(v)}
     for node, maps in reversed(steps):
         through = [j for j, v in enumerate(node.results) if v in found]
-        adds = not found.isdisjoint(arrays_written(node.operands, maps))
+        adds = not found.isdisjoint(memory_written(node, maps))
         if through or adds:
             used = range(len(node.operands)) if adds else _used(node, through)
             found.update(v for i in used if _carries(v := node.operands[i], maps[i], node))
@@ -69,7 +69,7 @@ def cut(steps: Steps, value: Value, ends: Sequence[Value]) -> tuple[Node | None,
     reached, floats, towards = {value}, {value}, set(ends)
     for node, maps in steps:
         if any(v in reached for v in node.operands):
-            reached.update(node.results, arrays_written(node.operands, maps))
+            reached.update(node.results, memory_written(node, maps))
     if reached == {value}:
         return None, UNREAD
     if not any(v in reached for v in ends):

@@ -15,7 +15,7 @@ _READ_BEFORE = "read by array[i] or fp.take, and pass the elements: f(array[i], 
 
 def no_gradient(node: Node, why: str, type: Type | None = None, expected: str | None = None, hint: str = _PART) -> GradientError:
     """Returns the error about an operation without gradient, because of an operand of a `type`."""
-    return GradientError(f"{node.op.name} has no gradient here: {why}", place=node.loc, saw=type, expected=expected, hint=hint)
+    return GradientError(f"{called(node)} has no gradient here: {why}", place=node.loc, saw=type, expected=expected, hint=hint)
 
 
 def read_in_body(node: Node, type: Type) -> GradientError:
@@ -76,13 +76,39 @@ def read_whole(node: Node, type: Type) -> GradientError:
     )
 
 
-def written(node: Node) -> GradientError:
+def written(node: Node, value: Value) -> GradientError:
     """Returns the error about a result that depends on what a node writes to an array."""
     if node.op.name.endswith("vjp"):
         return no_gradient(
             node, "it adds to the gradient of an array that is read whole, which has no second order", hint=_READ_BEFORE
         )
-    return no_gradient(node, "it writes an array that the result depends on")
+    what = f"{value.name!r}, on which" if value.name is not None else "an array on which"
+    return GradientError(
+        f"{called(node)} writes {what} the result depends, and such a write has no gradient",
+        place=node.loc,
+        hint="return what it writes, and pass that on: y = f(x), then g(y) in place of g(array)",
+    )
+
+
+def rewritten(reader: Node, writer: Node, value: Value | None = None) -> GradientError:
+    """Returns the error about memory that a node reads and a later one, or the same, writes, where there can be no copy."""
+    what, read, other = "global memory" if value is None else repr(value.name), called(reader), called(writer)
+    if reader is writer:
+        why = f"{read} writes {what}, and its derivative would run it again, with what it has written"
+        return GradientError(why, place=reader.loc, hint="write in a call of its own, behind the loop or branch")
+    return GradientError(
+        f"{read} reads {what}, and {other} writes it before the derivative of {read} reads it again",
+        place=reader.loc,
+        saw=f"{other} at {writer.loc}" if writer.loc else other,
+        hint="write into another array; or read it as Tensor<T, N>, of which the derivative keeps a copy",
+    )
+
+
+def called(node: Node) -> str:
+    """Returns the name of what a node calls, or is the derivative of."""
+    if node.op.name in ("vjp", "jvp"):
+        return f"the derivative of {called(node.bodies[0].nodes[-1])}"
+    return f"{node.text('function')}()" if "function" in node.attrs else node.op.name
 
 
 def read_twice(node: Node, types: Sequence[Type]) -> None:

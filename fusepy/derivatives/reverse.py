@@ -17,12 +17,13 @@ from fusepy.derivatives.extents import Axis, Extents, Shapes, ViewOp, max_rank
 from fusepy.derivatives.folds import contracted, reduced
 from fusepy.derivatives.forward import Forward
 from fusepy.derivatives.members import Grid, member_gradients, on_grid, result_dims
+from fusepy.derivatives.memory.rereads import Rereads
 from fusepy.derivatives.refused import read_in_body, struct_without
 from fusepy.derivatives.rules import gradients_of
 from fusepy.derivatives.second.gathers import AddedGradients
 from fusepy.derivatives.sums import Gradients, Seed, is_number
-from fusepy.derivatives.terms import Term, Terms, spread
-from fusepy.derivatives.visit import Adjoined, Visit
+from fusepy.derivatives.terms import Term, Terms
+from fusepy.derivatives.visit import Adjoined, Visit, operands_of
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Node, Value
@@ -32,7 +33,7 @@ from fusepy.ir.resolve.settle import settle
 from fusepy.ir.resources import reads_graded
 from fusepy.ir.types import AS_ONE, FLOAT, Kind, Type
 from fusepy.ir.whole import gathers
-from fusepy.passes.effects import arrays_written
+from fusepy.passes.effects import pointed_by
 
 
 class Reverse:
@@ -54,6 +55,7 @@ class Reverse:
         self.expanded: Expanded | None = None
         self.pushed = Forward(builder, (), oracle, loc, self.adjoint).body
         self.added = AddedGradients(self.gradients)
+        self.rereads = Rereads(self.terms, self.settled)
         self.settings: dict[Value, Value] | None = None  # of samplers and textures of a body
         own = {id(node) for node in nodes}
         constants = [(node, *settle(node, oracle)) for node in builder.nodes if id(node) not in own]
@@ -90,13 +92,13 @@ class Reverse:
         for node, maps, _ in self.settled:
             if any(v in needed for v in node.operands):
                 needed.update(v for v in node.results if v.type.scalar is None or v.type.is_float)
-                needed.update(arrays_written(node.operands, maps))
+                needed.update(self.rereads.written(node, maps))
         for node, maps, attrs in reversed(self.settled):
             self.node(node, maps, attrs, needed)
 
     def node(self, node: Node, maps: Sequence[ArgMap], attrs: dict[str, Attr], needed: set[Value]) -> None:
         """Adds the gradients of the operands of one node."""
-        into = self.added.reached(node, maps)
+        into = self.added.reached(node, self.rereads.written(node, maps))
         reached = [v in self.gradients for v in node.results]
         if into is None and not any(reached):
             return
@@ -106,15 +108,14 @@ class Reverse:
             self.gradients.add(node.operands[0], Term(self.terms, made, tuple(range(node.operands[0].rank))))
             return
         self.terms.loc = node.loc
-        wanted = [i for i, v in enumerate(node.operands) if v in needed and self.has_gradient(v, maps[i])]
+        own = pointed_by(node, maps) - self.asked  # what it writes through pointers is needed behind it only
+        wanted = [i for i, v in enumerate(node.operands) if v in needed and v not in own and self.has_gradient(v, maps[i])]
         if not wanted:
             return
-        t, rank = self.terms, max(max_rank(maps), node.grid_rank)
+        t, rank, first = self.terms, max(max_rank(maps), node.grid_rank), len(self.terms.builder.nodes)
         frame = result_dims(node, rank)
-        operands = [spread(t, v, m) for v, m in zip(node.operands, maps)]
-        for term in operands:
-            known = self.constants.get(term.value)
-            term.constant = None if known is None else known.attrs["value"]
+        operands = operands_of(t, node, maps, self.constants)
+        seen = self.rereads.kept(node, maps, operands)
         results = [Term(t, v, frame[: v.rank]) for v in node.results]
         given = [on_grid(self.gradients.one(v), frame) if found else None for v, found in zip(node.results, reached)]
         grid = self.extents.grid(node.operands, maps, rank)
@@ -123,16 +124,17 @@ class Reverse:
         def arrays(i: int) -> list[Term]:
             return self.gradients.scatter.arrays(node, i, operands[i].type)
 
-        count, setting = partial(self.count, grid), partial(self.setting, node)
-        held = (count, self.constants, arrays, setting, self.adjoint, self.pushed, self.oracle)
-        visit = Visit(t, node, named, operands, results, given, wanted, *held)
+        of_node = partial(self.count, grid), self.constants, arrays, partial(self.setting, node)
+        held = (*of_node, self.adjoint, self.pushed, self.oracle)
+        visit = Visit(t, node, named, seen, results, given, wanted, *held)
         parts = gradients_of(visit) if into is None else self.added.parts(visit, into)
         for i in wanted:
-            part, times = parts[i], t.loaded(operands[1 - i]) if node.op.name == "contract" else None
+            part, times = parts[i], t.loaded(seen[1 - i]) if node.op.name == "contract" else None
             if part is not None and self.expanded is not None and node.operands[i] in self.expanded:
                 self.expanded.add(node.operands[i], operands[i], part if times is None else part * times, operands, grid)
             elif part is not None:
                 self.hand_down(node.operands[i], operands[i], part, grid, times)
+        self.rereads.check(first)
 
     def setting(self, node: Node, i: int) -> Term:
         """Returns the settings of a sampler as a number; see `Shapes.setting`."""
@@ -175,9 +177,7 @@ class Reverse:
     def count(self, grid: Sequence[Axis | None], dims: Sequence[int]) -> Term:
         """Returns the number of points of a grid along some dimensions."""
         axes = [axis for d in dims if (axis := grid[d]) is not None]
-        if not axes:
-            return self.terms.number(1.0)
-        return Term(self.terms, self.extents.shapes.count(axes), ())
+        return Term(self.terms, self.extents.shapes.count(axes), ()) if axes else self.terms.number(1.0)
 
     def hand_down(
         self, value: Value, operand: Term, part: Term, grid: Grid, times: Term | None = None, long: bool = False

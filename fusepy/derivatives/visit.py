@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fusepy.derivatives.terms import Term, Terms
+from fusepy.derivatives.terms import Term, Terms, spread
+from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
@@ -51,3 +52,12 @@ class Visit:
     adjoint: Adjoint
     pushed: Pushed
     oracle: Oracle
+
+
+def operands_of(t: Terms, node: Node, maps: Sequence[ArgMap], constants: Mapping[Value, Node]) -> list[Term]:
+    """Returns the operands of a node as terms over its grid; numbers of the program, in `constants`, with their value."""
+    found = [spread(t, v, m) for v, m in zip(node.operands, maps)]
+    for term in found:
+        known = constants.get(term.value)
+        term.constant = None if known is None else known.attrs["value"]
+    return found

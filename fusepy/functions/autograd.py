@@ -17,6 +17,7 @@ from fusepy.arguments.nested import flat, is_nested, refilled
 from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.backend.marshals.result_kinds import container_named, is_writable
 from fusepy.backend.torch import inside_of_forward_mode, inside_of_vmap, need_torch
+from fusepy.derivatives.memory.rereads import first_writer
 from fusepy.errors import GradientError
 from fusepy.functions.parts import AnyFunction
 from fusepy.functions.pullback import pullback
@@ -70,6 +71,9 @@ class Tracked:
             raise _unrecorded(
                 callee, f"argument {written[0]!r} receives a result", "omit it to get the result returned, or pass t.detach()"
             )
+        writer = first_writer(recording.graph.nodes, recording.trace.oracle)
+        if writer is not None:
+            raise _unrecorded(callee, writer, "write in a call of its own, without tensors that require gradients")
 
     def applies(self) -> bool:
         """True if the call has tracked values."""

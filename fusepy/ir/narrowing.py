@@ -60,7 +60,7 @@ def narrowed(value: Value, param: Param, how: Narrowing = Narrowing.ANY) -> Valu
         scalar = inner.element.scalar
     if scalar is None or not is_narrower(scalar, value.type, how):
         return value
-    return Value(scalar, value.dims, arrival=value.arrival, name=value.name, copied=True)
+    return Value(scalar, value.dims, arrival=value.arrival, name=value.name, copied=True, viewed=value.viewed)
 
 
 def narrowed_uses(graph: Graph, oracle: Oracle) -> dict[Value, list[Type]]:

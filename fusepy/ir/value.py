@@ -32,9 +32,10 @@ class Value:
         name: the user's name of an input; ``None`` for computed values.
         copied: True if an input is copied to the device for the call, so that it shares memory with no other. Not part of the
             meaning of the graph, and not printed.
+        viewed: the name of the input of whose memory this input is a view; ``None`` for others. As `copied`.
     """
 
-    __slots__ = ("arrival", "copied", "dims", "name", "rank", "type", "weak")
+    __slots__ = ("arrival", "copied", "dims", "name", "rank", "type", "viewed", "weak")
 
     def __init__(
         self,
@@ -45,6 +46,7 @@ class Value:
         weak: bool = False,
         name: str | None = None,
         copied: bool = False,
+        viewed: str | None = None,
     ):
         self.type = type
         self.dims = dims
@@ -53,6 +55,18 @@ class Value:
         self.weak = weak
         self.name = name
         self.copied = copied or arrival.listed
+        self.viewed = viewed
+
+    def again(self, type: Type, dims: Dims) -> Value:
+        """Returns an input like this one, of another type or with other extents."""
+        named = Value(type, dims, arrival=self.arrival, weak=self.weak, name=self.name, copied=self.copied)
+        named.viewed = self.viewed
+        return named
+
+    @property
+    def memory(self) -> object:
+        """What is equal for inputs over the same memory of an argument; the value itself if it is computed."""
+        return self.viewed or self.name or self
 
     def signature(self) -> tuple[object, ...]:
         """Returns the properties that are equal for values that `Graph.__eq__` treats as equal."""

@@ -23,7 +23,7 @@ from fusepy.language.differentiable import paired
 from fusepy.pytree import flatten
 from fusepy.trace.arity import bound_arguments, is_variadic, of_count
 from fusepy.trace.components.annotations import annotations_of, honoured
-from fusepy.trace.gradients import gradients
+from fusepy.trace.gradients import check_kept, gradients
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
@@ -149,13 +149,13 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], 
         >>> y, pull([1.0, 10.0])
         ([12.0, 3.0], (14.0, [12.0, 60.0]))
     """
-    forward, count = _forward(function), len(args)
+    forward, count, trace = _forward(function), len(args), current_trace()
+    start = 0 if trace is None else len(trace.innermost().builder.nodes)
+    saved = _copies(args) if trace is None else args  # before the call, which may write to them
     result = forward(*args)
     chosen = tuple(i for i, arg in enumerate(args) if has_gradient(arg))
     structure = flatten(result, is_array)[1]
     like = structure.fill(object() for _ in range(structure.leaves))  # without the memory of the result
-    if current_trace() is None:
-        args = tuple(refill(args, [kept(unmapped(leaf)) for leaf in flat(args)]))
 
     def pull(*gradient: Any) -> tuple[Any, ...]:
         if len(gradient) != 1:
@@ -174,10 +174,19 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], 
                 expected=str(structure),
                 hint="pass one gradient for each result, in the same tuples, lists and dicts; some may be None, which is zero",
             )
-        made = dict(zip(chosen, _pullback(function, count, chosen, tuple(given))(*args, *given.values())))
+        back = _pullback(function, count, chosen, tuple(given))
+        if trace is not None:
+            check_kept(trace, start)
+        acts = trace is None and (not back.programs or any(getattr(p, "acts", True) for p in back.programs.values()))
+        made = dict(zip(chosen, back(*(_copies(saved) if acts else saved), *given.values())))
         return tuple(made.get(i) for i in range(count))
 
     return result, pull
+
+
+def _copies(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Returns arguments that neither the user nor a call changes."""
+    return tuple(refill(args, [kept(unmapped(leaf)) for leaf in flat(args)]))
 
 
 @functools.lru_cache(maxsize=256)

@@ -58,6 +58,36 @@ def arrays_written(operands: Sequence[Value], maps: Sequence[ArgMap]) -> set[Val
     return arrays
 
 
+def pointed_arrays(node: Node) -> set[Value]:
+    """Returns the operands that `node` may write through pointers, or as buffers and textures."""
+    return pointed_by(node, node.maps)
+
+
+def pointed_by(node: Node, maps: Sequence[ArgMap]) -> set[Value]:
+    """Returns the operands that a node with these resolved maps may write through pointers, or as buffers and textures."""
+    found: set[Value] = set()
+    for value, map in zip(node.operands, maps):
+        if (map.type or value.type).writes and not value.arrival.plain:
+            found.add(value)
+    return found if found and _may_point(node) else set()
+
+
+def _may_point(node: Node) -> bool:
+    """False for calls that only read what they get, and for loops, branches and derivatives of such calls."""
+    inner = [n for body in node.bodies for n in body.nodes]
+    return any(map(_may_point, inner)) if inner else node.op.name != "const" and not node.attrs.get("reads")
+
+
+def memory_written(node: Node, maps: Sequence[ArgMap]) -> set[Value]:
+    """Returns the operands that a node with these resolved maps may write: whole arrays, and by `pointed_by`."""
+    return arrays_written(node.operands, maps) | pointed_by(node, maps)
+
+
+def may_write(node: Node, value: Value) -> bool:
+    """True if `node` may write the memory of `value`: as a whole array that may be the same, or through a pointer to it."""
+    return any(value.memory == w.memory for w in pointed_arrays(node)) or any(may_share(value, w) for w in written_arrays(node))
+
+
 def may_share(value: Value, array: Value) -> bool:
     """True if `value`, which is read, may share memory with `array`, which is written.
 

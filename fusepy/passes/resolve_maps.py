@@ -132,7 +132,7 @@ class _Resolver:
         scalar = self.types.get(value)
         type = value.type if scalar is None or scalar.scalar is None else value.type.with_scalar(scalar.scalar)
         dims = (None,) * value.rank
-        fresh = Value(type, dims, arrival=value.arrival, weak=value.weak, name=value.name, copied=value.copied)
+        fresh = value.again(type, dims)
         self.new[value] = fresh
         return fresh
 

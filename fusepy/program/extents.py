@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fusepy.arguments.mapped import unmapped
+from fusepy.backend.kernels.overlap import in_common
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.memory.sampling import levels_of
-from fusepy.backend.memory.structs import StructView, struct_rank
+from fusepy.backend.memory.structs import ArgumentView, StructView, struct_rank
+from fusepy.derivatives.extents import Source
 from fusepy.program.program import Program, ProgramState
 
 PROGRAMS = 17  # of one key
@@ -70,10 +72,20 @@ def _takes(program: Program, args: Sequence[Any]) -> bool:
     for place, count in asked.levels.items():
         if levels_of(unmapped(args[positions[place]])) != count:
             return False
+    for source, other, common in asked.shared:
+        if in_common(_given(source, positions, args), _given(other, positions, args)) != common:
+            return False
     for view in program.inputs.captures:
         if isinstance(view, StructView) and struct_rank(unmapped(args[positions[view.place]]), view.element) != view.rank:
             return False
     return True
+
+
+def _given(source: Source, positions: Sequence[int], args: Sequence[Any]) -> Any:
+    """Returns what an input is in this call."""
+    place, view = source
+    given = view if place is None else unmapped(args[positions[place]])
+    return view.of(given) if place is not None and isinstance(view, ArgumentView) else given
 
 
 def _extent(value: Any, axis: int) -> int:

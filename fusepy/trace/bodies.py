@@ -171,7 +171,7 @@ class BodyTrace(Trace):
     def _stand_in(self, value: Value) -> Value:
         found = self._stand_ins.get(value)
         if found is None:
-            found = Value(value.type, value.dims, arrival=value.arrival, weak=value.weak, name=value.name, copied=value.copied)
+            found = value.again(value.type, value.dims)
             self._stand_ins[value], self._behind[found] = found, value
             self.inside.outside.add(found)
             if value in self.parent.maps:

@@ -51,7 +51,7 @@ def record_call(
     operands, maps = _operands(trace, alias, function, args, kwargs, dirs)
     loc = user_line()
     attrs: dict[str, Attr] = {"module": alias, "function": function}
-    attrs |= {"writes": True} if trace.oracle.writes(alias, function) else {}
+    attrs |= trace.oracle.effects(alias, function)
     attrs |= {"dirs": dirs} if dirs is not None else {}
     attrs |= {"strict": True} if trace.strict else {}
     attrs |= RECORDED.get().get(function, {})

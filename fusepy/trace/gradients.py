@@ -8,6 +8,7 @@ from typing import Any
 
 from fusepy.derivatives.differential import check_type, differential
 from fusepy.derivatives.forward import Forward
+from fusepy.derivatives.memory import rereads
 from fusepy.derivatives.paths import check_paths
 from fusepy.derivatives.refused import from_outside
 from fusepy.derivatives.reverse import Reverse
@@ -162,6 +163,12 @@ def tangents(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Seq
                 hint="pass a tangent of the shape of its argument",
             )
     return [None if v is None else Traced(trace, v, loc) for v in forward.run(pairs, ends)]
+
+
+def check_kept(trace: Trace, start: int) -> None:
+    """Raises `GradientError` if nodes from `start` on have read memory that later ones write: a function that runs again."""
+    inner = trace.innermost()
+    rereads.check_kept(inner.builder.nodes[start:], inner.oracle, TraceShapes(inner))
 
 
 def _reverse(trace: Trace, start: int, loc: str | None, wrt: Sequence[Value]) -> Reverse:

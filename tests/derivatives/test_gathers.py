@@ -178,7 +178,7 @@ def test_a_gradient_through_what_a_call_writes_is_refused(constant: fp.Module) -
     y = np.float32([2])
     slope = lambda y: fp.grad(lambda t: fp.sum(constant.squared(t, AT) * y))(x)  # noqa: E731
     for call in (lambda: fp.grad(written)(x), lambda: fp.jvp(written, (x,), (x,))):
-        with pytest.raises(fp.GradientError, match="it writes an array that the result depends on"):
+        with pytest.raises(fp.GradientError, match="on which the result depends, and such a write has no gradient"):
             call()
     for call in (lambda: fp.grad(twice, 1)(x, y), lambda: fp.jvp(slope, (y,), (y,))):
         with pytest.raises(fp.GradientError, match="adds to the gradient of an array that is read whole"):

@@ -9,6 +9,9 @@ import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.memory.storage import Storage, overlap
+from fusepy.backend.memory.texture import overlap as textures_overlap
+
+_TEXTURES = (spy.Texture, spy.TextureView)
 
 
 def shares(placed: Any, tensor: Storage) -> bool:
@@ -37,3 +40,36 @@ def apart(tensors: Sequence[Storage]) -> bool:
             if one.low < other.high and other.low < one.high:
                 return False
     return True
+
+
+def in_common(a: Any, b: Any) -> bool:
+    """True if `a` and `b` may have memory in common; ``False`` for values without memory.
+
+    Example:
+        >>> from fusepy.backend.memory.tensor import Tensor
+        >>> x = Tensor([1.0, 2.0, 3.0, 4.0])
+        >>> in_common(x[:3], x[1:]), in_common(x[:2], x[2:]), in_common(x, 3.0)
+        (True, False, False)
+    """
+    if a is b:
+        return True
+    if isinstance(a, Storage) and isinstance(b, Storage):
+        return overlap(a, b)
+    if isinstance(a, _TEXTURES) and isinstance(b, _TEXTURES):
+        return textures_overlap(a, b)
+    one, other = _addresses(a), _addresses(b)
+    return one is not None and other is not None and one[0] < other[1] and other[0] < one[1]
+
+
+def _addresses(value: Any) -> tuple[int, int] | None:
+    """Returns the addresses of the first byte of an array and of its end; ``None`` if they are not known."""
+    if isinstance(value, Storage):
+        return value.low, value.high
+    buffer: Any = value if isinstance(value, spy.Buffer) else getattr(value, "storage", None)  # of slangpy's tensors
+    if isinstance(buffer, spy.Buffer):
+        return buffer.device_address, buffer.device_address + buffer.size
+    storage: Any = getattr(value, "untyped_storage", None)  # of torch's tensors
+    if storage is not None:
+        memory: Any = storage()
+        return memory.data_ptr(), memory.data_ptr() + memory.nbytes()
+    return None

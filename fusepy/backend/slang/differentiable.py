@@ -15,7 +15,7 @@ from fusepy.backend.sources.graded import graded_source
 from fusepy.backend.sources.interfaces import undifferentiable_parameter
 from fusepy.backend.sources.libraries import FOLDER
 from fusepy.backend.sources.link_order import lost_derivative
-from fusepy.backend.sources.overwritten import HINT, overwritten_read
+from fusepy.backend.sources.memory.overwritten import HINT, overwritten_read
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError

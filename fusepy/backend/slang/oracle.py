@@ -24,8 +24,8 @@ from fusepy.backend.slang.reflection import conforms, kind_of, reflected
 from fusepy.backend.slang.visible import as_asked, closures, import_of, question_of
 from fusepy.backend.sources.declarations import default_number
 from fusepy.backend.sources.libraries import array_name, found, is_array, seen
+from fusepy.backend.sources.memory.only_read import effects_of
 from fusepy.backend.sources.prices import price
-from fusepy.backend.sources.reachable import reachable, texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.backend.sources.symbols import Symbols, own_overloads, symbols_of
 from fusepy.errors import UnknownNameError, did_you_mean
@@ -144,15 +144,15 @@ class SlangOracle:
         ask = partial(globals_of, self._sources[module], self._compiler.linked)
         return self._facts[module].get("globals", "", ask)
 
-    def writes(self, module: str, function: str) -> bool:
-        """True if a function can reach a writable global, according to the text of its modules."""
+    def effects(self, module: str, function: str) -> dict[str, bool]:
+        """Returns ``writes`` for a function that can reach a writable global, and ``reads`` for one that only reads what it gets
+        as pointers and writable arrays, according to the text of its modules."""
         source = self._sources[module]
 
-        def ask() -> bool:
-            written = [name for name, writable in self.globals(module).items() if writable]
-            return bool(written) and not reachable(function, texts_of([source])).isdisjoint(written)
+        def ask() -> list[str]:
+            return effects_of(function, [source], [name for name, written in self.globals(module).items() if written])
 
-        return self._facts[module].get("writes", function, ask)
+        return dict.fromkeys(self._facts[module].get("effects", function, ask), True)
 
     def price(self, module: str, function: str) -> float | None:
         return price(function, self._sources[module])

@@ -6,10 +6,11 @@ gradient is made of the elements of the array's gradient at the same indices. It
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.elementwise import FLAT
+from fusepy.derivatives.memory.rereads import Rereads
 from fusepy.derivatives.refused import written
 from fusepy.derivatives.sums import Gradients
 from fusepy.derivatives.terms import Term, Terms, spread
@@ -20,7 +21,6 @@ from fusepy.ir.ops.vjp import arrays
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import Type
 from fusepy.ir.whole import is_taken
-from fusepy.passes.effects import arrays_written
 
 
 def adds_elements(node: Node) -> bool:
@@ -60,18 +60,18 @@ class AddedGradients:
         self.gradients = gradients
         self._finished: dict[Value, Value] = {}  # all that read an array come behind all that add to it
 
-    def reached(self, node: Node, maps: Sequence[ArgMap]) -> Value | None:
-        """Returns the array with a gradient to which a node adds; ``None`` if there is none.
+    def reached(self, node: Node, arrays: Iterable[Value]) -> Value | None:
+        """Returns the one of `arrays`, which a node writes, that has a gradient to which it adds; ``None`` if there is none.
 
         The gradient of rounded sums is that of the array of the sums.
 
         Raises:
             GradientError: if the node does anything else to such an array.
         """
-        for array in arrays_written(node.operands, maps):
+        for array in arrays:
             if array in self._finished or array in self.gradients:
                 if not adds_elements(node):
-                    raise written(node)
+                    raise written(node, array)
                 return array
         if node.op.name == "round_sums" and node.results[0] in self.gradients:
             self._finished[node.operands[0]] = self.gradients.finished(node.results[0])
@@ -91,18 +91,20 @@ class AddedTangents:
     Args:
         nodes: all nodes.
         tangents: of values; gets those of arrays.
+        rereads: the memory that nodes write.
     """
 
-    def __init__(self, t: Terms, nodes: Sequence[Node], tangents: dict[Value, Value], oracle: Oracle):
+    def __init__(self, t: Terms, nodes: Sequence[Node], tangents: dict[Value, Value], oracle: Oracle, rereads: Rereads):
+        self.rereads = rereads
         self.t, self.tangents, self.oracle = t, tangents, oracle
         self._made = {node.results[0]: node for node in nodes if node.op.name == "gradient_array"}
-        self._lost: dict[Value, Node] = {}
+        self._lost: dict[Value, tuple[Node, Value]] = {}
 
     def check(self, values: Sequence[Value]) -> None:
         """Raises `GradientError` if the tangent of one of the values is lost."""
         for value in values:
             if value in self._lost:
-                raise written(self._lost[value])
+                raise written(*self._lost[value])
 
     def visit(self, node: Node, maps: Sequence[ArgMap]) -> None:
         """Records the tangents of what a node adds to an array; notes what it writes otherwise."""
@@ -112,11 +114,11 @@ class AddedTangents:
             if moves and adds_elements(node) and node.operands[-1] in self._made:
                 self._add(node, maps)
             elif moves:
-                self._lost.update(dict.fromkeys(arrays_written(node.operands, maps), node))
+                self._lost.update({v: (node, v) for v in self.rereads.written(node, maps)})
             return
         reached = node.results if node.op.name not in FLAT else ()
         found = [v for v in reached if differential(v.type, self.oracle) is not None]
-        self._lost.update(dict.fromkeys([*found, *arrays_written(node.operands, maps)], lost))
+        self._lost.update(dict.fromkeys([*found, *self.rereads.written(node, maps)], lost))
 
     def _add(self, node: Node, maps: Sequence[ArgMap]) -> None:
         *_, given, array = node.operands

@@ -14,7 +14,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.types import AS_ONE
 from fusepy.ir.value import is_spread
-from fusepy.passes.effects import is_pure, may_share, writes_array, written_arrays
+from fusepy.passes.effects import is_pure, may_write, pointed_by, writes_array, written_arrays
 from fusepy.passes.partition.folding import Folding, Leaves, factors_of, is_product
 from fusepy.passes.partition.order import WriteOrder
 from fusepy.passes.partition.ray_kernels import RayKernels
@@ -57,8 +57,9 @@ class Levels:
         self.rays = RayKernels(graph, self.level)
         self.spread = spread_values(graph)
         self.factors = factors_of(graph, self.producer)
-        self.writers: list[Node] = []  # nodes that write arrays, in order
-        self._order = WriteOrder()
+        self.writers: list[Node] = []  # nodes that may write memory of arguments, in order
+        self._pointed = {node: found for node in graph.nodes if (found := pointed_by(node, node.maps))}
+        self._order = WriteOrder(self._pointed)
         self._leaves: dict[Value, Leaves] = {}
         for node in graph.nodes:
             self._visit(node)
@@ -79,7 +80,7 @@ class Levels:
         level = self.rays.place(node, level) if self.rays.any else level
         self.place[node] = level
         self._order.add(node, level)
-        if writes_array(node):
+        if node in self._pointed or writes_array(node):
             self.writers.append(node)
         for value in node.results:
             self.level[value] = level
@@ -105,15 +106,15 @@ class Levels:
 
     def overwrites(self, node: Node, value: Value) -> bool:
         """True if `node` writes an array from which its operand `value` is computed; then `value` is stored first."""
-        arrays = written_arrays(node)
-        if not arrays or value in arrays:
+        arrays = {v.memory for v in (*written_arrays(node), *self._pointed.get(node, ()))}
+        if not arrays or value.memory in arrays:
             return False
         seen = {value}
         stack = [value]
         while stack:
             producer = self.producer.get(stack.pop())
             for operand in producer.operands if producer is not None else ():
-                if operand in arrays:
+                if operand.memory in arrays:
                     return True
                 if operand not in seen:
                     seen.add(operand)
@@ -198,13 +199,12 @@ class Levels:
     def written(self, value: Value) -> int:
         """Returns the level of the last kernel that may write into an argument; -1 if none does."""
         acting = [n for n in self.graph.nodes if not value.arrival.plain and not is_pure(n)]
-        reached = [n for n in acting if value in n.operands or any(may_share(value, w) for w in written_arrays(n))]
+        reached = [n for n in acting if any(v.memory == value.memory for v in n.operands) or may_write(n, value)]
         return max((self.place[n] for n in reached), default=-1)
 
     def written_between(self, values: Iterable[Value], first: int, last: int) -> bool:
         """True if a kernel of a level from `first` up to before `last` may write one of `values`."""
-        arrays = {v for n in self.writers if first <= self.place[n] < last for v in written_arrays(n)}
-        return any(may_share(v, w) for v in values for w in arrays)
+        return any(may_write(n, v) for v in values for n in self.writers if first <= self.place[n] < last)
 
 
 def _covered(leaves: Leaves) -> set[int]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fusepy.ir.argmap import ArgMap
+from collections.abc import Mapping
+
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.types import Kind
 from fusepy.passes.effects import is_pure, may_share, written_arrays
 
 
@@ -12,15 +12,20 @@ class WriteOrder:
     """The levels of the nodes so far that write or read memory.
 
     Only a call shows which arrays share memory. So a node that writes an array comes after earlier reads of memory that may be
-    the same, and before later ones. Calls with other effects (through a pointer, on a global) stay in order.
+    the same, and before later ones. Calls with other effects (through a pointer, on a global) stay in order. What is passed as
+    a pointer, or as a buffer or texture that can be written, is read and written elsewhere in other kernels.
+
+    Args:
+        pointed: what nodes may write through pointers, see `pointed_arrays`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pointed: Mapping[Node, set[Value]]) -> None:
+        self.pointing = pointed
         self.acted = 0  # the level of the last node with effects
         self.wrote: dict[Value, int] = {}  # arrays that were written, with the level of the last write
         self.read: dict[Value, int] = {}  # memory that was read, with the highest level of a read
-        self.pointed: dict[Value, int] = {}  # arrays that were passed as pointers, with the highest level
-        self.loaded: dict[Value, int] = {}  # arrays whose elements were read, with the highest level
+        self.pointed: dict[object, int] = {}  # memory passed as a pointer or writable resource, with the highest level
+        self.loaded: dict[object, int] = {}  # memory that was read otherwise, with the highest level
 
     def before(self, node: Node) -> int:
         """Returns the lowest level that `node` may have."""
@@ -32,10 +37,12 @@ class WriteOrder:
             level = max([level, self.acted, *(at + 1 for at in self.wrote.values())])
             written = written_arrays(node)
             level = max([level, *(at for v, at in self.read.items() for w in written if may_share(v, w))])
-        for value, map in zip(node.operands, node.maps):
-            other = self.loaded if _points(map, value) else self.pointed
-            if value in other and not value.arrival.plain:
-                level = max(level, other[value] + 1)
+        if self.pointing:
+            pointed = self.pointing.get(node, ())
+            for value in node.operands:
+                level = max(level, self.pointed.get(value.memory, -1) + 1)
+                if value in pointed:
+                    level = max(level, self.loaded.get(value.memory, -1) + 1)
         return level
 
     def add(self, node: Node, level: int) -> None:
@@ -44,14 +51,11 @@ class WriteOrder:
         if not is_pure(node):
             self.acted = level
         self.wrote.update(dict.fromkeys(written_arrays(node), level))
-        for value, map in zip(node.operands, node.maps):
-            if value.arrival.memory:
-                into = self.pointed if _points(map, value) else self.loaded
-                into[value] = max(into.get(value, 0), level)
-
-
-def _points(map: ArgMap, value: Value) -> bool:
-    return (map.type or value.type).kind is Kind.POINTER
+        pointed = self.pointing.get(node, ())
+        for value in node.operands if self.pointing else ():
+            if _in_memory(value) or value.arrival.texels:
+                into = self.pointed if value in pointed else self.loaded
+                into[value.memory] = max(into.get(value.memory, 0), level)
 
 
 def _in_memory(value: Value) -> bool:

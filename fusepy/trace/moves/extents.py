@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fusepy.backend.kernels.overlap import in_common
 from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.memory.sampling import LevelView, SettingView, level_of, levels_of, setting_of
@@ -148,6 +149,17 @@ class TraceShapes:
             self._levels[value] = [trace.capture(level_of(texture, k), "level") for k in range(1, levels_of(texture))]
         return self._levels[value]
 
+    def shares(self, value: Value, other: Value) -> bool:
+        """True if two inputs have memory in common. The program is used for arguments with the same answer only."""
+        if not {value, other} <= {*self.trace.given, *self.trace.builder.inputs}:  # in a body
+            return value is other
+        (one, at, by), (another, place, view) = self._given(value), self._given(other)
+        found = in_common(one, another)
+        if at is not None or place is not None:
+            pair = (at, one if at is None else by), (place, another if place is None else view)
+            self.trace.extents.shared.append((*pair, found))
+        return found
+
     def numbers(self, extent: int) -> Value:
         """Returns the coordinates of a grid of this extent: an input that needs no memory."""
         trace = self.trace
@@ -188,12 +200,17 @@ class TraceShapes:
 
     def _source(self, value: Value) -> tuple[tuple[int, ...], int | None, ArgumentView | None]:
         """Returns the extents of an input; its place if it is an argument, or a view of one; and the view."""
+        given, place, view = self._given(value)
+        return _extents_of(given), place, view
+
+    def _given(self, value: Value) -> tuple[Any, int | None, ArgumentView | None]:
+        """Returns what an input is in the first call; its place if it is an argument, or a view of one; and the view."""
         trace = self.trace
         if value in trace.given:
             place, given = trace.given[value]
-            return _extents_of(given), place, None
+            return given, place, None
         captured = self._captured(value)
         if not isinstance(captured, ArgumentView):
-            return _extents_of(captured), None, None
+            return captured, None, None
         given = next(given for place, given in trace.given.values() if place == captured.place)
-        return _extents_of(captured.of(given)), captured.place, captured
+        return captured.of(given), captured.place, captured

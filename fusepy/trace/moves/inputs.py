@@ -80,6 +80,7 @@ def view_of(trace: OpenTrace, value: Value, steps: Sequence[ViewStep]) -> Value:
     place, given, before = _given(trace, base)
     made = MovedView(place or 0, steps).of(given)
     found = add_input(trace, name, made)
+    found.viewed = base.viewed or base.name
     trace.captures.append(made if place is None else MovedView(place, steps, before))
     trace.moves.of[found] = base, steps, since
     trace.moves.views[base, steps, since] = found

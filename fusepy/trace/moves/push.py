@@ -7,6 +7,7 @@ read at computed indices; so are arguments where no strides express the plan.
 from __future__ import annotations
 
 from fusepy.derivatives.folds import transposed
+from fusepy.derivatives.memory.rereads import writes_of
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import TraceError
 from fusepy.ir.argmap import ArgMap
@@ -46,6 +47,7 @@ class Pushing:
         self.made: dict[MovedPart, Term] = {}
         nodes = trace.builder.nodes
         self.producer = {v: (place, node) for place, node in enumerate(nodes) for v in node.results}
+        self.writes = writes_of(nodes, trace.oracle, self.known.shapes)
         self.spread = spread_values(trace.builder)  # pyright: ignore[reportArgumentType]
 
     def of(self, value: Value) -> Value:
@@ -83,9 +85,9 @@ class Pushing:
         if found is None or part.value in self.spread or not part.value.rank:
             return None
         place, node = found
-        if place < self.trace.moves.since:
+        if place < self.trace.moves.since or not node.op.spreads or not node.op.merges or not is_pure(node):
             return None
-        if not node.op.spreads or not node.op.merges or not is_pure(node):
+        if self.writes and any(self.writes.since(place, v) for v in node.operands):  # computed again, it would be another value
             return None
         parts: list[MovedPart | None] = []
         for value, map in zip(node.operands, settle(node, self.trace.oracle)[0]):

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import numpy as np
+import pytest
 
 import fusepy as fp
 from tests.errors.hints.support import Program
@@ -25,6 +26,8 @@ def memory() -> Any:
     source = """
     [Differentiable] float swap(RWStructuredBuffer<float> b, int i, float x) { float v = b[i]; b[i] = detach(x); return v * x; }
     [Differentiable] float look(StructuredBuffer<float> b, int i, float x) { return b[i] * x; }
+    float squared(StructuredBuffer<float> b, int i) { return b[i] * b[i]; }
+    void put(RWStructuredBuffer<float> b, int i, float x) { b[i] = x; }
     """
     return fp.Module.load_from_source(fp.default_device(), "hint_memory", source)
 
@@ -33,6 +36,46 @@ def swapped(function: Any) -> Any:
     return fp.grad(
         lambda x: fp.sum(function(fp.Tensor.from_numpy(fp.default_device(), SQUARES), np.arange(3, dtype=np.int32), x))
     )(A)
+
+
+def written(b: Any, into: Any, x: Any = 0.0) -> Any:
+    """A loss that reads an array, writes `into` another one, and returns the loss."""
+    at = np.arange(3, dtype=np.int32)
+    loss = fp.sum(memory().squared(b, at))
+    memory().put(into, at, x)
+    return loss
+
+
+def stepped(x: Any, inside: bool) -> Any:
+    """A loop that writes an array in each step, or behind which it is written."""
+    log, at = fp.Tensor.from_numpy(fp.default_device(), A), np.arange(1, dtype=np.int32)
+
+    def body(k: Any, carry: Any) -> Any:
+        if inside:
+            memory().put(log, k, 1.0)
+        return carry + x * x
+
+    found = fp.fori_loop(0, 1, body, 0.0 * x)
+    if not inside:
+        memory().put(log, at, 1.0)
+    return fp.sum(found)
+
+
+def recorded(outside: bool) -> Any:
+    """A call that torch records, with a write in it or in a call before it."""
+    torch: Any = pytest.importorskip("torch")
+    log, at = fp.Tensor(A), np.arange(3, dtype=np.int32)
+
+    def loss(x: Any) -> Any:
+        if not outside:
+            memory().put(log, at, 1.0)
+        return fp.sum(x * x)
+
+    if outside:
+        memory().put(log, at, 1.0)
+    x = torch.tensor(A, requires_grad=True)
+    fp.fuse(loss)(x).backward()
+    return x.grad.numpy()
 
 
 def grown(x: Any, n: Any) -> Any:
@@ -150,6 +193,30 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(kept_apart(m).wrong)(A),
         "write detach(squared(…)) in wrong",
         lambda m: fp.grad(kept_apart(m).right)(A),
+        SQUARES,
+    ),
+    "a buffer that is written behind its reads": (
+        lambda m: fp.grad(lambda b: written(b, b))(A),
+        "write into another array; or read it as Tensor<T, N>, of which the derivative keeps a copy",
+        lambda m: fp.grad(lambda b: written(b, fp.Tensor(A)))(A),
+        SQUARES,
+    ),
+    "a loss that depends on what is written": (
+        lambda m: fp.grad(lambda b, x: (memory().put(b, [0, 1, 2], x), written(b, fp.Tensor(A)))[1], 1)(fp.Tensor(A), A),
+        "return what it writes, and pass that on: y = f(x), then g(y) in place of g(array)",
+        lambda m: fp.grad(lambda x: written(x, fp.Tensor(A)))(A),
+        SQUARES,
+    ),
+    "a call that torch records and that writes": (
+        lambda m: recorded(False),
+        "write in a call of its own, without tensors that require gradients",
+        lambda m: recorded(True),
+        SQUARES,
+    ),
+    "a loop that writes": (
+        lambda m: fp.grad(lambda x: stepped(x, True))(A),
+        "write in a call of its own, behind the loop or branch",
+        lambda m: fp.grad(lambda x: stepped(x, False))(A),
         SQUARES,
     ),
     "forward mode of a derivative backwards": (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.sources.overwritten import overwritten_read
+from fusepy.backend.sources.memory.overwritten import overwritten_read
 
 PARAMS = "RWStructuredBuffer<float> b, uint i, float x"
 
