@@ -22,7 +22,7 @@ import fusepy as fp
 import fusepy.testing  # a name of hints
 from fusepy.backend.device.open import _PREFERENCE
 from fusepy.backend.marshals.registry import RESULTS
-from fusepy.backend.slang.session import FAST_MATH
+from fusepy.backend.slang.codegen import FAST_MATH
 from fusepy.cli import parser
 from fusepy.cli.doctor import _SETTINGS
 from fusepy.drawing.options import NAMES as _OF_DRAWS

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
-from fusepy.backend.slang.session import PRECISE, Codegen, _session_key
+from fusepy.backend.slang.codegen import PRECISE, Codegen
+from fusepy.backend.slang.session import _session_key
 from fusepy.backend.sources.source import ModuleSource
 from tests.support.examples import examples
 

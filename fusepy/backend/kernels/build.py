@@ -16,10 +16,11 @@ from fusepy.backend.emit.operand import BLOCK
 from fusepy.backend.emit.region import EMITTER_VERSION
 from fusepy.backend.emit.text import KernelSource
 from fusepy.backend.kernels.kernel import Kernel
+from fusepy.backend.slang.codegen import Codegen
 from fusepy.backend.slang.comparisons import check_comparisons
 from fusepy.backend.slang.compiler import Program
 from fusepy.backend.slang.serialised import entry_of, imports_from
-from fusepy.backend.slang.session import Codegen, digest_name
+from fusepy.backend.slang.session import digest_name
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 

@@ -14,11 +14,12 @@ from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.options import Options
 from fusepy.backend.kernels.globals import Bindings, Bound, bound_globals, check_set, reads
 from fusepy.backend.kernels.slots import Staged
+from fusepy.backend.slang.codegen import Codegen
 from fusepy.backend.slang.comparisons import check_comparisons
 from fusepy.backend.slang.compiler import Program
 from fusepy.backend.slang.entry_points import RENAMED, renamed, with_entry_points, without_entry_points
 from fusepy.backend.slang.reflection import reflected
-from fusepy.backend.slang.session import Codegen, digest_name
+from fusepy.backend.slang.session import digest_name
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.backend.sources.libraries import array_name, is_array
 from fusepy.backend.sources.source import ModuleSource
@@ -166,8 +167,7 @@ class RawKernel:
 
 
 def _compile(device: Device, source: ModuleSource, text: str, entry_point: str, options: Options) -> Program:
-    codegen = Codegen(fast_math=options.fast_math)
-    arguments = (digest_name("r", text), text, (), (source,), entry_point, options.conformances, codegen)
+    arguments = digest_name("r", text), text, (), (source,), entry_point, options.conformances, Codegen(None, options.fast_math)
     program = device.compiler.compile(*arguments)
     check_comparisons(device.raw.info.type, [source], arguments, text, device.facts(source))
     return program

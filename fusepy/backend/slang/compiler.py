@@ -9,15 +9,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import slangpy as spy
 
+from fusepy.backend.slang.codegen import PRECISE, Codegen
 from fusepy.backend.slang.diagnostics import advice, clean, cleaned
 from fusepy.backend.slang.serialised import Binaries, Import, collect, folder_of, unpack
-from fusepy.backend.slang.session import PRECISE, Codegen, Session, Sessions, digest_name
+from fusepy.backend.slang.session import Session, Sessions, digest_name
 from fusepy.backend.slang.stage import COMPUTE, AnyPipeline, EntryPoints, PipelineStage, names_of
 from fusepy.backend.sources.closure import imports, without_stages
 from fusepy.backend.sources.lacking import CODE, check, check_buffers
@@ -35,14 +36,14 @@ class Program:
     Attributes:
         binaries: waits for its serialised modules and returns them.
         codegen: how its code is made.
-        plain: compiles it again without that optimiser.
+        otherwise: compiles it again, without spirv-opt if it ran, else with it; None if that was asked for.
     """
 
     program: spy.ShaderProgram
     name: str
     binaries: Callable[[], Binaries | None]
     codegen: Codegen = PRECISE
-    plain: Callable[[], Program] | None = None
+    otherwise: Callable[[], Program] | None = None
 
 
 class Compiler:
@@ -94,9 +95,8 @@ class Compiler:
             module = self._attempt(session, name, text, f"kernel {name}")
             program = _link(session.sgl, module, entry_point, conformances)
         names = [module.name, *(n for n, _ in shims), *(s.name for s in sources)]
-        given = name, text, shims, sources, entry_point, conformances, replace(codegen, optimised=False)
-        plain = partial(self.compile, *given) if codegen.optimised else None
-        return Program(program, module.name, lambda: collect(session, names, sources), codegen, plain)
+        again = partial(self.compile, name, text, shims, sources, entry_point, conformances)
+        return Program(program, module.name, lambda: collect(session, names, sources), *codegen.ways(session.optimises, again))
 
     def close(self, cause: str) -> None:
         """Releases all loaded modules. Every later use raises `DeviceLostError`."""
@@ -119,7 +119,8 @@ class Compiler:
         """Returns the pipeline of a program, and the program that it was made of. Slang generates code here.
 
         spirv-opt writes constants of four parts for `x / x` of vectors of two or three components, even if the code hides that
-        both operands are equal. Some drivers refuse these; the program is then compiled again without spirv-opt.
+        both operands are equal; without it, matrices of small integers that functions return are left in the code. Drivers may
+        refuse either; the program is then compiled the other way.
 
         Raises:
             CompileError: if it calls functions of doubles that the target does not have.
@@ -130,9 +131,9 @@ class Compiler:
                 return stage.pipeline(self._sessions.device, program.program), program
         except RuntimeError as error:
             refused = not isinstance(error, CompileError) and "error[E" not in str(error)
-            if not refused or program.plain is None or self.kind is not spy.DeviceType.vulkan:
+            if not refused or program.otherwise is None or self.kind is not spy.DeviceType.vulkan:
                 raise
-            return self.pipeline(what, program.plain(), sources, text, stage)
+            return self.pipeline(what, program.otherwise(), sources, text, stage)
 
     @contextmanager
     def _examined(self, what: str, sources: Sequence[ModuleSource], text: str) -> Generator[None]:
@@ -202,8 +203,8 @@ class Compiler:
             module = self._load(session, source)
             others = [self._attempt(session, digest_name("c", text), text, "the constants")] if text else []
             program = _link(session.sgl, module, entries, conformances, others)
-        plain = partial(self.link_existing, source, entries, text, conformances, replace(codegen, optimised=False))
-        return Program(program, "/".join(names_of(entries)), lambda: None, codegen, plain if codegen.optimised else None)
+        again = partial(self.link_existing, source, entries, text, conformances)
+        return Program(program, "/".join(names_of(entries)), lambda: None, *codegen.ways(session.optimises, again))
 
     def linked(self, source: ModuleSource) -> spy.ShaderProgram:
         """Links a module with all its imports, without an entry point. Its layout lists every global."""

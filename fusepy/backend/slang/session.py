@@ -15,47 +15,35 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import slangpy as spy
 
 from fusepy.backend.lost import Lost
+from fusepy.backend.slang.codegen import PRECISE, Codegen, optimises
 from fusepy.backend.sources.lacking import suspect
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, CompileError
 
 KERNELS_PER_SESSION = 64
-FAST_MATH = "fast_math"  # an option of modules that slangpy does not have
 SESSIONS = 16  # open at a time; the least recently used one is closed
 
 # include folders, defines, compiler options, and digests of texts that extend types
 SessionKey = tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[tuple[str, object], ...], tuple[str, ...]]
 
 
-@dataclass(frozen=True)
-class Codegen:
-    """The way in which Slang, and the compiler behind it, make code of a kernel.
+class Session:
+    """One Slang session, with the modules loaded into it.
 
     Attributes:
-        optimised: Slang's optimiser of SPIR-V runs.
-        fast_math: floats may be rounded otherwise than IEEE 754 says.
+        optimises: spirv-opt runs on the code of its kernels.
     """
-
-    optimised: bool = True
-    fast_math: bool = False
-
-
-PRECISE = Codegen()
-
-
-class Session:
-    """One Slang session, with the modules loaded into it."""
 
     def __init__(self, device: spy.Device, key: SessionKey, scratch: Path, binaries: Path | None):
         """Opens a session. `binaries` is the folder where Slang stores parsed modules and finds them again."""
         dirs, defines, options, _ = key
+        self.optimises = optimises(dict(options))
         described = {"include_paths": [scratch, *dirs], "defines": dict(defines), **dict(options)}
         try:
             self.sgl = device.create_slang_session(
@@ -111,6 +99,7 @@ class Sessions:
         # the check for missing functions reads Slang's output
         self._shown = (("dump_intermediates", True), ("dump_intermediates_prefix", f"{self.code}/"))
         self._kind = device.info.type
+        self._optimises = spy.Feature.software_device not in device.features  # where it does not, LLVM optimises the code
         self._remove = weakref.finalize(self, _remove, root, os.getpid())
 
     def examines(self, sources: Sequence[ModuleSource], text: str = "") -> bool:
@@ -123,7 +112,7 @@ class Sessions:
         Raises:
             CompileError: if two of them want different things of one session.
         """
-        dirs, defines, options, extends = _session_key(sources, codegen, self._kind)
+        dirs, defines, options, extends = _session_key(sources, codegen, self._kind, self._optimises)
         if self.examines(sources, text):
             options = (*(pair for pair in options if pair[0] not in dict(self._shown)), *self._shown)
         # Slang cannot read a stored module whose imports import it
@@ -135,7 +124,7 @@ class Sessions:
         Raises:
             CompileError: if two of them want different things of one session.
         """
-        dirs, defines, options, extends = _session_key(sources, codegen, self._kind)
+        dirs, defines, options, extends = _session_key(sources, codegen, self._kind, self._optimises)
         return self._rotated(((str(self.loaded), *map(str, imports), *dirs), defines, options, extends), sources, False)
 
     def close(self, cause: str) -> None:
@@ -175,8 +164,8 @@ def _remove(folder: Path, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _session_key(sources: Sequence[ModuleSource], codegen: Codegen, kind: spy.DeviceType) -> SessionKey:
-    """Returns the key of the session for these modules. Fast arithmetic is an option of CUDA's compiler only."""
+def _session_key(sources: Sequence[ModuleSource], codegen: Codegen, kind: spy.DeviceType, optimised: bool = True) -> SessionKey:
+    """Returns the key of the session for these modules, see `Codegen.apply`."""
     dirs: dict[str, None] = {}
     defines: dict[str, str] = {}
     options: dict[str, object] = {}
@@ -190,11 +179,7 @@ def _session_key(sources: Sequence[ModuleSource], codegen: Codegen, kind: spy.De
                         saw=f"{table[name]} and {value}",
                         hint="load both modules with the same defines and options",
                     )
-    of_modules = options.pop(FAST_MATH, False)
-    if (codegen.fast_math or of_modules) and kind is spy.DeviceType.cuda:
-        options["floating_point_mode"] = spy.SlangFloatingPointMode.fast
-    if not codegen.optimised:  # turns off spirv-opt; Slang's own optimisations still run
-        options["optimization"] = spy.SlangOptimizationLevel.none
+    codegen.apply(options, kind, optimised)
     extends = sorted({digest for source in sources for digest in source.extends} | {s.closure for s in sources if s.home})
     return tuple(dirs), tuple(sorted(defines.items())), tuple(sorted(options.items())), tuple(extends)
 

@@ -1,15 +1,19 @@
-"""A user's defines: they hold in the user's modules and nowhere else."""
+"""Options of sessions: spirv-opt runs on code for GPUs; a user's defines hold in the user's modules and nowhere else."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pytest
+import slangpy as spy
 
 import fusepy as fp
+from fusepy.backend.slang.stage import COMPUTE
 from fusepy.backend.sources.libraries import FOLDER
 
 AS_TEXT = ("fusepy_nan", "fusepy_near_zero", "fusepy_powers")  # a session undoes the defines in what it is given as text
+LEVEL = spy.SlangOptimizationLevel
 NAMES = ["A", "C", "D", "I", "N", "R", "S", "T", "X", "a", "x", "at", "first", "fz_at", "index", "offset", "v0", "value", "x0"]
 SOURCE = """import fusepy; import fusepy_double;
 [Differentiable] float scaled(float given, Tensor<float,1> table) { return given * table[0] * N; }
@@ -28,3 +32,48 @@ def test_defines_mean_nothing_in_what_fusepy_generates(device: Any) -> None:
 def test_each_module_undoes_defines_of_names_that_it_uses() -> None:
     files = {path.stem: path.read_text() for path in FOLDER.glob("*.slang") if path.stem not in (*AS_TEXT, "mlp")}
     assert [name for name, text in files.items() if text.count('#include "fusepy_names.slangh"') != 1] == []
+
+
+class Loaded:
+    """A module with a level of optimisation, or without, and the kernels of a call."""
+
+    def __init__(self, device: Any, level: Any):
+        options = {} if level is None else {"optimization": level}
+        text = f"float next(float x) {{ return x + 1; }} // {np.random.default_rng().integers(1 << 62)}"
+        self.device, self.module = device, fp.Module.load_from_source(device, "levels", text, options=options)
+
+    def optimised(self) -> list[bool]:
+        """Calls its function with new kernels, and says of each whether spirv-opt has run."""
+        self.device.cache.flush()  # what is written, the next call reads
+        fp.clear_cache()
+        before = set(self.device.kernels)
+        assert fp.fuse(lambda x: self.module.next(x))(np.float32([1, 2])).tolist() == [2, 3]
+        return [kernel.optimised for key, kernel in self.device.kernels.items() if key not in before]
+
+
+@pytest.mark.parametrize("level", [None, LEVEL.default, LEVEL.none])
+def test_spirv_opt_runs_unless_the_driver_runs_on_the_cpu(device: Any, level: Any) -> None:
+    """Or the user's module says otherwise. The disk cache keeps it."""
+    wanted = level is LEVEL.default or (level is None and device.target.kind != "software")
+    loaded = Loaded(device, level)
+    assert [loaded.optimised() for _ in range(2)] == [[wanted]] * 2
+
+
+@pytest.mark.parametrize("level", [None, LEVEL.default, LEVEL.none])
+def test_what_a_driver_refuses_is_compiled_the_other_way(device: Any, level: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With spirv-opt, or without. The disk cache keeps it."""
+    if device.raw.info.type is not spy.DeviceType.vulkan:
+        pytest.skip("other devices take no SPIR-V")
+    make, asked = type(COMPUTE).pipeline, []
+
+    def refusing(stage: Any, device: Any, program: Any) -> Any:
+        asked.append(program)
+        if len(asked) == 1:
+            raise RuntimeError("the driver refuses this code")
+        return make(stage, device, program)
+
+    first = level is LEVEL.default or (level is None and device.target.kind != "software")
+    loaded = Loaded(device, level)
+    monkeypatch.setattr(type(COMPUTE), "pipeline", refusing)
+    assert (loaded.optimised(), len(asked)) == ([not first], 2)
+    assert (loaded.optimised(), len(asked)) == ([not first], 3)
