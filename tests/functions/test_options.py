@@ -79,9 +79,9 @@ def test_fast_math_is_an_option_of_functions_and_modules(device: Any) -> None:
 def test_fast_math_is_an_option_of_cudas_compiler_only() -> None:
     source = ModuleSource.make("quick", "float f(float x) { return x; }", options={"fast_math": True})
     for sources, codegen in (([source], PRECISE), ([source], Codegen(fast_math=True)), ([], Codegen(fast_math=True))):
-        found = [dict(_session_key(sources, codegen, kind)[2]) for kind in (spy.DeviceType.cuda, spy.DeviceType.vulkan)]
+        found = [dict(_session_key(sources, codegen, kind).options) for kind in (spy.DeviceType.cuda, spy.DeviceType.vulkan)]
         assert found == [{"floating_point_mode": spy.SlangFloatingPointMode.fast}, {}]
-    assert _session_key([], PRECISE, spy.DeviceType.cuda)[2] == ()
+    assert _session_key([], PRECISE, spy.DeviceType.cuda).options == ()
 
 
 @pytest.mark.req("F3")

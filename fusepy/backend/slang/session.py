@@ -16,21 +16,36 @@ import tempfile
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import slangpy as spy
 
 from fusepy.backend.lost import Lost
 from fusepy.backend.slang.codegen import PRECISE, Codegen, optimises
 from fusepy.backend.sources.lacking import suspect
+from fusepy.backend.sources.libraries import INCLUDE_DIRS
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, CompileError
 
 KERNELS_PER_SESSION = 64
 SESSIONS = 16  # open at a time; the least recently used one is closed
 
-# include folders, defines, compiler options, and digests of texts that extend types
-SessionKey = tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[tuple[str, object], ...], tuple[str, ...]]
+
+class SessionKey(NamedTuple):
+    """What a session is made for.
+
+    Attributes:
+        dirs: include folders.
+        options: compiler options.
+        extends: digests of texts that extend types.
+        written: the defines stand as text before each module of a user, and are no option of the session.
+    """
+
+    dirs: tuple[str, ...]
+    defines: tuple[tuple[str, str], ...]
+    options: tuple[tuple[str, object], ...]
+    extends: tuple[str, ...]
+    written: bool
 
 
 class Session:
@@ -42,9 +57,9 @@ class Session:
 
     def __init__(self, device: spy.Device, key: SessionKey, scratch: Path, binaries: Path | None):
         """Opens a session. `binaries` is the folder where Slang stores parsed modules and finds them again."""
-        dirs, defines, options, _ = key
+        dirs, defines, options, _, written = key
         self.optimises = optimises(dict(options))
-        described = {"include_paths": [scratch, *dirs], "defines": dict(defines), **dict(options)}
+        described = {"include_paths": [scratch, *dirs], "defines": {} if written else dict(defines), **dict(options)}
         try:
             self.sgl = device.create_slang_session(
                 compiler_options=described,  # pyright: ignore[reportArgumentType]  # a TypedDict that is built by key
@@ -57,7 +72,8 @@ class Session:
                 hint="options are those of slangpy.SlangCompilerOptions, and fast_math",
             ) from None
         # a user's define, such as N, means nothing in what fusepy generates
-        self._undefined = "".join(f"#undef {name.partition('(')[0]}\n" for name, _ in defines)
+        self._undefined = "" if written else "".join(f"#undef {name.partition('(')[0]}\n" for name, _ in defines)
+        self._defined = "".join(f"#define {name} {value}\n" for name, value in defines) + "#line 1\n" if written else ""
         self.scratch = scratch
         self.binaries = binaries
         self.kernels = 0
@@ -74,7 +90,7 @@ class Session:
         Args:
             home: the file that its imports import again; by default one of its name in the session's own folder.
         """
-        text = self._undefined + text if generated else text
+        text = (self._undefined if generated else self._defined) + text
         return self.sgl.load_module_from_source(name, text, home or self.scratch / f"{name}.slang")
 
 
@@ -112,11 +128,12 @@ class Sessions:
         Raises:
             CompileError: if two of them want different things of one session.
         """
-        dirs, defines, options, extends = _session_key(sources, codegen, self._kind, self._optimises)
+        key = _session_key(sources, codegen, self._kind, self._optimises)
         if self.examines(sources, text):
-            options = (*(pair for pair in options if pair[0] not in dict(self._shown)), *self._shown)
+            shown = (*(pair for pair in key.options if pair[0] not in dict(self._shown)), *self._shown)
+            key = key._replace(options=shown)
         # Slang cannot read a stored module whose imports import it
-        return self._rotated((dirs, defines, options, extends), sources, all(source.home is None for source in sources))
+        return self._rotated(key, sources, all(source.home is None for source in sources))
 
     def loading(self, sources: Sequence[ModuleSource], imports: Sequence[Path] = (), codegen: Codegen = PRECISE) -> Session:
         """Returns the session that loads these modules from `loaded`, and their imports from `imports`. It writes no modules.
@@ -124,8 +141,8 @@ class Sessions:
         Raises:
             CompileError: if two of them want different things of one session.
         """
-        dirs, defines, options, extends = _session_key(sources, codegen, self._kind, self._optimises)
-        return self._rotated(((str(self.loaded), *map(str, imports), *dirs), defines, options, extends), sources, False)
+        key = _session_key(sources, codegen, self._kind, self._optimises)
+        return self._rotated(key._replace(dirs=(str(self.loaded), *map(str, imports), *key.dirs)), sources, False)
 
     def close(self, cause: str) -> None:
         """Closes all sessions and removes the files. Every later use raises `DeviceLostError`."""
@@ -181,7 +198,17 @@ def _session_key(sources: Sequence[ModuleSource], codegen: Codegen, kind: spy.De
                     )
     codegen.apply(options, kind, optimised)
     extends = sorted({digest for source in sources for digest in source.extends} | {s.closure for s in sources if s.home})
-    return tuple(dirs), tuple(sorted(defines.items())), tuple(sorted(options.items())), tuple(extends)
+    pairs = tuple(sorted(defines.items()))
+    return SessionKey(tuple(dirs), pairs, tuple(sorted(options.items())), tuple(extends), bool(pairs) and writes(sources, kind))
+
+
+def writes(sources: Sequence[ModuleSource], kind: spy.DeviceType) -> bool:
+    """True if defines are written before the text of modules: Slang gives those of a session to CUDA's compiler too.
+
+    There a define such as N changes the headers. What a user's modules import does not see defines that are written, so these
+    modules keep the other way.
+    """
+    return kind is spy.DeviceType.cuda and all(path.startswith(INCLUDE_DIRS) for s in sources for path, _ in s.files)
 
 
 def digest_name(prefix: str, text: str) -> str:

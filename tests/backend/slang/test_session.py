@@ -9,6 +9,7 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
+from fusepy.backend.slang import session
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.backend.sources.libraries import FOLDER
 
@@ -20,13 +21,24 @@ SOURCE = """import fusepy; import fusepy_double;
 double root(double given) { return exp(log(given) / N); }"""
 
 
-def test_defines_mean_nothing_in_what_fusepy_generates(device: Any) -> None:
-    m = fp.Module.load_from_source(device, "defined", SOURCE, defines=dict.fromkeys(NAMES, "(1 + 1)"))
+@pytest.mark.parametrize("written", [False, True], ids=["of the session", "before the text, as on CUDA"])
+def test_defines_mean_nothing_in_what_fusepy_generates(device: Any, written: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if device.target.kind == "cuda" and not written:
+        pytest.skip("such defines reach the headers of CUDA")
+    monkeypatch.setattr(session, "writes", lambda sources, kind: written)
+    source = f"// {written}\n{SOURCE}"
+    m = fp.Module.load_from_source(device, f"defined_{written}", source, defines=dict.fromkeys(NAMES, "(1 + 1)"))
     x, table = np.float32([1, 2, 3]), np.float32([5])
     assert m.scaled(x, table).tolist() == [10, 20, 30]
     assert fp.fuse(lambda x, t: fp.sum(fp.sqrt(m.scaled(x, t) ** 2), 0))(x, table) == 60
     np.testing.assert_allclose(fp.fuse(lambda x: fp.exp(fp.log(m.root(x))))(np.float64([4, 9])), [2, 3], rtol=1e-15)
     assert fp.grad(lambda t: fp.sum(m.scaled(x, t)))(table).tolist() == [12]
+
+
+def test_defines_that_are_written_move_no_line(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "writes", lambda sources, kind: True)
+    with pytest.raises(fp.CompileError, match=r"moved\.slang:3:\d+"):
+        fp.Module.load_from_source(device, "moved", "// one\n// two\nfloat f() { return N + missing; }", defines={"N": "1"})
 
 
 def test_each_module_undoes_defines_of_names_that_it_uses() -> None:
