@@ -29,13 +29,14 @@ def watched() -> Iterator[list[str]]:
         by_axis: Any = None,
         beside: bool = False,
         more: bool = False,
+        objects: Any = (),
     ) -> None:
         if not beside:
             written.clear()
         for value, one in zip(values, self.fields):
             if one.role == "pointer" and value in written:
                 seen.append("a kernel reads what the one before it fills, and no barrier is between them")
-        launch(self, sink, bindings, values, count, by_axis, beside, more)
+        launch(self, sink, bindings, values, count, by_axis, beside, more, objects)
         written.update(value for value, one in zip(values, self.fields) if one.role == "out")
 
     Kernel.launch = watching  # type: ignore[method-assign]

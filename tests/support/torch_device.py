@@ -33,6 +33,7 @@ class TorchDevice:
         self.device.cuda = -1  # `get_device` of a tensor on the CPU
         self.module = fp.Module.load_from_source(self.device, "on_device", source)
         self.stream = 5
+        self.kept: list[Any] = []  # results: torch frees memory of the CPU at once, also what a launch has yet to write
         self.followed: list[tuple[int, int]] = []  # with the dispatches recorded so far
 
     def tensor(self, value: Any) -> Any:
@@ -58,6 +59,12 @@ def torch_device(monkeypatch: pytest.MonkeyPatch, source: str, driver: Any = Non
         made.device.raw.wait()
         queue.stream = stream
 
+    def kept(*args: Any, **kwargs: Any) -> Any:
+        made.kept.append(empty(*args, **kwargs))
+        return made.kept[-1]
+
+    empty = torch.empty_strided
+    monkeypatch.setattr(torch, "empty_strided", kept)
     monkeypatch.setattr(marshal, "stream_reader", lambda index: lambda: made.stream)
     monkeypatch.setattr(Queue, "_move", move)
     yield made

@@ -123,16 +123,19 @@ def test_an_image_that_nothing_reads_takes_no_memory(m: Any) -> None:
     np.testing.assert_allclose(frame(given["at"]).to_numpy(), colour / (1 + colour), rtol=1e-5)
 
 
-def test_draws_in_a_stream_share_a_submission(m: Any) -> None:
+def test_draws_in_a_stream_share_a_submission() -> None:
+    device = fp.init_device()  # of its own: a user's encoder on a device ends the sharing
+    need_raster(device)
+    m = fp.Module.load_from_source(device, "kernels_of_draws", SOURCE)
     draw = fp.raster(m, vertex="vs", fragment="fs").options(depth="less")
-    given = {name: fp.Tensor(v) for name, v in V.items()}
-    into = fp.Tensor.empty(m.device, (4, 4), "float4"), fp.Tensor.empty(m.device, (4, 4))
+    given = {name: fp.Tensor(v, device=device) for name, v in V.items()}
+    into = fp.Tensor.empty(device, (4, 4), "float4"), fp.Tensor.empty(device, (4, 4))
     draw(given, targets=(4, 4), _result=into)
-    queue = m.device.queue
-    with m.device.lock:  # nobody submits meanwhile
-        queue.flush()
-        before = queue._submitted
+    with device.lock:  # nobody submits meanwhile
+        device.queue.flush()
+        before = device.queue._submitted
         for _ in range(16):
             draw(given, targets=(4, 4), _result=into)
-        assert queue._submitted == before
+        assert device.queue._submitted == before
     assert into[0].to_numpy()[0, 0, 3] == 1
+    device.close()
