@@ -15,7 +15,7 @@ Root = spy.ShaderObject  # the parameters of a pipeline
 
 
 class Capturing(Protocol):
-    """What takes the work of this thread whose caller names no sink: a capture, or a profile."""
+    """The taker of this thread's work whose caller names no sink: a capture, or a profile."""
 
     def sink_on(self, device: Any, work: Any = None, args: Sequence[Any] = ()) -> Sink:
         """Returns the sink for work on a device; see the function of this name."""

@@ -32,7 +32,7 @@ SESSIONS = 16  # open at a time; the least recently used one is closed
 
 
 class SessionKey(NamedTuple):
-    """What a session is made for.
+    """The settings of a session: sessions with equal ones are one.
 
     Attributes:
         dirs: include folders.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fusepy.arguments.fields import fields_of
 from fusepy.arguments.mapped import Mapped
 from fusepy.errors import UnknownNameError, did_you_mean
 from fusepy.pytree import ENTRIES, Container, Parts, register
@@ -45,3 +46,4 @@ def _rebuilt(like: Any, parts: Parts) -> Any:
 
 
 register(DictFields, Container(lambda value: value, _rebuilt, entry=ENTRIES.entry, cls=dict))
+fields_of(DictFields())  # so that `flat` knows the class, which no argument has

@@ -123,7 +123,8 @@ class Pushing:
         made = results[node.results.index(part.value)]
         if part.type is None and not is_untaken(part, self.trace.oracle):
             self.trace.moves.copies.append(Copy(part, made, tuple(frame), self))
-        return Term(self.terms, made, tuple(frame))
+        converted = part.type is not None and part.type is not made.type and part.type.shape == made.type.shape
+        return Term(self.terms, made, tuple(frame), part.type if converted else None)
 
     def leaf(self, part: MovedPart) -> Term:
         """Returns the moved elements of an argument, or of a value that is stored."""

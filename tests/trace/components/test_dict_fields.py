@@ -5,6 +5,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.errors import UnknownNameError
+from tests.support import child
 
 SCALAR = {"position": [1.0, 2.0, 3.0], "inner": {"x": [4.0, 5.0, 6.0], "w": 2.0}}
 ARRAYS = {"position": np.ones((5, 3), np.float32), "inner": {"x": np.full((5, 3), 2, np.float32), "w": np.ones(5, np.float32)}}
@@ -52,3 +53,13 @@ def test_unknown_field_names_the_nearest():
     with pytest.raises(UnknownNameError, match=r"has no field 'positon'(.|\n)*did you mean 'position'"):
         fp.fuse(lambda r: r.positon)(SCALAR)
     assert fp.fuse(lambda r: r.inner.w * (2.0 if hasattr(r, "missing") else 1.0))(SCALAR) == 2.0
+
+
+def test_the_first_dict_of_a_process_is_nested() -> None:
+    """Also where nothing has asked for its fields before: the pullback of torch's autograd took it for a leaf."""
+    source = """
+from fusepy.arguments.nested import flat
+from fusepy.trace.components.dict_fields import DictFields
+print(flat([DictFields(a=1, b=DictFields(c=2))]))
+"""
+    assert child.run(source, seconds=60).stdout == "[1, 2]\n"

@@ -95,3 +95,16 @@ def test_values_repeated_along_an_axis_keep_their_type(device: Any) -> None:
     for found in (repeated, apart):
         assert str(found.dtype) == "double"
         np.testing.assert_allclose(found.to_numpy().ravel()[0], 0.1 - np.float64(np.float32(0.1)), rtol=1e-9)
+
+
+def test_arrays_that_are_converted_are_moved_twice(device: Any) -> None:
+    """`int64` and `float64` of NumPy for floats: what is computed again of moved elements is converted as they were."""
+    m = fp.Module.load_from_source(device, "pushed_twice", "float less(float a, float b) { return a - b; }")
+    x, y = np.arange(1, 7).reshape(2, 3), np.linspace(1, 2, 6).reshape(2, 3)
+
+    def moved(x: Any, y: Any) -> Any:
+        return fp.moveaxis(fp.pad(fp.moveaxis(m.less(x, y), 1, 0), [(1, 2), (0, 0)], "edge"), 0, 1)
+
+    with pytest.warns(fp.PrecisionWarning):
+        found = np.asarray(fp.fuse(moved)(x, y))
+    np.testing.assert_allclose(found, np.pad(x - y, [(0, 0), (1, 2)], "edge"), rtol=1e-6)
