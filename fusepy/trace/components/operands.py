@@ -13,6 +13,7 @@ from fusepy.ir.graph import Value
 from fusepy.ir.resolve.resolve import resolve_call
 from fusepy.ir.types import Kind
 from fusepy.location import user_line
+from fusepy.trace.components.softened import may_soften, softened
 from fusepy.trace.open_trace import OpenTrace
 
 Resolve = Callable[[Sequence[Value], Sequence[ArgMap]], Sequence[ArgMap]]  # the resolved maps of a call
@@ -41,12 +42,19 @@ def of_call(
         return resolve_call(trace.oracle, alias, function, offered, maps, loc, dirs, trace.strict).maps
 
     kinds = {p.type.kind for s in trace.oracle.declared(alias, function) for p in s.params if p.type is not None}
+    regrouping = Regrouping(trace, said, resolve, Kind.ARRAY in kinds, loc)
     try:
-        return Regrouping(trace, said, resolve, Kind.ARRAY in kinds, loc).of(operands, maps)
+        taken = regrouping.of(operands, maps)
+        if any(map(may_soften, operands)):
+            resolve(*taken)
+        return taken
     except NoMatchError:
-        if Kind.RESOURCE not in kinds:
+        if Kind.RESOURCE in kinds:
+            return list(operands), list(maps)  # a texture takes a computed array as it is
+        smaller = softened(trace, alias, function, operands, said, loc)
+        if smaller is None:
             raise
-        return list(operands), list(maps)  # a texture takes a computed array as it is
+        return regrouping.of(smaller, maps)
 
 
 @dataclass(frozen=True)
