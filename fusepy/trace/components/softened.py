@@ -58,7 +58,7 @@ def may_soften(value: Value) -> bool:
 
 
 def is_of_host(value: Value, producer: dict[Value, Node]) -> bool:
-    """True if a value is computed from arrays of the host, numbers and generators alone: an eager call would have an array there."""
+    """True if a value is computed from arrays of the host, numbers and generators alone: an eager call has an array there."""
     seen, stack = set[Value](), [value]
     while stack:
         one = stack.pop()

@@ -1,4 +1,4 @@
-"""Values that are computed from NumPy's default dtypes, as floats where a Slang function wants them: as an eager call has them."""
+"""Values computed from NumPy's default dtypes, as floats where a Slang function wants them: as an eager call has them."""
 
 from __future__ import annotations
 
