@@ -10,6 +10,7 @@ from fusepy.errors import FusepyError, NoMatchError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.arrivals import TENSOR
 from fusepy.ir.graph import Value
+from fusepy.ir.narrowing import DEFAULTS
 from fusepy.ir.resolve.resolve import resolve_call
 from fusepy.ir.types import Kind
 from fusepy.location import user_line
@@ -45,8 +46,10 @@ def of_call(
     regrouping = Regrouping(trace, said, resolve, Kind.ARRAY in kinds, loc)
     try:
         taken = regrouping.of(operands, maps)
-        if any(map(may_soften, operands)):
-            resolve(*taken)
+        for value in operands:
+            if value.type in DEFAULTS and may_soften(value):  # the type first: that takes no call
+                resolve(*taken)
+                break
         return taken
     except NoMatchError:
         if Kind.RESOURCE in kinds:
