@@ -6,9 +6,11 @@ import contextlib
 import functools
 import os
 import sys
+import warnings
 from collections.abc import Generator
 from contextvars import ContextVar
 from types import FrameType, TracebackType
+from typing import Any
 
 import numpy as np
 
@@ -104,3 +106,15 @@ def at_line(loc: str | None) -> Generator[None, None, None]:
 
 
 FusepyError.user_line = staticmethod(user_line)
+
+
+# by file, as Python keeps them for warnings: it empties a registry when the filters for warnings have changed
+_warned_at: dict[str, dict[Any, Any]] = {}
+
+
+def warn_once(text: str, category: type[Warning]) -> None:
+    """Warns with the user's line, once for each line and text; again after the filters for warnings have changed."""
+    file, line = user_place() or ("<unknown>", 0)
+    registry = _warned_at.setdefault(file, {})
+    warnings.warn_explicit(text, category, file, line, registry=registry)
+    registry[text, category, line] = True  # also under "always", which would warn of each call

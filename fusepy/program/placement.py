@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from fusepy.ir.graph import Graph, Value
 from fusepy.ir.ops.power import given_exponents, refuse_negative
 from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.types import Type
-from fusepy.location import user_place
+from fusepy.location import warn_once
 
 Place = Callable[[Any], Any]
 
@@ -85,21 +84,14 @@ def number_checks(graph: Graph, recorded: Graph, positions: Sequence[int]) -> li
     return converted + [(positions[recorded.inputs.index(v)], functools.partial(refuse_negative, type)) for v, type in exponents]
 
 
-# by file, as Python keeps them for warnings: it empties a registry when the filters for warnings have changed
-_warned_at: dict[str, dict[Any, Any]] = {}
-
-
 def warn_narrowed(narrows: Mapping[int, Sequence[Type]]) -> None:
-    """Warns about a conversion, with the user's line, once for each line; again after the filters for warnings have changed.
+    """Warns about a conversion, once for each line of the user's program.
 
     Args:
         narrows: for each argument the smaller types that it is converted to.
     """
     text = _narrowed_to(frozenset(type for types in narrows.values() for type in types))
-    file, line = user_place() or ("<unknown>", 0)
-    registry = _warned_at.setdefault(file, {})
-    warnings.warn_explicit(text, PrecisionWarning, file, line, registry=registry)
-    registry[text, PrecisionWarning, line] = True  # also under "always", which would warn of each call
+    warn_once(text, PrecisionWarning)
 
 
 @functools.lru_cache(maxsize=64)

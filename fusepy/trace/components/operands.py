@@ -14,7 +14,7 @@ from fusepy.ir.narrowing import DEFAULTS
 from fusepy.ir.resolve.resolve import resolve_call
 from fusepy.ir.types import Kind
 from fusepy.location import user_line
-from fusepy.trace.components.softened import may_soften, softened
+from fusepy.trace.components.softened import softened
 from fusepy.trace.open_trace import OpenTrace
 
 Resolve = Callable[[Sequence[Value], Sequence[ArgMap]], Sequence[ArgMap]]  # the resolved maps of a call
@@ -47,7 +47,7 @@ def of_call(
     try:
         taken = regrouping.of(operands, maps)
         for value in operands:
-            if value.type in DEFAULTS and may_soften(value):  # the type first: that takes no call
+            if value.name is None and value.type in DEFAULTS:
                 resolve(*taken)
                 break
         return taken

@@ -7,7 +7,6 @@ check their range.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 from fusepy.errors import PrecisionWarning
@@ -16,7 +15,7 @@ from fusepy.ir.graph import Node, Value
 from fusepy.ir.narrowing import DEFAULTS
 from fusepy.ir.oracle import OUT
 from fusepy.ir.types import DOUBLE, FLOAT
-from fusepy.location import user_place
+from fusepy.location import warn_once
 from fusepy.trace.open_trace import OpenTrace
 
 _TEXT = (
@@ -47,8 +46,7 @@ def softened(
             found[i] = trace.cast(value, value.type.with_scalar(FLOAT), UNSAID, loc)
     if found == list(operands):
         return None
-    file, line = user_place() or ("<unknown>", 0)
-    warnings.warn_explicit(_TEXT, PrecisionWarning, file, line)
+    warn_once(_TEXT, PrecisionWarning)
     return found
 
 
