@@ -56,4 +56,5 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
         return f"since an argument has strides {strided[0].strides}"
     if not plan.one_shape(tape.slots):
         return "since the arguments broadcast"
-    return "since all arguments are contiguous and of one shape"
+    single = " or single values" * any(not o.dims for o in plan.memory) * bool(plan.rank)
+    return f"since all arguments are contiguous and of one shape{single}"

@@ -86,9 +86,9 @@ class LentCall:
                 if extents[cut:] != consumed:
                     return values, None
                 extents = extents[:cut]
-            if shape is None:
+            if not shape:
                 shape = extents
-            elif extents != shape:
+            elif extents and extents != shape:
                 return values, None
         return values, shape
 

@@ -370,6 +370,15 @@ def test_how_a_kernel_indexes_is_about_its_own_arguments(m: Any, device: Any) ->
     assert kernels[0] == "linear, since all arguments are contiguous and of one shape"
     assert "grid()" in kernels[1]
 
+    @fp.fuse
+    def scaled(a: Any, k: Any) -> Any:
+        return a * k
+
+    x, k = fp.Tensor.from_numpy(device, ramp(4, 8)), fp.Tensor.from_numpy(device, F32(3))
+    assert scaled.explain(x, k).variants == ["linear, since all arguments are contiguous and of one shape or single values"]
+    np.testing.assert_array_equal([scaled(x, k).to_numpy(), scaled(k, x).to_numpy()], [3 * ramp(4, 8)] * 2)
+    assert scaled(k, k).to_numpy() == 9
+
 
 def test_a_cache_miss_names_what_differs(m: Any, device: Any) -> None:
     @fp.fuse

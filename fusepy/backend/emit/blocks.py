@@ -8,21 +8,26 @@ most threads of a narrow grid idle: there the same kernel divides them from a nu
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from fusepy.backend.emit.operand import BLOCK, Field, Variant
-from fusepy.backend.emit.space import ElementWork, decoded, extents
+from fusepy.backend.emit.space import ElementWork, decoded, extents, reciprocals
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, HEAVY_PRICE, LIGHT_PRICE, Shape
+from fusepy.backend.emit.turned import SIDE
 from fusepy.backend.slang.stage import THREAD_ID
 from fusepy.ir.ops.control import block
 
 MAX_GROUPS = 65535  # along one axis, on every device
 
+IN_SQUARES = "blocks in squares"
+
 # The threads of a group along x and y, and the rows of a thread, which lie a group's height apart.
 BLOCKS = {
     "squares": (16, 16, 1),  # for texels: memory keeps those of a square together
     "blocks light": (32, 8, 4),  # more loads in flight
+    IN_SQUARES: (SIDE, 8, SIDE // 8),  # for operands that lie turned
     "blocks": (32, 8, 1),  # more threads
     "blocks heavy": (32, 2, 1),  # few elements fill the device
 }
@@ -36,8 +41,11 @@ def blocks_for(price: float, moved_bytes: int) -> str:
 
 
 def block_shape(space: str) -> Shape | None:
-    """Returns the shape by which elements are counted in blocks of this name, one a thread; ``None`` for other index spaces."""
-    return Shape(BLOCKS[space][0] * BLOCKS[space][1], 1, False) if space in BLOCKS else None
+    """Returns the shape by which elements are counted in blocks of this name; ``None`` for other index spaces."""
+    if space not in BLOCKS:
+        return None
+    wide, tall, rows = BLOCKS[space]
+    return Shape(wide * tall, rows, rows > 1)
 
 
 @lru_cache(256)
@@ -56,7 +64,7 @@ def groups_of(name: str, grid: tuple[int, ...]) -> tuple[int, int, int] | None:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of `wide` by `tall` threads with `rows` elements each, `tall` rows apart; or elements by their number."""
+    """Blocks of `wide` by `tall` threads with `rows` elements each, `tall` rows apart; or as many elements by their number."""
 
     variant: Variant
     wide: int
@@ -69,30 +77,50 @@ class Blocks:
         return (self.wide, self.tall, 1)
 
     def fields(self, work: ElementWork) -> list[Field]:
-        return [*extents(self.variant), Field("uint", "counted", "size")]
+        quick = [] if self.variant.wide else reciprocals(self.variant)
+        return [*extents(self.variant), *quick, Field("uint", "counted", "size")]
 
     def lines(self, work: ElementWork) -> list[str]:
         index, x, y = self.variant.index, self.variant.rank - 1, self.variant.rank - 2
-        group = f"({index}(fz_group.y) * {GROUPS_PER_ROW} + fz_group.x)"
-        counted = [
-            f"{index} fz_number = {index}({group} * {self.wide * self.tall} + fz_lane.y * {self.wide} + fz_lane.x);",
-            f"if (fz_number >= {BLOCK}.count)",
-            "    return;",
-            *decoded(self.variant, "fz_number", range(self.variant.rank)),
-            *work.element(numbered=True),
-            "return;",
-        ]
         return [
             *work.before(),
             f"if ({BLOCK}.counted != 0)",
-            *block(counted),
+            *block([*self._counted(work), "return;"]),
+            *self._decoded(f"{index}(fz_group.z)", range(y)),
+            *work.squares.filled([*self._in_square(y, "x", work), *self._in_square(x, "y + k * 8", work), *work.number]),
             f"{index} d{x} = {index}(fz_group.x * {self.wide} + fz_lane.x);",
             f"{index} fz_row = {index}(fz_group.y * {self.tall * self.rows} + fz_lane.y);",
             f"if (fz_row >= {BLOCK}.extent{y} || d{x} >= {BLOCK}.extent{x})",
             "    return;",
-            *decoded(self.variant, f"{index}(fz_group.z)", range(y)),
             *self._rows(work),
         ]
+
+    def _decoded(self, number: str, dims: Sequence[int]) -> list[str]:
+        return decoded(self.variant, number, dims, not self.variant.wide)
+
+    def _in_square(self, d: int, lane: str, work: ElementWork) -> list[str]:
+        """Returns the line that sets a coordinate of the element that a thread reads into a square; beyond the end, of the last."""
+        index, group = self.variant.index, "xy"[self.variant.rank - 1 - d]
+        at = f"{index}(fz_group.{group} * {SIDE} + fz_lane.{lane})"
+        return [f"{index} d{d} = {work.nearest(at, f'{BLOCK}.extent{d} - 1')};"]
+
+    def _counted(self, work: ElementWork) -> list[str]:
+        """Returns statements for the elements of a thread by their number, which lie a group apart."""
+        index, threads = self.variant.index, self.wide * self.tall
+        group, end = f"({index}(fz_group.y) * {GROUPS_PER_ROW} + fz_group.x)", f"{index}({BLOCK}.count)"
+        first = f"{index} fz_first = {index}({group} * {threads * self.rows} + fz_lane.y * {self.wide} + fz_lane.x);"
+        beyond = [f"if (fz_first >= {end})", "    return;"]
+        place = self._decoded("fz_number", range(self.variant.rank))
+        if self.rows == 1:
+            return [first, *beyond, f"{index} fz_number = fz_first;", *place, *work.element(numbered=True)]
+        at = f"fz_first + {index}(k * {threads})"
+        if work.arrays:
+            one = [f"{index} fz_number = {at};", f"if (fz_number >= {end})", "    return;", *place, *work.element(numbered=True)]
+            return [first, f"[ForceUnroll] for (uint k = 0; k < {self.rows}; ++k)", *block(one)]
+        load = [f"{index} fz_number = {work.nearest(at, f'{end} - 1')};", *place, *work.number]
+        store = [*place, *work.number, *work.store("{}[k]".format)]
+        store = [f"{index} fz_number = {at};", f"if (fz_number < {end})", *block(store)]
+        return [first, *beyond, *work.batched(self.rows, f"{at} < {end}", load, store)]
 
     def _rows(self, work: ElementWork) -> list[str]:
         """Returns statements for the elements of a thread in its column, from ``fz_row``."""
@@ -105,4 +133,4 @@ class Blocks:
             return [f"[ForceUnroll] for (uint k = 0; k < {self.rows}; ++k)", *block(one)]
         load = [f"{index} d{y} = {work.nearest(at, f'{end} - 1')};", *work.number]  # below the last row, that again
         store = [f"{index} d{y} = {at};", f"if (d{y} < {end})", *block([*work.number, *work.store("{}[k]".format)])]
-        return work.batched(self.rows, f"{at} < {end}", load, store)
+        return work.batched(self.rows, f"{at} < {end}", load, store, work.squares.held())

@@ -56,5 +56,5 @@ class Counted:
         at, last = f"first + k * {self.shape.threads}", f"{BLOCK}.count - 1"
         # past the end, load the last element again: user code never sees a value that is not in the data
         load = [f"{index} i = {work.nearest(at, last)};", *self._coordinates(work)]
-        store = [f"{index} i = {at};", f"if (i < {BLOCK}.count)", *block(work.store("{}[k]".format))]
+        store = [f"{index} i = {at};", f"if (i < {BLOCK}.count)", *block([*self._coordinates(work), *work.store("{}[k]".format)])]
         return work.batched(steps, f"{at} < {BLOCK}.count", load, store)

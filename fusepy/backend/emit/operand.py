@@ -51,6 +51,7 @@ class Variant:
 
     `tile` is the size of a thread group along the last two or three dimensions, last one first, if the user sets it.
     `space` names one of `region.SPACES`. `dense`: results are contiguous, operands are not. `packed`: whole arrays are.
+    `turned` are the positions of the operands that groups read in squares, see `backend.emit.turned`.
     """
 
     linear: bool
@@ -60,6 +61,7 @@ class Variant:
     space: str = ""
     dense: bool = False
     packed: bool = False
+    turned: tuple[int, ...] = ()
 
     @property
     def index(self) -> str:
@@ -68,6 +70,7 @@ class Variant:
     def __str__(self) -> str:
         way = "linear" if self.linear else f"strided{self.rank}"
         way += ("_64" if self.wide else "") + (f" by {self.space}" if self.space else "") + ", whole arrays packed" * self.packed
+        way += f", {len(self.turned)} read in squares" if self.turned else ""
         return way + (f", tiles of {'x'.join(map(str, self.tile))}" if self.tile else "")
 
 

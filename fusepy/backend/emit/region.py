@@ -21,7 +21,7 @@ from fusepy.backend.emit.tuning import Shape, choose
 from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Node
 
-EMITTER_VERSION = 58  # part of every cache key; raise it with any change to emitted text or to the content of an entry
+EMITTER_VERSION = 59  # part of every cache key; raise it with any change to emitted text or to the content of an entry
 
 SPACES: dict[str, Callable[[Variant, Shape, str], IndexSpace]] = {  # by `Variant.space`; the last argument is the device kind
     "": Counted,
@@ -46,17 +46,25 @@ def emit(
     """
     assert region.body is not None
     kind = given.target.kind
+    needs_division = not variant.linear and (variant.rank > 1 or kind == "software")
     shape = (
         block_shape(variant.space)
         or given.options.shape(variant.tile, variant.linear)
-        or choose(kind, element_bytes, variant.linear, moved_bytes, price)
+        or choose(kind, element_bytes, not needs_division, moved_bytes, price)
     )
     if variant.tile:
         _check_tile(region.body.name, given.options, variant)
     operands = region_operands(region, given.cuda, given.plain)
     text = KernelText(region, variant, given, operands, [], region.body)
     space, work = SPACES["tiles" if variant.tile else variant.space](variant, shape, kind), ElementWork(text)
-    return text.source(text.trampoline(), space.lines(work), space.threads, space.lane, fields_of(text, space, work), shape)
+    return text.source(
+        [*work.squares.declared(), *text.trampoline()],
+        space.lines(work),
+        space.threads,
+        space.lane,
+        fields_of(text, space, work),
+        shape,
+    )
 
 
 def fields_of(text: KernelText, space: IndexSpace, work: ElementWork) -> list[Field]:

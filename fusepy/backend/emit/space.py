@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from fusepy.backend.emit.operand import BLOCK, Field, Variant
 from fusepy.backend.emit.text import KernelText
 from fusepy.backend.emit.tuning import is_light
+from fusepy.backend.emit.turned import Squares
 from fusepy.ir.ops.control import block
 from fusepy.ir.types import Kind
 from fusepy.ir.value import declare
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class ElementWork:
@@ -24,6 +28,7 @@ class ElementWork:
         loads: declaration, name and value of each local that is loaded; `outputs` are the declarations of computed locals.
         arrays: some local is an array already, so that an array of such locals cannot be declared in C style; or user code
             asks for the place of its thread, which changes from element to element.
+        squares: the shared memory of operands that lie turned.
     """
 
     def __init__(self, text: KernelText):
@@ -34,7 +39,7 @@ class ElementWork:
         self.outputs = [declare(v.type, f"r_{j}") for j, v in enumerate(text.body.outputs)]
         types = (*(o.want for o in text.operands), *(v.type for v in text.body.outputs))
         self.arrays = any(t.kind is Kind.ARRAY for t in types) or text.place is not None
-        self.before, self.call = text.before, text.call
+        self.before, self.call, self.squares = text.before, text.call, Squares(text)
 
     @property
     def number(self) -> list[str]:
@@ -49,7 +54,9 @@ class ElementWork:
         """Returns the statements that store all results; `spell` maps the names of locals."""
         return [store.write(spell(f"r_{j}")) for j, store in enumerate(self._text.stores)]
 
-    def batched(self, count: int, inside: str, load: Sequence[str], store: Sequence[str]) -> list[str]:
+    def batched(
+        self, count: int, inside: str, load: Sequence[str], store: Sequence[str], held: Mapping[str, str] = NOTHING
+    ) -> list[str]:
         """Returns lines that load `count` elements, then compute them, then store them.
 
         The loads are then in flight together; the compiler cannot reorder them, since raw pointers may alias.
@@ -58,9 +65,10 @@ class ElementWork:
             inside: the condition under which element ``k`` exists. If it does not, another one is loaded, and user code is not
                 called for that: it may write through a pointer.
             load: lines that set the place of element ``k``, for the loads; `store` those that store it.
+            held: expressions for locals that are loaded already.
         """
         loop, named = f"[ForceUnroll] for (uint k = 0; k < {count}; ++k)", "{}[k]".format
-        load = [*load, *(f"{name}[k] = {value};" for _, name, value in self.loads)]
+        load = [*load, *(f"{name}[k] = {held.get(name, value)};" for _, name, value in self.loads)]
         arrays = [*(declared for declared, _, _ in self.loads), *self.outputs]
         return [
             *(f"{declared}[{count}];" for declared in arrays),

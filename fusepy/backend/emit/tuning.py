@@ -60,7 +60,8 @@ def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0, pr
     if not linear:
         return Shape(256, 1, False)
     if element_bytes <= 4:
-        return Shape(256, 2, True)
+        per = __import__("os").environ.get("FZ_PER")
+        return Shape(256, int(per) if per else 2, True)
     if kind == "cuda" and element_bytes == 12:
         return Shape(256, 2, False)
     return Shape(256, 1, False)

@@ -98,12 +98,7 @@ class ReducePlan(Plan):
             along = identity if o.position < first else self._left
             if (way == "computed" and o.position >= first) or (way == "index" and o.dims != identity) or o.near is not None:
                 return False
-            if (
-                way == "memory"
-                and not o.is_whole
-                and o.dims != along
-                and not (o.dims == () and o.position >= first and not o.rank)
-            ):
+            if way == "memory" and not o.is_whole and o.dims != along and (o.dims or o.rank):  # a number is for all elements
                 return False
         element_wise = self.out_dims[: len(self.out_dims) if self._scans else self._plain]
         small = self.out_dims[len(element_wise) :]
@@ -168,7 +163,7 @@ class ReducePlan(Plan):
         first = len(self.region.bodies[0].inputs)
         for o in self.memory:
             i = o.position
-            if o.is_whole or (i >= first and not o.dims):
+            if o.is_whole or not o.dims:
                 continue
             want = tuple(grid[d] for d in (range(self.rank) if i < first else self._left))
             if shapes[i][: len(o.dims)] != want or not is_contiguous(shapes[i], strides[i]):

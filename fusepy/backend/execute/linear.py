@@ -96,9 +96,9 @@ class LinearTape:
                     if extents[cut:] != consumed:
                         return self._otherwise.run(args, outs, sink, bindings, make)  # which raises
                     extents = extents[:cut]
-                if shape is None:
+                if not shape:
                     shape = extents
-                elif extents != shape:
+                elif extents and extents != shape:
                     return self._otherwise.run(args, outs, sink, bindings, make)
         if (plan.whole and not plan.packs(args)) or any(0 in args[i].shape for i in plan.taken):
             return self._otherwise.run(args, outs, sink, bindings, make)

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit.blocks import blocks_for, groups_of
+from fusepy.backend.emit.blocks import IN_SQUARES, blocks_for, groups_of
 from fusepy.backend.emit.operand import Operand, Variant, addressing
 from fusepy.backend.emit.operands import alignment, follows_index, region_operands
 from fusepy.backend.emit.rows import SLACK, walk_for
 from fusepy.backend.emit.tiles import covered
+from fusepy.backend.emit.turned import turned_operands
 from fusepy.backend.execute.destinations import Given
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
@@ -68,7 +69,7 @@ class Plan:
         operands: the operands that its kernels load, those of an epilogue included; `memory` lists those in memory.
         steps: for each operand in memory its slot, whether it takes part in the shape, the extents that it consumes, and the bits
             that must be zero in its address.
-        linear: true if contiguous arguments of one shape can be indexed without coordinates.
+        linear: true if contiguous arguments of one shape, and single values, can be indexed without coordinates.
         open: true if it has generators, and no memory that gives it extents.
         whole: on a GPU, the slots of arrays that user code reads whole; kernels are faster where these have no gaps.
         taken: the slots of arrays whose elements are read at indices.
@@ -106,7 +107,9 @@ class Plan:
         ways = [addressing(ACCESSES[o.arrival], o) for o in self.operands]
         self.memory = [o for o, way in zip(self.operands, ways) if way == "memory"]
         mapped = [o for o in self.memory if not o.is_whole]
-        self.linear = all(o.dims == identity for o in mapped) and all(d == identity for d in self.out_dims)
+        along = {o.dims for o in mapped}  # single values are read by all threads
+        single = set() if context.strict or identity not in along else {()}
+        self.linear = along - single <= {identity} and all(d == identity for d in self.out_dims)
         self.linear = self.linear and not (context.tile or context.placed or self.sinks) and "computed" not in ways
         self.linear = self.linear and all(follows_index(o, identity) for o, way in zip(self.operands, ways) if way == "index")
         self.open = not self.rank and any(o.arrival.generated for o in self.operands)
@@ -196,16 +199,21 @@ class Plan:
         if self.rank < 2 or (self.context.shaped and not self._textured):
             return Variant(False, self.rank, wide, packed=packed), None, {}
         _, moved, price = self.context.costs(self.region)
-        space = "squares" if self._textured else blocks_for(price, moved)
+        space, turned = "squares" if self._textured else blocks_for(price, moved), ()
+        if space not in ("blocks heavy", "squares"):
+            raw = {o.position: slots[self.positions[o.position]].strides for o in self.memory}
+            turned = turned_operands(self.memory, recipe.strides, raw, recipe.grid)
+            space = IN_SQUARES if turned else space
         groups = groups_of(space, tuple(recipe.grid))
-        return Variant(False, self.rank, wide, space=space, packed=packed), groups, {"counted": int(groups is None)}
+        variant = Variant(False, self.rank, wide, space=space, packed=packed, turned=turned)
+        return variant, groups, {"counted": int(groups is None)}
 
     def packs(self, slots: Sequence[Any]) -> bool:
         """True if there are arrays that are read whole, and none has gaps. Axes of extent 1 count: user code sees strides."""
         return bool(self.whole) and all(slots[i].strides == contiguous_strides(slots[i].shape) for i in self.whole)
 
     def one_shape(self, slots: Sequence[Layout]) -> bool:
-        """True if arguments are contiguous and of one batch shape, so that they can be indexed linearly."""
+        """True if arguments are contiguous, and single values or of one batch shape, so that they can be indexed linearly."""
         batches: set[tuple[int, ...]] = set()
         for position, mapped, consumed, unaligned in self.steps:
             layout = slots[position]
@@ -213,7 +221,7 @@ class Plan:
                 return False
             if mapped:
                 batches.add(layout.shape[: len(layout.shape) - len(consumed)])
-        return len(batches) < 2
+        return len(batches - {()}) < 2
 
     def elements_of(self, launch: Launch, kernel: Kernel) -> int:
         """Returns the number of elements that the groups of a launch cover, if `Launch.groups` is None."""

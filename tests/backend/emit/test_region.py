@@ -40,6 +40,7 @@ graph @add(%a: Tensor<float>[?], %b: Tensor<float>[?]) -> (Tensor<float>[?]) {
   %0 = slang.call @m.plus(%a, %b) : Tensor<float>[?]
   return %0
 }"""
+ADD_2D = ADD.replace("[?]", "[?,?]")
 OUTER = """import @m = "0123"
 graph @outer(%a: Tensor<float>[?], %b: Tensor<float>[?]) -> (Tensor<float>[?,?]) {
   %0 = slang.call @m.plus(%a vmap(d1), %b vmap(d0)) : Tensor<float>[?,?]
@@ -207,6 +208,7 @@ CASES = {
     "chain_linear_software": Case(CHAIN, "software", Variant(True, 2)),
     "chain_linear_vulkan": Case(CHAIN, "vulkan", Variant(True, 2)),
     "chain_blocks_vulkan": Case(CHAIN, "vulkan", Variant(False, 2, space="blocks light")),
+    "add_squares_cuda": Case(ADD_2D, "cuda", Variant(False, 2, space="blocks in squares", turned=(0,))),
     "chain_linear_64": Case(CHAIN, "vulkan", Variant(True, 2, True)),
     "chain_strided_64": Case(CHAIN, "vulkan", Variant(False, 2, True)),
     "add_batched_vulkan": Case(ADD, "vulkan", Variant(True, 1)),

@@ -22,6 +22,8 @@ class FoldChunks:
     Attributes:
         coordinates: the kernel computes the coordinates of its elements in the grid.
         quick: it divides by products and shifts, as is faster on GPUs.
+        spread: the runs of a result go round its chunks, so that groups are near each other at any time. What several elements
+            read, such as the neighbours of a stencil, is then still in the cache.
     """
 
     def __init__(self, variant: FoldVariant, text: KernelText):
@@ -29,6 +31,7 @@ class FoldChunks:
         self.over, self.kept, self.software = text.spec.over, text.kept, text.software
         self.threads = (variant.shape.threads, 1, 1)
         self.coordinates = not variant.linear or variant.shape.rows
+        self.spread = self.shape.shared and self.shape.inner and not self.shape.ordered
         self._counts = text.any_addressed("index")
         self.quick = text.given.target.kind not in DIVIDING and not (variant.wide or variant.shape.tile)
 
@@ -131,8 +134,15 @@ class FoldChunks:
         ]
 
     def bounds(self, chunk: str) -> list[str]:
-        """Returns lines that set the first and last element of a chunk."""
+        """Returns lines that set the first and last element of a chunk, and ``fz_gap`` from the end of a run to the next one."""
         index = self.index
+        if self.spread:
+            return [
+                f"{index} fz_length = {self.shape.run} * {index}(fz_lanes);",
+                f"{index} fz_e = {chunk} * fz_length;",
+                f"{index} fz_last = {BLOCK}.reduced;",
+                f"{index} fz_gap = ({BLOCK}.chunks - 1) * fz_length;",
+            ]
         return [
             f"{index} fz_e = {chunk} * {BLOCK}.chunk;",
             f"{index} fz_last = {BLOCK}.reduced - fz_e < {BLOCK}.chunk ? {BLOCK}.reduced : fz_e + {BLOCK}.chunk;",

@@ -107,7 +107,8 @@ class FoldLoops:
         at = "[w]" if shape.columns > 1 else ""
         first, lines = f"fz_e + {index}({lane})" if lane else "fz_e", list[str]()
         if shape.shared:
-            step, ahead, length = "fz_step", f"{shape.unroll} * fz_step", f"{shape.run} * fz_step"
+            step, ahead = "fz_step", f"{shape.unroll} * fz_step"
+            length = "fz_length" if self.chunks.spread else f"{shape.run} * fz_step"
         else:
             threads = shape.threads if lane else 1
             step, ahead, length = str(threads), str(shape.unroll * threads), str(shape.run * threads)
@@ -123,13 +124,15 @@ class FoldLoops:
             rest = [f"{index} fz_rest = {BLOCK}.elements - (fz_e * {BLOCK}.outputs + fz_out);", *single]
             loop = ["for (; fz_e < fz_last; ++fz_e)", *block(rest)]
             return [*lines, *self.full_runs(run, together, gather), *run, *loop, *gather]
-        if shape.unroll == shape.run > 1:
+        if shape.unroll == shape.run > 1 and not self.chunks.spread:
             lines += [f"for (; fz_e + {length} <= fz_last; fz_e += {length})", *block([*run, *together, *gather])]
             return [*lines, *run, f"for (; {first} < fz_last; fz_e += {step})", *single, *gather]
+        # a sum with the gap could exceed the largest index
+        next = "fz_e = fz_last - fz_stop > fz_gap ? fz_stop + fz_gap : fz_last;" if self.chunks.spread else "fz_e = fz_stop;"
         run = [f"{index} fz_stop = fz_last - fz_e < {length} ? fz_last : fz_e + {length};", *run]
         if shape.unroll > 1:
             run += [f"for (; fz_e + {ahead} <= fz_stop; fz_e += {ahead})", *(f"    {line}" for line in together)]
-        run += [f"for (; {first} < fz_stop; fz_e += {step})", *single, *(["fz_e = fz_stop;"] if lane else []), *gather]
+        run += [f"for (; {first} < fz_stop; fz_e += {step})", *single, *([next] if lane else []), *gather]
         return [*lines, "while (fz_e < fz_last)", *block(run)]
 
     def full_runs(self, run: Sequence[str], together: Sequence[str], gather: Sequence[str]) -> list[str]:
