@@ -374,8 +374,8 @@ def test_how_a_kernel_indexes_is_about_its_own_arguments(m: Any, device: Any) ->
     def scaled(a: Any, k: Any) -> Any:
         return a * k
 
-    x, k = fp.Tensor.from_numpy(device, ramp(4, 8)), fp.Tensor.from_numpy(device, F32(3))
-    assert scaled.explain(x, k).variants == ["linear, since all arguments are contiguous and of one shape or single values"]
+    x, k = fp.Tensor.from_numpy(device, ramp(4, 8)), fp.Tensor.from_numpy(device, np.float32(3))
+    assert scaled.explain(x, k).variants == ("linear, since all arguments are contiguous and of one shape or single values",)
     np.testing.assert_array_equal([scaled(x, k).to_numpy(), scaled(k, x).to_numpy()], [3 * ramp(4, 8)] * 2)
     assert scaled(k, k).to_numpy() == 9
 

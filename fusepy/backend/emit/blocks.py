@@ -99,7 +99,7 @@ class Blocks:
         return decoded(self.variant, number, dims, not self.variant.wide)
 
     def _in_square(self, d: int, lane: str, work: ElementWork) -> list[str]:
-        """Returns the line that sets a coordinate of the element that a thread reads into a square; beyond the end, of the last."""
+        """Returns the line that sets a coordinate of the element that a thread reads into a square: at most the last one."""
         index, group = self.variant.index, "xy"[self.variant.rank - 1 - d]
         at = f"{index}(fz_group.{group} * {SIDE} + fz_lane.{lane})"
         return [f"{index} d{d} = {work.nearest(at, f'{BLOCK}.extent{d} - 1')};"]

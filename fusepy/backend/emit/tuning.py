@@ -1,11 +1,11 @@
 """The thread shapes of elementwise kernels, per device kind; every number is measured (decision 002).
 
-On an H100, one element per thread streams at full bandwidth if elements have 8 bytes or more; 4-byte elements need two loads in
-flight (2,740 -> 3,040 GB/s). 16,384 loops over as many elements take 3,370 µs with two a thread in groups of 256, which are 32
-groups for 132 multiprocessors, 1,150 with one, and 1,070 in groups of 64. Lavapipe runs a group as vectorised loops on one CPU
-thread. It is fastest with large groups and many elements per thread (7 -> 17 GB/s), until the stride exceeds the caches: 384
-bytes of all operands and results per thread are good, and 576 can cost three times as much (two float3 to one, 16 elements
-against 8).
+On an H100, one element per thread streams at full bandwidth if elements have 8 bytes or more; 4-byte elements need several in
+flight: four if a thread has one or two streams of them, two if there are more. 16,384 loops over as many elements take 3,370 µs
+with two a thread in groups of 256, which are 32 groups for 132 multiprocessors, 1,150 with one, and 1,070 in groups of 64.
+Lavapipe runs a group as vectorised loops on one CPU thread. It is fastest with large groups and many elements per thread (7 ->
+17 GB/s), until the stride exceeds the caches: 384 bytes of all operands and results per thread are good, and 576 can cost three
+times as much (two float3 to one, 16 elements against 8).
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0, pr
     if not linear:
         return Shape(256, 1, False)
     if element_bytes <= 4:
-        per = __import__("os").environ.get("FZ_PER")
-        return Shape(256, int(per) if per else 2, True)
+        several = price <= LIGHT_PRICE and (moved_bytes or 2 * element_bytes) <= 12
+        return Shape(256, 4 if several else 2, True)
     if kind == "cuda" and element_bytes == 12:
         return Shape(256, 2, False)
     return Shape(256, 1, False)

@@ -108,8 +108,9 @@ class Plan:
         self.memory = [o for o, way in zip(self.operands, ways) if way == "memory"]
         mapped = [o for o in self.memory if not o.is_whole]
         along = {o.dims for o in mapped}  # single values are read by all threads
-        single = set() if context.strict or identity not in along else {()}
-        self.linear = along - single <= {identity} and all(d == identity for d in self.out_dims)
+        if not context.strict and identity in along:
+            along.discard(())
+        self.linear = along <= {identity} and all(d == identity for d in self.out_dims)
         self.linear = self.linear and not (context.tile or context.placed or self.sinks) and "computed" not in ways
         self.linear = self.linear and all(follows_index(o, identity) for o, way in zip(self.operands, ways) if way == "index")
         self.open = not self.rank and any(o.arrival.generated for o in self.operands)

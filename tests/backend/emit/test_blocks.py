@@ -96,7 +96,11 @@ def test_groups_follow_the_work(both: tuple[Any, Any]) -> None:
     both[1].add(tall, tall)
     assert groups(both[1], "add") >= {(32, 8, 1), (256, 1, 1)}
     assert choose("cuda", 4, True, 8, HEAVY_PRICE).per_group == 64
-    assert choose("cuda", 4, True, 8, HEAVY_PRICE / 2).per_group == 512
+    assert [choose("cuda", 4, True, *way).per_group for way in ((8, LIGHT_PRICE), (8, HEAVY_PRICE - 1), (16, 0))] == [
+        1024,
+        512,
+        512,
+    ]
     assert choose("software", 4, True, 8, HEAVY_PRICE) == choose("software", 4, True, 8)
 
 

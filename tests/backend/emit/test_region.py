@@ -301,7 +301,7 @@ def test_what_the_variants_differ_in() -> None:
     assert "uniform FzArguments fz_args)" in cuda
     assert "\nuniform FzArguments fz_args;" in vulkan
     assert vulkan.index("a_b[k] = fz_args.a_b[i]") < vulkan.index("fz_args.r_0[i] =")
-    assert "[2];" in vulkan
+    assert "[4];" in vulkan
     assert "void main" not in cuda + vulkan
     assert "uint64_t i" in text_of("chain_linear_64")
     assert "int64_t d1" in text_of("chain_strided_64")
