@@ -8,7 +8,7 @@ from unittest import mock
 
 from fusepy.backend.device import pool
 from fusepy.backend.emit.fold import accumulators as folds
-from fusepy.backend.emit.linear import Counted
+from fusepy.backend.emit.spaces.linear import Counted
 from fusepy.backend.execute import launch
 from fusepy.backend.marshals.registry import RESULTS
 from fusepy.backend.memory.tensor import Tensor

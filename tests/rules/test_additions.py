@@ -23,7 +23,7 @@ def additions(trees: Mapping[str, ast.Module]) -> set[str]:
     """The files with passes, kinds of arguments, and index spaces."""
     passes = {name for name, tree in trees.items() for c in classes(tree) if "Pass" in map(ast.unparse, c.bases)}
     kinds = {f"backend/marshals/{kind}.py" for kind in KINDS}
-    return passes | kinds | {f"backend/emit/{space}.py" for space in SPACE_FILES}
+    return passes | kinds | {f"backend/emit/spaces/{space}.py" for space in SPACE_FILES}
 
 
 def naming(texts: Mapping[str, str], start: str) -> set[str]:

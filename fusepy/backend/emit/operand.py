@@ -51,7 +51,7 @@ class Variant:
 
     `tile` is the size of a thread group along the last two or three dimensions, last one first, if the user sets it.
     `space` names one of `region.SPACES`. `dense`: results are contiguous, operands are not. `packed`: whole arrays are.
-    `turned` are the positions of the operands that groups read in squares, see `backend.emit.turned`.
+    `turned` are the positions of the operands that groups read in squares, see `backend.emit.spaces.turned`.
     """
 
     linear: bool

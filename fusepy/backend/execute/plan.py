@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit.blocks import IN_SQUARES, blocks_for, groups_of
 from fusepy.backend.emit.operand import Operand, Variant, addressing
 from fusepy.backend.emit.operands import alignment, follows_index, region_operands
-from fusepy.backend.emit.rows import SLACK, walk_for
-from fusepy.backend.emit.tiles import covered
-from fusepy.backend.emit.turned import turned_operands
+from fusepy.backend.emit.spaces.blocks import IN_SQUARES, blocks_for, groups_of
+from fusepy.backend.emit.spaces.rows import SLACK, walk_for
+from fusepy.backend.emit.spaces.tiles import covered
+from fusepy.backend.emit.spaces.turned import turned_operands
 from fusepy.backend.execute.destinations import Given
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
@@ -103,16 +103,9 @@ class Plan:
             self.name, self.device, self.elements, targets, self.operands, self.positions, self.out_dims, tuple(self.sinks)
         )
         self.kernels: dict[Variant, Kernel] = {}
-        identity = tuple(range(self.rank))
         ways = [addressing(ACCESSES[o.arrival], o) for o in self.operands]
         self.memory = [o for o, way in zip(self.operands, ways) if way == "memory"]
-        mapped = [o for o in self.memory if not o.is_whole]
-        along = {o.dims for o in mapped}  # single values are read by all threads
-        if not context.strict and identity in along:
-            along.discard(())
-        self.linear = along <= {identity} and all(d == identity for d in self.out_dims)
-        self.linear = self.linear and not (context.tile or context.placed or self.sinks) and "computed" not in ways
-        self.linear = self.linear and all(follows_index(o, identity) for o, way in zip(self.operands, ways) if way == "index")
+        self.linear = not (context.tile or context.placed or self.sinks) and self._has_one_order(ways)
         self.open = not self.rank and any(o.arrival.generated for o in self.operands)
         self._textured = bool(self.sinks) or any(o.arrival.texels and o.dims for o in self.operands)
         cuda = self.device.target.kind == "cuda"
@@ -124,6 +117,17 @@ class Plan:
         self.taken = [self.positions[i] for i in taken(region)]
         wholes = [] if self.device.target.kind == "software" else [o for o in self.memory if o.want.kind is Kind.WHOLE]
         self.whole = [self.positions[o.position] for o in wholes]
+
+    def _has_one_order(self, ways: Sequence[str]) -> bool:
+        """True if all elements go along the grid in order; single values, which all threads read, do not count."""
+        identity = tuple(range(self.rank))
+        along = {o.dims for o in self.memory if not o.is_whole}
+        if identity in along and not self.context.strict:
+            along.discard(())
+        if not along | {*self.out_dims} <= {identity} or "computed" in ways:
+            return False
+        indexed = [o for o, way in zip(self.operands, ways) if way == "index"]
+        return not indexed or all(follows_index(o, identity) for o in indexed)
 
     def _listed(self) -> list[Operand]:
         """Returns the operands of the region, in order."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant
 from fusepy.backend.emit.operands import identifiers, lying
-from fusepy.backend.emit.space import extents
+from fusepy.backend.emit.spaces.space import extents
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tuning import Shape
 from fusepy.backend.raster.mesh import mesh_entry, mesh_parameter, written_by

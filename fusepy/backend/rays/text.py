@@ -9,7 +9,7 @@ from fusepy.backend.emit.operand import Field, Variant
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.options import Emission
 from fusepy.backend.emit.region import fields_of
-from fusepy.backend.emit.space import ElementWork, decoded, extents
+from fusepy.backend.emit.spaces.space import ElementWork, decoded, extents
 from fusepy.backend.emit.text import KernelSource, KernelText
 from fusepy.backend.emit.tuning import Shape
 from fusepy.backend.rays.stage import MAX_RAYS, RayGeneration, attribute

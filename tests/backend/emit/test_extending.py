@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.emit.linear import Counted
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.backend.emit.region import SPACES
-from fusepy.backend.emit.space import ElementWork
+from fusepy.backend.emit.spaces.linear import Counted
+from fusepy.backend.emit.spaces.space import ElementWork
 from fusepy.backend.emit.store import ToMemory
 from fusepy.backend.emit.stores import STORES
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import BLOCK, Field
-from fusepy.backend.emit.space import decoded, extents, linear_index, reciprocals
+from fusepy.backend.emit.spaces.space import decoded, extents, linear_index, reciprocals
 from fusepy.backend.emit.text import KernelText
 from fusepy.ir.ops.control import block
 

@@ -13,7 +13,7 @@ from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.fold.factors import FUNCTIONS, Factors, least, loop
 from fusepy.backend.emit.fold.product_ends import ProductEnds
 from fusepy.backend.emit.operand import BLOCK
-from fusepy.backend.emit.space import decoded
+from fusepy.backend.emit.spaces.space import decoded
 from fusepy.backend.emit.tuning import LANES
 from fusepy.ir.ops.control import block
 

@@ -18,7 +18,7 @@ from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.row.reduction import StageFolds
 from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.row.walk import StageWalk
-from fusepy.backend.emit.space import decoded, extents
+from fusepy.backend.emit.spaces.space import decoded, extents
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, Shape
 from fusepy.backend.slang.stage import THREAD_INDEX

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fusepy.backend.emit.operand import BLOCK, Operand
 from fusepy.backend.emit.row.reduction import StageFolds
 from fusepy.backend.emit.row.variant import RUN, RowShape, RowVariant
-from fusepy.backend.emit.space import decoded, linear_index
+from fusepy.backend.emit.spaces.space import decoded, linear_index
 from fusepy.backend.emit.text import KernelText
 from fusepy.ir.graph import Value
 from fusepy.ir.ops.control import block

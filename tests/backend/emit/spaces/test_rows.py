@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.emit.rows import walk_for
+from fusepy.backend.emit.spaces.rows import walk_for
 
 SOURCE = """
 float at2(int2 p, float x) { return x * (p.x % 7) + p.y; }

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.emit.operand import BLOCK, Field, Variant
-from fusepy.backend.emit.space import ElementWork, extents
+from fusepy.backend.emit.spaces.space import ElementWork, extents
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 from fusepy.backend.slang.stage import THREAD_ID
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fusepy.backend.emit.operand import BLOCK, Field, Variant
-from fusepy.backend.emit.space import ElementWork, decoded, extents
+from fusepy.backend.emit.spaces.space import ElementWork, decoded, extents
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, Shape
 from fusepy.backend.slang.stage import THREAD_INDEX
 from fusepy.ir.ops.control import block

@@ -10,7 +10,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.device.target import Target
-from fusepy.backend.emit.blocks import blocks_for, groups_of
+from fusepy.backend.emit.spaces.blocks import blocks_for, groups_of
 from fusepy.backend.emit.tuning import HEAVY_PRICE, LIGHT_PRICE, choose
 from tests.support import textures as tx
 from tests.support.slang_functions import F32

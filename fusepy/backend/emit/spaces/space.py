@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Protocol
 
 from fusepy.backend.emit.operand import BLOCK, Field, Variant
+from fusepy.backend.emit.spaces.turned import Squares
 from fusepy.backend.emit.text import KernelText
 from fusepy.backend.emit.tuning import is_light
-from fusepy.backend.emit.turned import Squares
 from fusepy.ir.ops.control import block
 from fusepy.ir.types import Kind
 from fusepy.ir.value import declare
@@ -28,7 +28,6 @@ class ElementWork:
         loads: declaration, name and value of each local that is loaded; `outputs` are the declarations of computed locals.
         arrays: some local is an array already, so that an array of such locals cannot be declared in C style; or user code
             asks for the place of its thread, which changes from element to element.
-        squares: the shared memory of operands that lie turned.
     """
 
     def __init__(self, text: KernelText):
@@ -39,7 +38,12 @@ class ElementWork:
         self.outputs = [declare(v.type, f"r_{j}") for j, v in enumerate(text.body.outputs)]
         types = (*(o.want for o in text.operands), *(v.type for v in text.body.outputs))
         self.arrays = any(t.kind is Kind.ARRAY for t in types) or text.place is not None
-        self.before, self.call, self.squares = text.before, text.call, Squares(text)
+        self.before, self.call = text.before, text.call
+
+    @property
+    def squares(self) -> Squares:
+        """The shared memory of operands that lie turned."""
+        return Squares(self._text)
 
     @property
     def number(self) -> list[str]:
