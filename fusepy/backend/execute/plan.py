@@ -121,13 +121,17 @@ class Plan:
     def _has_one_order(self, ways: Sequence[str]) -> bool:
         """True if all elements go along the grid in order; single values, which all threads read, do not count."""
         identity = tuple(range(self.rank))
-        along = {o.dims for o in self.memory if not o.is_whole}
+        if not {*self.out_dims} <= {identity}:
+            return False
+        along = set[tuple[int, ...]]()
+        for o, way in zip(self.operands, ways):
+            if way == "computed" or (way == "index" and not follows_index(o, identity)):
+                return False
+            if way == "memory" and not o.is_whole:
+                along.add(o.dims)
         if identity in along and not self.context.strict:
             along.discard(())
-        if not along | {*self.out_dims} <= {identity} or "computed" in ways:
-            return False
-        indexed = [o for o, way in zip(self.operands, ways) if way == "index"]
-        return not indexed or all(follows_index(o, identity) for o in indexed)
+        return along <= {identity}
 
     def _listed(self) -> list[Operand]:
         """Returns the operands of the region, in order."""
