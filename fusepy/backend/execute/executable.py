@@ -14,6 +14,7 @@ from typing import Any
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
+from fusepy.backend.execute.arrays.packed import apart, empty
 from fusepy.backend.execute.launch import Clearable, Launch, ordered
 from fusepy.backend.execute.layouts import Layout, Tapes, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
@@ -111,8 +112,6 @@ class Executable:
         """Counts this program among those whose kernels are alive."""
         self.device.keep(self)
 
-    # ---- running ------------------------------------------------------------------------------------------------
-
     def run(
         self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None, make: Maker | None = None
     ) -> list[Any]:
@@ -139,9 +138,10 @@ class Executable:
         key = layout_key(args, outs)
         tape = self.tapes.get(key)
         if tape is None:
+            args = empty(args, copied := apart(self.plans, args))
             lowered = self._lowered(list(map(Layout.of, args)), args, outs or ())
             with self.device.lock:
-                tape = link(lowered, args, outs or ())
+                tape = link(lowered, args, outs or ())._replace(packed=copied)
             lowered.owner.register()
             if len(self.tapes) >= TAPES:
                 self.tapes.clear()
@@ -194,8 +194,6 @@ class Executable:
     def _memory(self, slots: Sequence[int]) -> tuple[int, ...]:
         """Returns the slots that own the memory of these."""
         return tuple(self.views.get(slot, (slot,))[0] for slot in slots)
-
-    # ---- lowering -----------------------------------------------------------------------------------------------
 
     def lower(self, args: Sequence[Layout]) -> Tape:
         """Returns the tape for arguments of these layouts, without destinations. Compiles nothing.

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from fusepy.backend.device.block import size_class
 from fusepy.backend.device.sink import Sink
+from fusepy.backend.execute.arrays.packed import packed
 from fusepy.backend.execute.launch import Launch, Make, Owner, Read, Row
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.number_range import bad_number
@@ -109,6 +110,7 @@ class LinkedTape(NamedTuple):
         tensors: the arguments whose addresses launches take.
         textures: the slots of textures between two launches, which the program keeps from call to call.
         blank: the initial values of the slots behind the arguments.
+        packed: the arguments of which each call makes copies, see `packed`.
     """
 
     tape: Tape
@@ -118,6 +120,7 @@ class LinkedTape(NamedTuple):
     tensors: tuple[int, ...]
     textures: tuple[tuple[int, tuple[int, ...]], ...]
     blank: list[Any]
+    packed: tuple[int, ...] = ()
 
     def run(
         self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None, make: Maker | None = None
@@ -131,11 +134,13 @@ class LinkedTape(NamedTuple):
         Raises:
             RangeError: if a number does not fit its parameter.
         """
-        tape, rows, makes, reads, tensors, textures, blank = self
+        tape, rows, makes, reads, tensors, textures, blank, copied = self
         owner = tape.owner
         device = owner.device
         for check in tape.writing:
             check(args)
+        if copied:
+            args = packed(args, copied, sink, make)
         with device.lock:
             allocate = device.pool.allocate
             keep = sink.keep if sink.keeps else None

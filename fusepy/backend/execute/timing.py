@@ -13,6 +13,7 @@ import slangpy as spy
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import EncoderSink
 from fusepy.backend.device.sink import Pipeline, Root
+from fusepy.backend.execute.arrays.packed import packed
 from fusepy.backend.execute.tape import LinkedTape
 from fusepy.backend.kernels.globals import Bindings
 
@@ -50,6 +51,8 @@ def time_pieces(
     device: Device, linked: LinkedTape, args: Sequence[Any], outs: Sequence[Any] | None, bindings: Bindings | None
 ) -> list[float]:
     """Returns the seconds that each region takes: the median of several runs without the first."""
+    with device.lock:
+        args, linked = packed(args, linked.packed, device.queue, None), linked._replace(packed=())
     _run(device, linked, args, outs, bindings)  # compiles, and wakes the device up
     runs: list[list[float]] = []
     start = time.perf_counter()

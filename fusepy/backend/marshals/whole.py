@@ -51,6 +51,20 @@ def counted(operand: Operand) -> int:
     return part.count if part.buffer else 0
 
 
+def lie_together(operand: Operand, tensor: Tensor) -> bool:
+    """True if the scalars of each element of a whole array lie side by side, as user code reads them."""
+    assert operand.want.element is not None
+    count, inner = components(operand.have, operand.want.element), operand.want.element.shape
+    if count == 1:
+        return True
+    outer, nbytes = tensor.strides[: -len(inner)], count * tensor.element.nbytes
+    if tensor.strides[-len(inner) :] != contiguous_strides(inner) or tensor.base % count:
+        return False
+    if operand.cuda and tensor.low % min(16, nbytes & -nbytes):
+        return False  # CUDA reads a vector in one piece
+    return not any(s % count for s, n in zip(outer, tensor.shape) if n > 1)
+
+
 def check_written(written: Sequence[Operand], memory: Sequence[Operand], positions: Sequence[int], args: Sequence[Any]) -> None:
     """Rejects written whole arrays that overlap another argument, or that repeat elements.
 
@@ -185,12 +199,7 @@ class _Part:
             raise self.error(
                 f"does not hold {self.element}", f"shape {tensor.shape}", f"give it trailing axes {self.element.shape}"
             )
-        together = tensor.strides[-cut:] == contiguous_strides(self.element.shape) and not any(
-            s % self.count for s, n in zip(tensor.strides[:-cut], tensor.shape) if n > 1
-        )
-        nbytes = self.count * tensor.element.nbytes
-        aligned = not self.operand.cuda or tensor.low % min(16, nbytes & -nbytes) == 0
-        if not together or not aligned or tensor.base % self.count:
+        if not lie_together(self.operand, tensor):
             raise self.error(
                 f"does not hold its {self.element} in one piece each",
                 f"strides {tensor.strides}",

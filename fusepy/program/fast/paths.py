@@ -141,6 +141,6 @@ def _tape_of(program: Program, args: Sequence[Any], targets: Sequence[Any]) -> L
     tape, slots = linked.tape, [slot for slot, _ in linked.tape.owner.outputs]
     if tape.late or tape.writing or linked.makes or linked.textures or len({*slots}) != len(slots) or min(slots) < len(args):
         return None
-    if not linked.rows or any(not row.kernel.direct or row.reads or row.bound for row in linked.rows):
+    if linked.packed or not linked.rows or any(not row.kernel.direct or row.reads or row.bound for row in linked.rows):
         return None
     return linked if all(slot in numbers for slot, _ in linked.reads) else None
