@@ -420,7 +420,7 @@ def computed(steps: list[tuple[str, int, int, int]], x: Any, g: Any, mad: Any, m
 @pytest.mark.req("C16", "V13")
 @pytest.mark.parametrize("kind", list(_KINDS))
 @given(steps=expressions(), rows=st.integers(1, 4), mode=st.sampled_from(["argument", "captured", "declared"]))
-@examples(10, least=3)  # of four programs each, for nine kinds
+@examples(10, least=2)  # of four programs each, for nine kinds
 def test_random_programs(m: Any, kind: str, steps: Any, rows: int, mode: str) -> None:
     shape = (rows, 5)
     value, small, meaning = _KINDS[kind](shape)
