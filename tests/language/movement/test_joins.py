@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.differences import differences
 from tests.support.slang_functions import ramp
 
 X, Y = ramp(4, 6, start=1), ramp(2, 6, start=-2)
@@ -53,24 +54,15 @@ def test_made_arrays_are_those_of_numpy(device: Any, name: str) -> None:
     assert fused.explain(X, Y).kernels == 1
 
 
-def slopes_of(function: Callable[[Any, Any], Any], x: Any, y: Any) -> list[Any]:
-    """The derivative of a function of NumPy by each element, by central differences."""
-    h, found = 1e-4, []
-    for i in range(x.size + y.size):
-        step = h * np.eye(x.size + y.size)[i]
-        ends = [function(x + s * step[: x.size].reshape(x.shape), y + s * step[x.size :].reshape(y.shape)) for s in (1, -1)]
-        found.append((ends[0] - ends[1]) / (2 * h))
-    return found
-
-
 @pytest.mark.parametrize("name", [n for n in MADE if n not in ("rolled", "repeated, flat", "taken, flat", "padded around")])
 def test_gradients(name: str) -> None:
     def loss(m: Any, x: Any, y: Any) -> Any:
         return m.sum(m.sin(MADE[name](m, x, y))) + x[0, 0] * y[1, 0]
 
     found = fp.grad(lambda x, y: loss(fp, x, y), argnums=(0, 1))(X / 4, Y / 4)
-    want = slopes_of(lambda x, y: loss(np, x, y), X / 4.0, Y / 4.0)
-    np.testing.assert_allclose(np.concatenate([np.ravel(g) for g in found]), want, rtol=1e-3, atol=1e-5)
+    want = differences(lambda x, y: loss(np, x, y), [X.astype(float) / 4, Y.astype(float) / 4], np.float64(1))
+    for got, slope in zip(found, want):
+        np.testing.assert_allclose(got, slope, rtol=1e-4, atol=1e-5)
 
 
 def test_tangents() -> None:
