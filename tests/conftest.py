@@ -31,7 +31,7 @@ os.environ.setdefault("FUSEPY_VERIFY", "each")  # what every pass has made is ve
 
 # Each test that says how many examples it takes does so by `tests.support.examples`, which knows the profiles by name.
 settings.register_profile(
-    "repeatable", derandomize=True, max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "repeatable", derandomize=True, max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("thorough", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])

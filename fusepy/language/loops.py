@@ -62,7 +62,7 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
     loc = user_line()
     test, said = trace.operand(pred, "pred", loc)
     _bool(test, "cond: pred", loc)
-    given = [trace.captured(v, "operand") if _is_array(v) else v for v in operands]
+    given = [trace.captured(v, "operand") if (hasattr(v, "shape") and not isinstance(v, Traced)) else v for v in operands]
     branches: list[BodyTrace] = []
     results: list[tuple[Structure, list[Value]]] = []
     for name, function in (("if_true", if_true), ("if_false", if_false)):
@@ -291,7 +291,3 @@ def _check_callable(op: str, takes: Sequence[str], **functions: Any) -> None:
 def _check_steps(op: str, steps: Any) -> None:
     if steps is not None and not (type(steps) is int and 0 <= steps < 1 << 31):
         raise ArgumentError(f"{op}: max_steps is no count of steps", saw=repr(steps), hint="pass a Python integer")
-
-
-def _is_array(value: Any) -> bool:
-    return hasattr(value, "shape") and not isinstance(value, Traced)

@@ -43,11 +43,6 @@ class ResolveMaps(Pass):
         return _Resolver(graph, oracle).run()
 
 
-def _resolve_body(body: Graph, oracle: Oracle) -> Graph:
-    """Resolves the body of a loop or branch; the types of its inputs are fixed."""
-    return _Resolver(body, oracle, body=True).run()
-
-
 def _storage(own: Type, wanted: set[Type]) -> Type:
     """Returns the type in which a Python number is stored: the scalar that its uses agree on, or the widest float.
 
@@ -151,7 +146,7 @@ class _Resolver:
             final.append(ArgMap(map.dims, type if type is not operand.type else None))
         results = self.results(node, operands, final)
         self.new.update(zip(node.results, results))
-        bodies = [_resolve_body(body, self.oracle) for body in node.bodies]
+        bodies = [_Resolver(body, self.oracle, body=True).run() for body in node.bodies]
         self.nodes.append(Node(node.op, operands, final, results, {**node.attrs, **attrs}, node.loc, bodies))
 
     def results(self, node: Node, operands: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[Value]:

@@ -58,7 +58,7 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
         inner, said = (leaf.value, leaf.map) if isinstance(leaf, Mapped) else (leaf, declared)
         if is_writable(inner):
             part = result if tree is None else part_of(trace, result, path)
-            if is_pair(part) and kind_of_value(inner).describe(inner).arrival.paired:
+            if pair_of(part.type) is not None and kind_of_value(inner).describe(inner).arrival.paired:
                 dims = ArgMap(said.dims)
                 outputs.append(Output(trace.record("member", [part], {"name": "p"}), slot.start + k, said=dims))
                 outputs.append(Output(trace.record("member", [part], {"name": "d"}), slot.start + k, grad=True, said=dims))
@@ -72,11 +72,6 @@ def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> 
                 hint="leave the argument out to have it returned",
             )
     return outputs or [Output(result)]  # an inout argument that cannot be written to is returned
-
-
-def is_pair(value: Traced) -> bool:
-    """True if a traced value is a ``DifferentialPair``."""
-    return pair_of(value.type) is not None
 
 
 def _check_fields(trace: Trace, function: str, tree: Tree, type: Type, path: str) -> None:

@@ -13,11 +13,19 @@ pytest.importorskip("skimage")
 Image = pytest.importorskip("PIL.Image")
 
 import fusepy as fp  # noqa: E402
-from fusepy.cli import darkroom, demo, main, picture  # noqa: E402
+from fusepy.cli import darkroom, demo, main, picture, timing  # noqa: E402
 from fusepy.cli.comparison import comparison  # noqa: E402
 from fusepy.cli.timing import measure  # noqa: E402
 
 CAT = demo._default()
+
+
+@pytest.fixture(autouse=True)
+def quick(device: fp.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Demos share the device of the tests, with its kernels, and are timed once."""
+    opens = fp.init_device
+    monkeypatch.setattr(fp, "init_device", lambda kind: device if kind is None else opens(kind))
+    monkeypatch.setattr(timing, "ROUNDS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +73,8 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 # ---- the picture ------------------------------------------------------------------------------------------------------------
 
 
-def test_develops_the_default_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_develops_the_default_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.undo()  # a device of its own, as for a user
     assert main(["demo", "-o", str(tmp_path / "cat.png")]) == 0
     said = capsys.readouterr().out
     assert "Stefan van der Walt, CC0" in said
@@ -286,14 +295,14 @@ def test_broken_picture(content: bytes, tmp_path: Path, capsys: pytest.CaptureFi
     assert "is not a picture of a known format; give a PNG" in line or "is damaged" in line
 
 
-@pytest.mark.parametrize("suffix", ["png", "jpg", "tif", "webp", "bmp"])
-def test_truncated_picture(suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    path = tmp_path / f"in.{suffix}"
-    Image.open(CAT).convert("RGB").save(path)
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    line = refused(capsys, str(path), "-o", str(tmp_path / "out.png"))
-    assert "is damaged (" in line or "not a picture of a known format" in line
-    assert developed(CAT, tmp_path / "out.png").shape == (300, 451, 3)  # the next good call works
+def test_truncated_pictures(crop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    for suffix in ("png", "jpg", "tif", "webp", "bmp"):
+        path = tmp_path / f"in.{suffix}"
+        Image.open(crop).save(path)
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        line = refused(capsys, str(path), "-o", str(tmp_path / "out.png"))
+        assert "is damaged (" in line or "not a picture of a known format" in line, suffix
+    assert developed(crop, tmp_path / "out.png").shape == (64, 96, 3)  # the next good call works
 
 
 def test_oversized_picture(crop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -223,7 +223,7 @@ def test_dependent_calls_arrays_and_globals_in_one_encoder(m: Any, device: Any) 
         x = look.set(gain=gain, bias=0).append_to(encoder, x, 1.0)
     total = m.add.append_to(encoder, x, np.float32([1, 2, 3, 4]))
     both = look.set(gain=1, bias=0).append_to(encoder, [1.0, 2.0], 1.0)
-    gc.collect()
+    gc.collect(1)
     junk = [fp.Tensor.full(device, 4, -1) for _ in range(20)]  # would take over memory that was given up
     submit(device, encoder)
     assert isinstance(both, fp.Tensor)
@@ -282,7 +282,7 @@ def test_what_recorded_work_uses_is_kept_as_long_as_the_encoder(m: Any, device: 
     encoder = device.sgl.create_command_encoder()
     live = fp.stats(device).pool_live_bytes
     m.add.append_to(encoder, np.ones(100_000, np.float32), 1)  # nobody holds the argument or the result
-    gc.collect()
+    gc.collect(1)
     assert fp.stats(device).pool_live_bytes >= live + 800_000
     submit(device, encoder)
     del encoder

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import slangpy as spy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -103,8 +102,7 @@ def test_shape_supplies_coordinates(m: Any) -> None:
 @pytest.mark.req("C16")
 def test_extents_of_tensors(m: Any) -> None:
     image = fp.Tensor.zeros(m.device, (3, 5), "float3")
-    theirs = spy.Tensor.zeros(m.device.sgl, shape=(3, 5), dtype="float")
-    for value in (fp.Shape(image), fp.grid(image), fp.grid(fp.grid(image)), fp.Shape(theirs), fp.grid(theirs)):
+    for value in (fp.Shape(image), fp.grid(image), fp.grid(fp.grid(image))):
         np.testing.assert_array_equal(m.same2(value).to_numpy(), pixels((3, 5)))
     assert fp.Shape(np.array([3, 5])) == fp.grid(np.array([3, 5])).shape == (3, 5)  # an array is a list of extents
     with pytest.raises(fp.ShapeError, match="0 dimensions"):
@@ -422,7 +420,7 @@ def computed(steps: list[tuple[str, int, int, int]], x: Any, g: Any, mad: Any, m
 @pytest.mark.req("C16", "V13")
 @pytest.mark.parametrize("kind", list(_KINDS))
 @given(steps=expressions(), rows=st.integers(1, 4), mode=st.sampled_from(["argument", "captured", "declared"]))
-@examples(10, least=3)  # of four programs each, for nine kinds
+@examples(10, least=2)  # of four programs each, for nine kinds
 def test_random_programs(m: Any, kind: str, steps: Any, rows: int, mode: str) -> None:
     shape = (rows, 5)
     value, small, meaning = _KINDS[kind](shape)

@@ -214,7 +214,7 @@ class Device(NativeMethods):
         """Returns the known facts about a module, from this process or the disk cache."""
         found = self._facts.get(source.closure)
         if found is None:
-            key = self.facts_key(source) if source.cacheable else None
+            key = f"facts {FACTS_VERSION} {source.closure} {self.identity}" if source.cacheable else None
             entry = self.cache.get(key) if key is not None else None
             found = self._facts[source.closure] = Facts(unsealed(entry.header) if entry else None, key)
         return found
@@ -225,10 +225,6 @@ class Device(NativeMethods):
             if facts.changed and facts.key is not None:
                 facts.changed = False
                 self.cache.put_async(facts.key, sealed(facts.data), {})
-
-    def facts_key(self, source: ModuleSource) -> str:
-        """Returns the key of a module's facts in the disk cache."""
-        return f"facts {FACTS_VERSION} {source.closure} {self.identity}"
 
     def oracle(self, sources: dict[str, ModuleSource]) -> SlangOracle:
         """Returns an oracle that answers about modules by the aliases of a graph."""

@@ -111,7 +111,7 @@ class Transfer:
             _copy_by_pointer(buffer.device_address + offset, array)
             return
         earlier = self._flush()
-        data = _flat_bytes(np.ascontiguousarray(array))
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         finished = self._device.is_submit_finished
         ring = self._small if data.size <= SMALL_UPLOAD else self._uploads
         with self._lock:
@@ -273,11 +273,6 @@ def _view(address: int, like: NDArray[Any]) -> NDArray[Any]:
     """Returns the memory at `address` as a C-ordered array like `like`. It owns nothing."""
     memory: Any = (ctypes.c_ubyte * like.nbytes).from_address(address)
     return np.ndarray(like.shape, like.dtype, buffer=memory)
-
-
-def _flat_bytes(array: NDArray[Any]) -> Bytes:
-    """Returns the bytes of a C-contiguous array, also of 0-d arrays and structs, without a copy."""
-    return array.reshape(-1).view(np.uint8)  # pyright: ignore[reportUnknownMemberType]
 
 
 def _check(buffer: spy.Buffer, offset: int, nbytes: int, dtype: np.dtype[Any] | None = None) -> None:

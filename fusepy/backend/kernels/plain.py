@@ -51,7 +51,7 @@ class Plain:
         elif self.kind == "pointer":
             self._check_pointed(value, path)
             view[...] = places.address(value, path)
-        elif self.whole is not None and not _has_fields(value):
+        elif self.whole is not None and not isinstance(value, dict):
             self.whole.fill(view, value, path, places)
         elif self.kind == "struct":
             if not isinstance(value, dict):
@@ -108,10 +108,6 @@ class Plain:
         _check_numbers(given, target, path, self.name)
         into = view if self.dtype.fields is None else _elements(view)  # a matrix with padded rows
         into[...] = given.astype(target)
-
-
-def _has_fields(value: Any) -> bool:
-    return isinstance(value, dict)
 
 
 def _numbers(value: Any) -> Array | None:

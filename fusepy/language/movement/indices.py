@@ -65,15 +65,11 @@ def _at(index: Any) -> tuple[list[Any], tuple[Any, ...]] | None:
     arrays = [item for item in items if isinstance(item, (Symbolic, Storage)) or is_listed(item)]
     if not arrays:
         return None
-    return arrays, tuple(_run(i) if isinstance(i, slice) else _ARRAY if _is(i, arrays) else i for i in items)
+    return arrays, tuple(_run(i) if isinstance(i, slice) else _ARRAY if any(i is array for array in arrays) else i for i in items)
 
 
 def _run(item: Any) -> Run:
     return Run(item.start, item.stop, item.step)
-
-
-def _is(item: Any, arrays: Sequence[Any]) -> bool:
-    return any(item is array for array in arrays)
 
 
 _ARRAY = "array"  # stands for one in the items of an index

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusepy.ir.graph import Node, Value
+from fusepy.ir.graph import Value
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.cost import compute_bytes, element_bytes
@@ -43,7 +43,7 @@ class Recomputing:
         for value in sorted(self._crossing(part, values, seen), key=self.draft.position.__getitem__, reverse=True):
             producer = self.levels.producer[value]
             kept = value in self.levels.factors or value in self.levels.dear
-            if value in self.levels.folding or kept or not is_pure(producer) or _by_itself(producer):
+            if value in self.levels.folding or kept or not is_pure(producer) or producer.op.standalone or not producer.op.merges:
                 self.draft.store(value)
                 part.loads[value] = None
             elif self._loads(value, part, seen):
@@ -146,8 +146,3 @@ class Recomputing:
             cost += compute_bytes(node, self.oracle)
             stack += [v for v, m in zip(node.operands, node.maps) if not reads_whole(m, v)]
         return cost
-
-
-def _by_itself(node: Node) -> bool:
-    """True if the results of a node cannot be computed again in another kernel."""
-    return node.op.standalone or not node.op.merges

@@ -149,6 +149,7 @@ class Owner:
 
 # a finaliser that the collector runs wherever it likes, inside calls too
 device, m, t = opened()
+gc.freeze()  # collections look at what is made from here on
 owner = Owner(device)
 owner.itself = owner
 del owner
@@ -160,6 +161,7 @@ except fp.DeviceLostError:
     pass
 gc.set_threshold(700, 10, 10)
 gc.collect()
+gc.unfreeze()
 for thread in threading.enumerate():
     if thread.name == "fusepy-close":
         thread.join()

@@ -7,7 +7,6 @@ import gc
 import itertools
 import os
 import pickle
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -22,6 +21,7 @@ from hypothesis import strategies as st
 from fusepy.backend.device.block import ALIGNMENT, Block, size_class
 from fusepy.backend.device.pool import MAX_BUFFER_BYTES, Pool
 from fusepy.errors import OutOfDeviceMemory, ShapeError
+from tests.support import child
 from tests.support.python_calls import python_calls
 
 MIB = 1 << 20
@@ -361,8 +361,7 @@ block = pool.allocate(1000)
 cycle = [pool.allocate(10**8)]
 cycle.append(cycle)
 """
-    root = Path(__file__).parents[3]
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root)
+    out = child.run(code)
     assert (out.returncode, out.stdout, out.stderr) == (0, "", "")
 
 

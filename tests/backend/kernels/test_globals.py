@@ -467,7 +467,7 @@ def test_arrays_behind_globals_stay_alive(m: Any) -> None:
     results = []
     for i in range(20):
         results.append(climb([i]))
-        gc.collect()
+        gc.collect(1)
         _ = m.plain(np.full(64, -1, np.float32))
     assert results == [[float(i)] for i in range(20)]
 

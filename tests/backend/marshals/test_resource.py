@@ -233,7 +233,7 @@ def test_what_is_dropped_lives_until_it_was_used(m: Any, device: Any) -> None:
         image.copy_from_numpy(np.full((64, 64, 4), i, np.float32))
         results.append(m.colour(image))
         del image
-        gc.collect()
+        gc.collect(1)
     assert [float(r.to_numpy()[5, 6, 0]) for r in results] == [2 * i for i in range(40)]
 
 

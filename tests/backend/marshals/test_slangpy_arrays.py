@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import slangpy as spy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -142,3 +143,10 @@ def test_slangpy_tensors_passed_whole_without_a_grid(lib: Any, device: Any) -> N
     same(tensor.to_numpy(), np.full(2, 105, F32))
     with pytest.raises(fp.UnsupportedArgumentError, match=r"without elements(?s:.)*_result='tensor'"):
         lib.any_rank(np.zeros(0, np.int32), t)
+
+
+@pytest.mark.req("C16")
+def test_grids_have_the_extents_of_slangpys_tensors(lib: Any, device: Any) -> None:
+    theirs, t = spy.Tensor.zeros(device.sgl, shape=(2, 5), dtype="float"), fp.Tensor.from_numpy(device, ramp(2, 5))
+    for value in (fp.Shape(theirs), fp.grid(theirs)):
+        same(lib.get(value, t).to_numpy(), ramp(2, 5))

@@ -23,7 +23,7 @@ def test_a_change_of_the_source_and_lost_kernels(d: TorchDevice) -> None:
         d.module.twice(x)
     call = weakref.ref(d.module.twice.programs.fast.calls[0])
     d.device.forget()
-    gc.collect()
+    gc.collect(1)
     assert call() is None  # the kernels that it holds are free
     for _ in range(3):
         d.module.twice(x)

@@ -9,27 +9,41 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.differences import differences
 from tests.support.slang_functions import ramp
 
 X, W, C = ramp(4, 6, start=-1), ramp(6, start=0.5), ramp(4, 1, start=0.25)
-VIEWS: dict[str, Callable[[Any, Any, Any], Any]] = {
-    "neighbours": lambda x, w, c: x[1:] * x[:-1],
-    "backwards by two": lambda x, w, c: fp.sin(x[1:, ::-2]),
-    "from the end by three": lambda x, w, c: x[::-3, 4:0:-3] * 2,
-    "rows of columns": lambda x, w, c: x.T[1:] * x.T[2],
-    "of a sum": lambda x, w, c: (x * w + c)[1:3, ::-1] ** 2,
-    "in other extents": lambda x, w, c: (x * w + c).reshape(3, 8)[1] ** 2,
-    "an argument in other extents": lambda x, w, c: x.reshape(2, 2, -1).transpose(2, 0, 1)[1] ** 2,
-    "repeated rows": lambda x, w, c: fp.broadcast_to(w, (3, 6)) * fp.broadcast_to(c[None], (3, 4, 1))[..., :3, :],
-    "new axes": lambda x, w, c: w[None, :, None] * x[:, :, None],
-    "of a mean": lambda x, w, c: fp.mean(x * x, axis=0)[1:] * w[:-1],
+VIEWS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
+    "neighbours": lambda m, x, w, c: x[1:] * x[:-1],
+    "backwards by two": lambda m, x, w, c: m.sin(x[1:, ::-2]),
+    "from the end by three": lambda m, x, w, c: x[::-3, 4:0:-3] * 2,
+    "rows of columns": lambda m, x, w, c: x.T[1:] * x.T[2],
+    "of a sum": lambda m, x, w, c: (x * w + c)[1:3, ::-1] ** 2,
+    "in other extents": lambda m, x, w, c: (x * w + c).reshape(3, 8)[1] ** 2,
+    "an argument in other extents": lambda m, x, w, c: x.reshape(2, 2, -1).transpose(2, 0, 1)[1] ** 2,
+    "repeated rows": lambda m, x, w, c: m.broadcast_to(w, (3, 6)) * m.broadcast_to(c[None], (3, 4, 1))[..., :3, :],
+    "new axes": lambda m, x, w, c: w[None, :, None] * x[:, :, None],
+    "of a mean": lambda m, x, w, c: m.mean(x * x, axis=0)[1:] * w[:-1],
 }
 
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_gradients_through_views(name: str) -> None:
-    view = VIEWS[name]
-    fp.check_grads(lambda x, w, c: fp.sum(view(x, w, c)) + fp.sum(x * w * c), X, W, C)
+    def loss(m: Any, x: Any, w: Any, c: Any) -> Any:
+        return m.sum(VIEWS[name](m, x, w, c)) + x[1, 1] * w[1] * c[1, 0]
+
+    found = fp.grad(lambda x, w, c: loss(fp, x, w, c), argnums=(0, 1, 2))(X, W, C)
+    for got, want in zip(found, differences(lambda *args: loss(np, *args), [a.astype(float) for a in (X, W, C)], np.float64(1))):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+def test_tangents_of_views() -> None:
+    """In forward mode, all of them in one function."""
+    given, tangents = (X, W, C), (np.cos(X), np.sin(W), np.cos(C))
+    found = fp.jvp(lambda x, w, c: {name: view(fp, x, w, c) for name, view in VIEWS.items()}, given, tangents).d
+    for name, view in VIEWS.items():
+        ends = [view(np, *(a + s * t.astype(float) for a, t in zip(given, tangents))) for s in (1e-4, -1e-4)]
+        np.testing.assert_allclose(found[name], (ends[0] - ends[1]) / 2e-4, rtol=1e-3, atol=1e-4, err_msg=name)
 
 
 def test_gradients_of_views_take_few_kernels() -> None:
