@@ -170,8 +170,9 @@ def indices_of(given: Any, vertices: Any, what: str) -> Any:
             hint="give the numbers of the vertices of each triangle: an array of (n, 3)",
         )
     count = _count(vertices)
-    flat = array.ravel()
-    if flat.size and count is not None and (int(flat.max()) >= count or int(flat.min()) < 0):
+    flat: Any = array.ravel()
+    unsigned: Any = flat.view(flat.dtype.str.replace("i", "u"))  # a negative number is a large one: one pass finds both
+    if flat.size and count is not None and int(unsigned.max()) >= count:
         at = int(np.flatnonzero((flat >= count) | (flat < 0))[0])
         raise ShapeError(
             f"{what}: an index points past the vertices",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
-from fusepy.drawing.again import keep, run_again
+from fusepy.drawing.again.like import keep, run_again
 from fusepy.drawing.arguments import check_textures, counted, extents, formats_of, indices_of, targets_of
 from fusepy.drawing.options import NAMES, STATES, check_formats, with_options
 from fusepy.drawing.tracer import RasterTracer, globals_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard, cast
 
 import slangpy as spy
 
@@ -84,6 +84,17 @@ def kind_of(value: AnyTexture) -> TextureKind:
         if format is spy.Format.undefined:
             format = value.texture.format
     return kind_for(type, format)
+
+
+def image_key(value: object) -> tuple[TextureKind, tuple[int, ...]] | None:
+    """Returns the kind and the extents of a texture of one image; None for views, other textures, and other values."""
+    if value.__class__ is not spy.Texture:
+        return None
+    texture = cast("spy.Texture", value)
+    if texture.type is not spy.TextureType.texture_2d:
+        return None
+    kind = kind_for(texture.type, texture.format)
+    return kind, kind.shape(texture)
 
 
 def kind_for(type: spy.TextureType, format: spy.Format) -> TextureKind:

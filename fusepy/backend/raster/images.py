@@ -10,9 +10,10 @@ import slangpy as spy
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.raster.multisampling import check_samples
-from fusepy.backend.raster.readers import plain_bytes
+from fusepy.backend.raster.readers import Filled
 from fusepy.backend.raster.state import STENCIL_FORMAT, RasterState
 
+OFFSETS = 256  # of indices that are kept; indices of the host lie elsewhere in each call
 _U, _T = spy.TextureUsage, spy.TextureType
 
 
@@ -20,7 +21,7 @@ class Images:
     """The images of one `width` and `height` that a draw fills.
 
     Attributes:
-        results: the colours, and depth behind them, each with its `plain_bytes`.
+        results: the colours, and depth behind them.
 
     Raises:
         DeviceError: if the device has not so many samples for each pixel.
@@ -36,23 +37,26 @@ class Images:
         own = usage | _U.depth_stencil if state.keeps_depth else _U.depth_stencil
         self.depth = _image(device, state.depth_format, width, height, own, state.samples) if state.has_depth else None
         results = [*self.colors, *([] if self.depth is None else [self.depth])]
-        self.results = [(image, plain_bytes(image)) for image in results]
+        self.results = [Filled.of(image) for image in results]
         self._views, self._sampled = ([image.create_view({}) for image in images] for images in (self.colors, sampled))
         self._depth_view = None if self.depth is None else self.depth.create_view({})
         self._own = self._described([None] * (len(formats) + (self.depth is not None)))
         self._unindexed = self._render_state({})
-        self._indexed: tuple[spy.Buffer, int, spy.RenderState] | None = None  # the buffer and offset of the last indices
+        self._indices_in: spy.Buffer | None = None  # the buffer of the last indices
+        self._indexed: dict[int, spy.RenderState] = {}  # by the offset of indices in it
 
     def state(self, indices: Tensor | None) -> spy.RenderState:
         """Returns the viewport of these images, with these indices."""
         if indices is None:
             return self._unindexed
-        memory, offset, last = memory_of(indices), indices.byte_offset, self._indexed
-        if last is None or last[0] is not memory or last[1] != offset:
-            pair = spy.BufferOffsetPair(memory, offset)
-            made = self._render_state({"index_buffer": pair, "index_format": spy.IndexFormat.uint32})
-            last = self._indexed = memory, offset, made
-        return last[2]
+        memory, offset = memory_of(indices), indices.byte_offset
+        if memory is not self._indices_in or len(self._indexed) > OFFSETS:
+            self._indices_in, self._indexed = memory, {}
+        found = self._indexed.get(offset)
+        if found is None:
+            given = {"index_buffer": spy.BufferOffsetPair(memory, offset), "index_format": spy.IndexFormat.uint32}
+            found = self._indexed[offset] = self._render_state(given)
+        return found
 
     def _render_state(self, given: dict[str, Any]) -> spy.RenderState:
         viewport = spy.Viewport.from_size(self.width, self.height)

@@ -89,10 +89,10 @@ class DrawKernel(Kernel):
             else:
                 (rendering.draw if indices is None else rendering.draw_indexed)(_arguments(drawn[2], drawn[3]))
             rendering.end()
-            for (image, nbytes), result in zip(images.results, results):
-                if result.__class__ is Bound or result is None or copied(encoder, image, nbytes, result):
+            for filled, result in zip(images.results, results):
+                if result is None or result.__class__ is Bound or copied(encoder, filled, result):
                     continue
-                store_image(self._device, encoder, image, result, self._stage.state)
+                store_image(self._device, encoder, filled.image, result, self._stage.state)
 
         sink.record(work, pipeline, root, images, indices, results, views)
 

@@ -75,13 +75,28 @@ def plain_bytes(image: spy.Texture) -> int:
     return info.bytes_per_block if plain and image.type is spy.TextureType.texture_2d else 0
 
 
-def copied(encoder: spy.CommandEncoder, image: spy.Texture, nbytes: int, tensor: Tensor) -> bool:
-    """Records a copy of an image into a tensor, if its texels of `plain_bytes` lie in memory as the elements of the tensor do."""
-    block, shape = tensor.block, tensor.shape
-    if not tensor.linear or nbytes != tensor.element.nbytes or block.buffer.__class__ is not spy.Buffer:
+class Filled(NamedTuple):
+    """An image that a draw fills: the bytes of a texel from `plain_bytes`, of a row, and of all."""
+
+    image: spy.Texture
+    texel: int
+    row: int
+    nbytes: int
+
+    @staticmethod
+    def of(image: spy.Texture) -> Filled:
+        texel = plain_bytes(image)
+        return Filled(image, texel, texel * image.width, texel * image.width * image.height)
+
+
+def copied(encoder: spy.CommandEncoder, filled: Filled, tensor: Tensor) -> bool:
+    """Records a copy of an image into a tensor, if its texels lie in memory as the elements of the tensor do."""
+    image, texel, row, nbytes = filled
+    block = tensor.block
+    buffer = block.buffer
+    if texel != tensor.element.nbytes or not tensor.linear or buffer.__class__ is not spy.Buffer:
         return False
-    row = shape[1] * nbytes
-    encoder.copy_texture_to_buffer(block.buffer, block.offset + tensor.origin, row * shape[0], row, image, 0, 0)
+    encoder.copy_texture_to_buffer(buffer, block.offset + tensor.origin, nbytes, row, image, 0, 0)
     return True
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import slangpy as spy
 
 import fusepy as fp
 from fusepy.drawing.function import Raster
@@ -117,3 +118,67 @@ def test_a_reload_is_seen(device: Any, tmp_path: Path) -> None:
         path.write_text(SOURCE.replace("GAIN", str(gain)))
         m.reload()
         assert [draw(mesh, targets=(4, 4), scale=1.0).to_numpy()[3, 0, 0] for _ in range(2)] == [gain / 2] * 2
+
+
+def textures(device: Any, *formats: str, size: tuple[int, int] = (4, 4)) -> list[Any]:
+    made: list[Any] = []
+    for name in formats:
+        usage = spy.TextureUsage.depth_stencil if name.startswith("d") else spy.TextureUsage.render_target
+        usage |= spy.TextureUsage.shader_resource | spy.TextureUsage.copy_source
+        made.append(device.sgl.create_texture(format=spy.Format[name], width=size[1], height=size[0], usage=usage))
+    return made
+
+
+def test_indices_of_the_host_come_again_and_are_checked(device: Any, draw: Any, ordinary: list[Any]) -> None:
+    mesh = corners(device, 0.5)
+    for indices, seen in (([[0, 1, 2]], 0.5), ([[1, 1, 1]], 0), (np.int64([2, 0, 1]), 0.5), (np.uint8([[0, 0, 2]]), 0)):
+        for _ in range(2):
+            assert draw(mesh, indices, targets=(4, 4), scale=1.0)[0].to_numpy()[3, 0, 0] == seen
+    assert len(ordinary) == 1
+    for wrong in ([[0, 1, 3]], np.int8([0, 1, -1]), np.uint64([0, 1, 2**63])):
+        with pytest.raises(fp.ShapeError, match="an index points past the vertices"):
+            draw(mesh, wrong, targets=(4, 4), scale=1.0)
+    with pytest.raises(fp.UnsupportedArgumentError, match="integers"):
+        draw(mesh, [[0.0, 1.0, 2.0]], targets=(4, 4), scale=1.0)
+    assert len(ordinary) == 1
+
+
+def test_arrays_of_the_host_are_read_in_each_call(device: Any, draw: Any, ordinary: list[Any]) -> None:
+    arrays = {name: t.to_numpy() for name, t in corners(device, 0.5, 6).items()}
+    for red in np.float32([0.25, 0.5, 0.75, 1]):
+        arrays["colour"][:, 0] = red
+        assert draw(arrays, np.arange(6), targets=(4, 4), scale=1.0)[0][3, 0, 0] == red
+    longer = {name: np.concatenate([a, a]) for name, a in arrays.items()}
+    longer["colour"][:6] = 0
+    for first, seen in ((0, 0), (6, 1)):
+        assert draw(longer, np.arange(6) + first, targets=(4, 4), scale=1.0)[0][3, 0, 0] == seen
+    assert len(ordinary) == 1
+
+
+def test_textures_of_one_kind_come_again(device: Any, draw: Any, ordinary: list[Any]) -> None:
+    mesh = corners(device, 0.5)
+    for scale in (1.0, 0.0, 1.0):
+        image, depth = textures(device, "rgba32_float", "d32_float")
+        for _ in range(3):
+            assert draw(mesh, targets=(image, depth), scale=scale) == (image, depth)
+            assert image.to_numpy()[3, 0, 0] == (0.5 if scale else 0)
+            assert depth.to_numpy()[3, 0] == (0.5 if scale else 1)
+    assert len(ordinary) == 1
+    other = textures(device, "rgba16_float", "d32_float")
+    draw(mesh, targets=other, scale=1.0)
+    assert len(ordinary) == 2
+    assert other[0].to_numpy()[3, 0, 0] == 0.5
+    usage = spy.TextureUsage.shader_resource
+    unfit = device.sgl.create_texture(format=spy.Format.rgba32_float, width=4, height=4, usage=usage)
+    with pytest.raises(fp.UnsupportedArgumentError, match="without the usage render_target"):
+        draw(mesh, targets=(unfit, depth), scale=1.0)
+    with pytest.raises(fp.ShapeError, match="images of one size"):
+        draw(mesh, targets=(image, *textures(device, "d32_float", size=(4, 8))), scale=1.0)
+
+
+def test_sizes_with_formats_come_again(device: Any, draw: Any, ordinary: list[Any]) -> None:
+    mesh = corners(device, 0.3)
+    for _ in range(3):
+        assert draw(mesh, targets=((4, 4), "rgba8_unorm"), scale=1.0)[0].to_numpy()[3, 0, 0] == pytest.approx(0.3, abs=1 / 255)
+        assert draw(mesh, targets=((4, 4), "rgba32_float"), scale=1.0)[0].to_numpy()[3, 0, 0] == np.float32(0.3)
+    assert len(ordinary) == 2
