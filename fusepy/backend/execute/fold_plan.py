@@ -12,6 +12,7 @@ from typing import Any
 
 from fusepy.backend.emit.fold.operands import accumulators_of, epilogue_operands, members_of
 from fusepy.backend.emit.fold.staging import staged_bytes
+from fusepy.backend.emit.fold.tile import GroupTile
 from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Operand, Variant, addressing
@@ -20,7 +21,7 @@ from fusepy.backend.execute.fold_stages import Stage, Work, all_variants, fold_s
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
-from fusepy.backend.execute.products import check_product, lying, product_stages, sides_of
+from fusepy.backend.execute.products import MARGIN, check_product, is_far, lying, product_stages, sides_of
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
@@ -31,7 +32,6 @@ from fusepy.ir.ops.region import folds_of, output_feeds, spec_of
 from fusepy.ir.strides import is_contiguous
 
 ALIGNMENT = 256  # of the arrays of partials in one block
-MARGIN = 1 << 24  # how far past the last element the arithmetic of a kernel may go
 Stages = tuple[Stage, ...]
 
 
@@ -139,8 +139,9 @@ class ReducePlan(Plan):
         stages = make(kind, work, Variant(True, self.rank, wide)) if linear else ()
         made = (grid, plain.count, plain.strides, plain.out_shapes, wide)
         if self._sides is not None:
-            lies = lying(self._sides, self.operands, plain.strides)
-            given = (self._sides, self._over[0], grid, Variant(False, self.rank, wide), kind)
+            lies = lying(self._sides, self.operands, plain.strides, halfs=kind != "software")
+            far = wide if kind == "software" else is_far(self.memory, plain.strides, grid)
+            given = (self._sides, self._over[0], grid, Variant(False, self.rank, far), kind)
             strided, stages = product_stages(*given, False, lies) or strided, product_stages(*given, True, lies)
         return FoldRecipe(*made, tuple(stages), tuple(strided), work if linear else uneven, even)
 
@@ -175,7 +176,8 @@ class ReducePlan(Plan):
     def launches(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int], new: Callable[[], int]) -> list[Launch]:
         assert isinstance(recipe, FoldRecipe)
         stages = recipe.stages
-        if not stages or not all(slots[slot].linear for slot in results) or self._unaligned(slots):
+        linear = all(slots[slot].linear for slot in results)
+        if not stages or not linear or self._unaligned(slots) or self._apart(stages, slots, results):
             stages = recipe.strided
         idle = not any(math.prod(shape) for shape in recipe.out_shapes)
         arrays = [(new(), stage.partials) for stage in stages if stage.partials]
@@ -213,6 +215,14 @@ class ReducePlan(Plan):
 
     def _unaligned(self, slots: Sequence[Layout]) -> bool:
         return any(slots[position].low & mask for position, _, _, mask in self.steps if mask)
+
+    def _apart(self, stages: Stages, slots: Sequence[Layout], results: Sequence[int]) -> bool:
+        """True if the tile of a product loads or stores four neighbours at once, and some array may begin between them."""
+        tile = stages[0].variant.shape.tile if stages else None
+        if not isinstance(tile, GroupTile) or not tile.vectors:
+            return False
+        used = [slots[i] for i in (*(position for position, *_ in self.steps), *results)]
+        return any(layout.low & 15 or layout.base % 4 for layout in used)
 
 
 def _aligned(nbytes: int) -> int:

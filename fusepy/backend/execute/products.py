@@ -1,7 +1,7 @@
 """Products of matrices: whether the factors fit, and the stages of a product.
 
-The axis that is summed is as long in both factors, and is not stretched. Products of floats on lavapipe have kernels of their
-own, which choose among a few tiles; other devices and types, and small products, fold over the grid of all products.
+The axis that is summed is as long in both factors, and is not stretched. Products of floats on lavapipe and on GPUs have kernels
+of their own, which choose among a few tiles; other types, and small products, fold over the grid of all products.
 """
 
 from __future__ import annotations
@@ -11,21 +11,25 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from fusepy.backend.device.target import Target
+from fusepy.backend.emit.fold.groups import tiles
+from fusepy.backend.emit.fold.groups.tiles import group_tile
 from fusepy.backend.emit.fold.product_tiles import DEEPEST, Lying, Sides, tile_of
-from fusepy.backend.emit.fold.tuning import GROUPS
+from fusepy.backend.emit.fold.tuning import GROUPS, fold_shape, lanes_for
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Operand, Variant, addressing
 from fusepy.backend.emit.tuning import LANES
 from fusepy.backend.execute.fold_stages import Stage, sizes_of
+from fusepy.backend.execute.plan import LINEAR_LIMIT
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import spec_of
-from fusepy.ir.types import FLOAT
+from fusepy.ir.types import FLOAT, HALF
 
 Shapes = Sequence[tuple[int, ...]]
 SMALL = 1 << 15  # products below which a fold is as fast, and compiles sooner
 CHUNK = 1 << 15  # the longest sum of one group
+MARGIN = 1 << 24  # how far past the last element the arithmetic of a kernel may go
 
 
 def check_product(
@@ -98,7 +102,12 @@ def sides_of(region: Node, operands: Sequence[Operand], target: Target) -> tuple
     """
     body, spec = region.body, spec_of(region)
     assert body is not None
-    if target.lanes != LANES or [n.op.name for n in body.nodes] != ["mul"] or len(body.inputs) != 2 or len(spec.over) != 1:
+    if (
+        (target.kind == "software" and target.lanes != LANES)
+        or [n.op.name for n in body.nodes] != ["mul"]
+        or len(body.inputs) != 2
+        or len(spec.over) != 1
+    ):
         return None
     pair = operands[:2]
     if any(o.want is not FLOAT or o.consumed or addressing(ACCESSES[o.arrival], o) != "memory" for o in pair):
@@ -110,9 +119,14 @@ def sides_of(region: Node, operands: Sequence[Operand], target: Target) -> tuple
     return row, column
 
 
-def lying(sides: tuple[int, int], operands: Sequence[Operand], strides: Sequence[tuple[int, ...]]) -> Lying:
-    """Returns the memory layout of a product's operands. The left matrix runs along the first of the `sides`."""
-    steps = {o.position: dict(zip(o.dims, strides[o.position])) for o in operands if _is_floats(o)}
+def lying(sides: tuple[int, int], operands: Sequence[Operand], strides: Sequence[tuple[int, ...]], halfs: bool = False) -> Lying:
+    """Returns the memory layout of a product's operands. The left matrix runs along the first of the `sides`.
+
+    Args:
+        halfs: matrices of halfs have a layout too.
+    """
+    own = [o for o in operands if _is_floats(o) or (halfs and o.position < 2 and o.have is HALF and not o.spread)]
+    steps = {o.position: dict(zip(o.dims, strides[o.position])) for o in own}
     a, b = operands[:2] if sides[0] in operands[0].dims else operands[1::-1]
     return Lying(steps.get(a.position, {}), steps.get(b.position, {}), {k: v for k, v in steps.items() if k > 1})
 
@@ -129,6 +143,9 @@ def product_stages(
     Args:
         dense: for contiguous results.
     """
+    if kind != "software":
+        small = math.prod(grid) < SMALL or min(grid[d] for d in sides) < 4  # a row or few are read once, as folds do
+        return [] if small else group_stages(Sides(*sides, over), grid, variant, kind, dense, lies)
     if grid[sides[1]] < 4 or (grid[sides[1]] <= LANES < grid[sides[0]] and grid[over] > DEEPEST):
         sides, lies = (sides[1], sides[0]), lies.swapped()  # an element of the left matrix is for several columns of a lane
     row, column = sides[0], sides[1]
@@ -157,3 +174,42 @@ def product_stages(
     shape = FoldShape(False, False, LANES, 4, 16)  # no group shares a result: barriers take longer than its few additions
     second = FoldVariant(False, variant.rank, variant.wide, shape=shape, reads="partials")
     return [replace(stage, writes=0, partials=outputs * chunks), Stage(second, sizes_of(outputs, chunks, 1, reduced), reads=0)]
+
+
+# ---- kernels of a GPU ------------------------------------------------------------------------------------------------
+
+
+def is_far(operands: Sequence[Operand], strides: Sequence[tuple[int, ...]], grid: Sequence[int]) -> bool:
+    """True if a place in some matrix needs 64 bits. The number of products does not count, since no kernel numbers them."""
+    ends = (sum(abs(s) * (grid[d] - 1) for d, s in zip(o.dims, strides[o.position])) for o in operands)
+    return max(ends, default=0) + MARGIN >= LINEAR_LIMIT
+
+
+def group_stages(sides: Sides, grid: Sequence[int], variant: Variant, kind: str, dense: bool, lies: Lying) -> list[Stage]:
+    """Returns the stages of a product.
+
+    Args:
+        dense: for contiguous results, and for matrices in memory that is aligned to 16 bytes.
+    """
+    row, column, over = sides
+    batches = math.prod(n for d, n in enumerate(grid) if d not in sides)
+    outputs, reduced = grid[row] * grid[column] * batches, grid[over]
+    size, chunks = tiles.size_of(grid[row], grid[column], reduced, batches)
+    sizes = sizes_of(outputs, reduced, chunks, reduced, size.terms)
+    chunks = sizes["chunks"]
+    variant = replace(variant, wide=variant.wide or outputs * chunks + MARGIN >= LINEAR_LIMIT)
+    kept = [d for d in range(variant.rank) if d != over]
+    tile = group_tile(sides, grid, lies, size, sizes["chunk"], kept[-1])
+    if not dense:
+        tile = replace(tile, fours=(False, False), ends=False, beside=())
+    sizes.update(across=-(-grid[column] // size.columns), down=-(-grid[row] // size.rows), batches=batches)
+    shape = FoldShape(False, False, tile.threads, tile=tile)
+    writes = "results" if chunks == 1 else "partials"
+    stage = Stage(FoldVariant(False, variant.rank, variant.wide, shape=shape, writes=writes, dense=dense and chunks == 1), sizes)
+    if chunks == 1:
+        return [stage]
+    merge, _ = fold_shape(kind, outputs, max(chunks, 128), False)
+    second = sizes_of(outputs, chunks, 1, reduced)
+    second.update(lanes=lanes_for(outputs, chunks, False, merge.threads, partials=True))
+    last = FoldVariant(False, variant.rank, variant.wide, shape=merge, reads="partials", dense=dense)
+    return [replace(stage, writes=0, partials=outputs * chunks), Stage(last, second, reads=0)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusepy.backend.emit.fold.tile import ProductTile
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.spaces.space import decoded, extents, linear_index, reciprocals
@@ -48,7 +49,8 @@ class FoldChunks:
             else []
         )
         if shape.tile is not None:
-            fields += [Field(index, "rows_of_group", "rows_of_group"), *(Field("uint", n, n) for n in ("across", "down"))]
+            own = ["rows_of_group"] if isinstance(shape.tile, ProductTile) else []
+            fields += [*(Field(index, n, n) for n in own), *(Field("uint", n, n) for n in ("across", "down"))]
         return [*fields, Field("uint", "zero", "zero"), *self.of_coordinates()]
 
     def of_coordinates(self) -> list[Field]:

@@ -40,6 +40,14 @@ class Factors:
         self.blocks, self.steps = tile.rows // self.across, tile.terms // self.along
         self.columns = loop("c", tile.columns)
 
+    def row(self, r: str) -> str:
+        """Returns the place of a row number `r` of the tile."""
+        return f"fz_row + {self.index}({r})"
+
+    def loop(self, name: str, count: int, step: int = 1) -> str:
+        """Returns the head of an unrolled loop, see `loop`."""
+        return loop(name, count, step)
+
     def column(self, c: str) -> str:
         """Returns the place of a lane's column number `c`. Neighbouring columns are in the same lane."""
         lane, index = f"{self.index}(fz_lane)", self.index

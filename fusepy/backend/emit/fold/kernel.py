@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.elements import FoldElements, functions_of
+from fusepy.backend.emit.fold.groups.products import GroupLoops
 from fusepy.backend.emit.fold.operands import accumulators_of, calls_of, epilogue_operands
 from fusepy.backend.emit.fold.partials import merged_by_tree, merged_by_waves
 from fusepy.backend.emit.fold.products import ProductLoops
 from fusepy.backend.emit.fold.scans import ScanLoops
 from fusepy.backend.emit.fold.short import ShortLoops
+from fusepy.backend.emit.fold.tile import GroupTile
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field
@@ -36,7 +38,7 @@ def emit_fold(region: Node, variant: FoldVariant, given: Emission) -> KernelSour
     stages = [FoldElements(text, stage, accumulators) for stage in variant.stages]
     lines, functions, fields = stage_lines(stages[0]), list[str](), stages[0].fields()
     if variant.shape.tile is not None:
-        functions = unhidden(ProductLoops(stages[0]).functions(), given.taken, text.shims)
+        functions = unhidden(products_of(stages[0]).functions(), given.taken, text.shims)
     for number, stage in enumerate(stages[1:], 1):
         fields += [f for f in stage.fields() if f not in fields]
         lines = [f"if ({BLOCK}.stage == {number})", *block(stage_lines(stage)), "else", *block(lines)]
@@ -50,9 +52,15 @@ def emit_fold(region: Node, variant: FoldVariant, given: Emission) -> KernelSour
 def stage_lines(elements: FoldElements) -> list[str]:
     """Returns the statements of one stage."""
     variant, before = elements.variant, elements.text.before()
-    loops = ProductLoops if variant.shape.tile is not None else ScanLoops if variant.scans else FoldLoops
-    loops = ShortLoops if variant.shape.short else loops
+    if variant.shape.tile is not None:
+        return [*before, *products_of(elements).lines()]
+    loops = ScanLoops if variant.scans else ShortLoops if variant.shape.short else FoldLoops
     return [*(before if variant.of_elements else ()), *loops(elements).lines()]
+
+
+def products_of(elements: FoldElements) -> ProductLoops | GroupLoops:
+    """Returns the loops of a product of matrices."""
+    return (GroupLoops if isinstance(elements.variant.shape.tile, GroupTile) else ProductLoops)(elements)
 
 
 class FoldLoops:

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from fusepy.backend.emit.fold.elements import FoldElements
-from fusepy.backend.emit.fold.factors import Factors, loop
+from fusepy.backend.emit.fold.tile import GroupTile, ProductTile
 from fusepy.backend.emit.operand import BLOCK, Operand, addressing
 from fusepy.backend.emit.store import ToMemory
 from fusepy.ir.ops.control import block
 from fusepy.ir.types import FLOAT
 from fusepy.ir.value import declare
+
+
+class ResultPlaces(Protocol):
+    """The places of a thread's rows and columns in the result."""
+
+    index: str
+
+    @property
+    def tile(self) -> ProductTile | GroupTile: ...
+
+    def row(self, r: str) -> str:
+        """Returns the place of a thread's row number `r`."""
+        ...
+
+    def column(self, c: str) -> str:
+        """Returns the place of a thread's column number `c`."""
+        ...
+
+    def loop(self, name: str, count: int, step: int = 1) -> str:
+        """Returns the head of a loop over ``fz_`` and `name`, which is unrolled."""
+        ...
 
 
 class ProductEnds:
@@ -17,38 +40,36 @@ class ProductEnds:
     An operand of the epilogue that varies along columns alone, such as a bias, is loaded once for all rows.
     """
 
-    def __init__(self, elements: FoldElements, factors: Factors):
-        self.elements, self.factors, self.text = elements, factors, elements.text
-        self.tile, self.index = factors.tile, factors.index
+    def __init__(self, elements: FoldElements, places: ResultPlaces):
+        self.elements, self.places, self.text = elements, places, elements.text
+        self.tile, self.index = places.tile, places.index
+        self.rows, self.columns = self.tile.own
         used = self.text.then if elements.variant.finishes else []
         simple = [o for o in used if o.dims and addressing(self.text.given.accesses[o.arrival], o) == "memory"]
         self._of_columns = [o for o in simple if self.tile.row not in o.dims and not o.is_resource]
-        self._pairs = [o for o in simple if o.position in self.tile.beside]
+        self._beside = [o for o in simple if o.position in self.tile.beside]
 
     def before(self) -> list[str]:
         """Returns lines that load what is the same for all rows."""
         if not self._of_columns:
             return []
-        d, factors = self.tile.column, self.factors
-        lines = [f"{declare(o.want, f'fz_of_{o.name}[{self.tile.columns}]')};" for o in self._of_columns]
-        body = [f"{self.index} d{d} = {factors.column('fz_c')};", f"d{d} = d{d} < fz_columns ? d{d} : fz_columns - 1;"]
+        d, places = self.tile.column, self.places
+        lines = [f"{declare(o.want, f'fz_of_{o.name}[{self.columns}]')};" for o in self._of_columns]
+        body = [f"{self.index} d{d} = {places.column('fz_c')};", f"d{d} = d{d} < fz_columns ? d{d} : fz_columns - 1;"]
         body += [f"fz_of_{o.name}[fz_c] = {self.text.load(o)};" for o in self._of_columns]
-        return [*lines, factors.columns, *block(body)]
+        return [*lines, places.loop("c", self.columns), *block(body)]
 
     def lines(self) -> list[str]:
         """Returns loops over the sums of a tile."""
-        tile, index = self.tile, self.index
-        if tile.ends:
-            head, column, one = loop("c", tile.columns, 2), self.factors.column("fz_c"), self._two()
-        else:
-            head, column, one = self.factors.columns, self.factors.column("fz_c"), self._one("fz_c")
+        tile, index, places = self.tile, self.index, self.places
         lines = [
-            f"{index} d{tile.row} = fz_row + {index}(fz_r);",
-            f"{index} d{tile.column} = {column};",
+            f"{index} d{tile.row} = {places.row('fz_r')};",
+            f"{index} d{tile.column} = {places.column('fz_c')};",
             f"if (d{tile.row} < fz_end && d{tile.column} < fz_columns)",
-            *block(one),
+            *block(self._together() if tile.ends else self._one("fz_c")),
         ]
-        return [loop("r", tile.rows), f"    {head}", *(f"        {line}" for line in block(lines))]
+        inner = places.loop("c", self.columns, tile.together)
+        return [places.loop("r", self.rows), f"    {inner}", *(f"        {line}" for line in block(lines))]
 
     def _place(self) -> str:
         kept = self.text.kept
@@ -66,20 +87,33 @@ class ProductEnds:
         one += ["FzAcc fz_acc = fz_none();", f"fz_acc.{member} = fz_sum[fz_r][{c}];"]
         return one + self.elements.kept_as_partial("fz_acc", "fz_out")
 
-    def _two(self) -> list[str]:
-        """Returns lines that pass the sums of two neighbouring columns on, with loads and stores of both at once."""
-        text, d = self.text, self.tile.column
+    def _together(self) -> list[str]:
+        """Returns lines that pass the sums of two or four neighbouring columns on, with loads and stores of all at once."""
+        text, d, count = self.text, self.tile.column, self.tile.together
+        if not self.elements.variant.finishes:
+            return self._partials()
+        load, store, all = ("fz_pair", "fz_store_pair", "both") if count == 2 else ("fz_four", "fz_store_four", "four")
         small = range(text.plain, len(text.types))
         stores = ((j, text.stores[j]) for j in small if text.types[j] is FLOAT)
-        both = [j for j, store in stores if isinstance(store, ToMemory) and store.output.spec.dims == text.kept]
-        lines = [f"float2 fz_two_{o.name} = fz_pair({self._address(o)});" for o in self._pairs]
-        lines += [f"float fz_both_{j}[2];" for j in both]
-        held = self._held("fz_c + fz_h") | {o.position: f"fz_two_{o.name}[fz_h]" for o in self._pairs}
+        stored = [j for j, one in stores if isinstance(one, ToMemory) and one.output.spec.dims == text.kept]
+        lines = [f"float{count} fz_two_{o.name} = {load}({self._address(o)});" for o in self._beside]
+        lines += [f"float fz_{all}_{j}[{count}];" for j in stored]
+        held = self._held("fz_c + fz_h") | {o.position: f"fz_two_{o.name}[fz_h]" for o in self._beside}
         one = [f"{self.index} fz_out = {self._place()};"]
-        one += self.elements.results_of(["fz_sum[fz_r][fz_c + fz_h]"], "fz_out", held, {j: f"fz_both_{j}[fz_h]" for j in both})
-        lines += [loop("h", 2), *block([*one, f"d{d} += 1;"])]
-        stores = [f"fz_store_pair({BLOCK}.r_{j} + fz_at_two, fz_both_{j}[0], fz_both_{j}[1]);" for j in both]
+        one += self.elements.results_of(["fz_sum[fz_r][fz_c + fz_h]"], "fz_out", held, {j: f"fz_{all}_{j}[fz_h]" for j in stored})
+        lines += [self.places.loop("h", count), *block([*one, f"d{d} += 1;"])]
+        values = [", ".join(f"fz_{all}_{j}[{h}]" for h in range(count)) for j in stored]
+        stores = [f"{store}({BLOCK}.r_{j} + fz_at_two, {given});" for j, given in zip(stored, values)]
         return [f"{self.index} fz_at_two = {self._place()};", *lines, *stores]
+
+    def _partials(self) -> list[str]:
+        """Returns lines that store the sums of four neighbouring columns for the second kernel; they have no errors yet."""
+        (member, _), *rest = self.elements.after.members
+        at = [f"{self.index} fz_out = {self._place()};"]
+        at.append(f"{self.index} at = {self.elements.chunks.place('fz_chunk', 'fz_out', 'chunks')};")
+        given = ", ".join(f"fz_sum[fz_r][fz_c + {h}]" for h in range(4))
+        zeros = [f"fz_store_four({BLOCK}.p_{name} + at, 0.0, 0.0, 0.0, 0.0);" for name, _ in rest]
+        return [*at, f"fz_store_four({BLOCK}.p_{member} + at, {given});", *zeros]
 
     def _address(self, operand: Operand) -> str:
         pointer = f"{BLOCK}.a_{operand.name}"

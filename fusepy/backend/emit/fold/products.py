@@ -12,6 +12,7 @@ from __future__ import annotations
 from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.fold.factors import FUNCTIONS, Factors, least, loop
 from fusepy.backend.emit.fold.product_ends import ProductEnds
+from fusepy.backend.emit.fold.tile import ProductTile
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.backend.emit.spaces.space import decoded
 from fusepy.backend.emit.tuning import LANES
@@ -27,7 +28,7 @@ class ProductLoops:
     def __init__(self, elements: FoldElements):
         self.elements, text = elements, elements.text
         tile = elements.variant.shape.tile
-        assert tile is not None
+        assert isinstance(tile, ProductTile)
         self.tile, self.index, self.kept = tile, elements.chunks.index, text.kept
         self.factors = Factors(text, tile, self.index)
         self.ends = ProductEnds(elements, self.factors)

@@ -1,4 +1,4 @@
-"""`ProductTile`: the part of a product of matrices that a thread computes."""
+"""The tiles of products of matrices: `ProductTile` of a thread on a CPU, `GroupTile` of a group on a GPU."""
 
 from __future__ import annotations
 
@@ -33,6 +33,16 @@ class ProductTile:
     beside: tuple[int, ...] = ()
 
     @property
+    def own(self) -> tuple[int, int]:
+        """The rows and columns of a thread."""
+        return self.rows, self.columns
+
+    @property
+    def together(self) -> int:
+        """The neighbouring columns that are stored at once."""
+        return 2 if self.ends else 1
+
+    @property
     def gathered(self) -> tuple[int, int]:
         """The rows and terms of the left matrix that all lanes load at once; in pairs they are 16 elements, otherwise 8."""
         if self.left == self.row:
@@ -53,3 +63,60 @@ class ProductTile:
         pairs = [what for what, d in (("left", self.left), ("right", self.right)) if d >= 0] + ["results"] * self.ends
         kept = ", columns kept" if self.depth else ""
         return f"tiles of {self.rows}x{lanes * self.columns}{kept}{', pairs of ' * bool(pairs)}{' and '.join(pairs)}"
+
+
+@dataclass(frozen=True)
+class GroupTile:
+    """The part of a product of matrices that a group of a GPU computes; see `fold.groups`.
+
+    Attributes:
+        row, column: the dimensions of the grid along which only the left and only the right matrix run.
+        rows, columns: the size of the tile.
+        own: the rows and columns of a thread, multiples of 4.
+        terms: terms of the sum that are in shared memory at a time.
+        whole: all sums and chunks are whole numbers of `terms`.
+        runs: chunks may be longer than one run.
+        left, right: the dimension along which neighbouring threads load neighbours of each matrix.
+        fours: whether each matrix is loaded in four neighbours along that dimension at once.
+        ends: results are stored in four columns at once, and operands of the epilogue at the positions `beside` are loaded so.
+    """
+
+    row: int
+    column: int
+    rows: int
+    columns: int
+    own: tuple[int, int]
+    terms: int
+    whole: bool = False
+    runs: bool = False
+    left: int = -1
+    right: int = -1
+    fours: tuple[bool, bool] = (False, False)
+    ends: bool = False
+    beside: tuple[int, ...] = ()
+
+    @property
+    def across(self) -> tuple[int, int]:
+        """The number of threads along the rows and along the columns of the tile."""
+        return self.rows // self.own[0], self.columns // self.own[1]
+
+    @property
+    def threads(self) -> int:
+        down, beside = self.across
+        return down * beside
+
+    @property
+    def together(self) -> int:
+        """The neighbouring columns that are stored at once."""
+        return 4 if self.ends else 1
+
+    @property
+    def vectors(self) -> bool:
+        """True if some loads or stores are of four neighbours, which need aligned memory."""
+        return self.ends or any(self.fours)
+
+    def described(self, lanes: int) -> str:
+        """Returns its description for `explain`, for groups of `lanes` threads."""
+        fours = [what for what, four in zip(("left", "right", "results"), (*self.fours, self.ends)) if four]
+        own = f", {self.own[0]}x{self.own[1]} for each of {lanes} threads"
+        return f"tiles of {self.rows}x{self.columns}x{self.terms}{own}{', fours of ' * bool(fours)}{' and '.join(fours)}"

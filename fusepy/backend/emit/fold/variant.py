@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from fusepy.backend.emit.fold.tile import ProductTile
+from fusepy.backend.emit.fold.tile import GroupTile, ProductTile
 from fusepy.backend.emit.operand import Variant
 
 
@@ -23,7 +23,7 @@ class FoldShape:
             several rows count as one.
         shared: a group has several neighbouring chunks; the parameter block has the number of threads per chunk.
         ordered: each thread of a group has `unroll` neighbouring elements, in the order of the threads: for scans.
-        tile: the part of a product of matrices that a thread computes.
+        tile: the part of a product of matrices that a thread computes, or on a GPU a group.
         rows: chunks are whole rows along the grid's last dimension, and all threads of a group are in the same row.
         short: results have few elements each, which one thread reads for `columns` results; the loads of `unroll` elements of
             each are in flight together.
@@ -41,7 +41,7 @@ class FoldShape:
     rows: bool = False
     turns: bool = False
     short: bool = False
-    tile: ProductTile | None = None
+    tile: ProductTile | GroupTile | None = None
 
 
 @dataclass(frozen=True)

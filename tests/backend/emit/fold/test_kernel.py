@@ -20,6 +20,7 @@ from fusepy.backend.device.target import Target
 from fusepy.backend.emit.fold.accumulators import Accumulator
 from fusepy.backend.emit.fold.kernel import emit_fold
 from fusepy.backend.emit.fold.structs import accumulator_text
+from fusepy.backend.emit.fold.tile import GroupTile
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.text import Emission
@@ -140,6 +141,25 @@ SPREAD = """graph @spread(%x: Tensor<float2>[?,?], %y: Tensor<double2>[?,?]) -> 
 CASES.append(
     ("spread", SPREAD, variant(LINEAR, FoldShape(True, False, 256, 8, 16, shared=True), reads="either", writes="either"), "cuda")
 )
+
+PRODUCT = """graph @layer(%a: Tensor<float>[?,?], %b: Tensor<half>[?,?], %c: Tensor<float>[?], %e: Tensor<float>[?,?]) -> (Tensor<float>[?,?]) {
+  %0 = region(%a vmap(d0,d2), %b vmap(d2,d1), %c vmap(d1), %e vmap(d0,d1)) fold(dot) over(d2) : Tensor<float>[?,?] vmap(d0,d1)
+  body @layer(%a: float, %b: float) -> (float) {
+    %0 = mul(%a, %b) : float
+    return %0
+  }
+  body @layer(%s: float, %c: float, %e: float) -> (float) {
+    %0 = add(%s, %c) : float
+    %1 = mul(%0, %e) : float
+    return %1
+  }
+  return %0
+}"""
+FOURS = GroupTile(0, 1, 64, 32, (4, 4), 16, True, False, 2, 1, (True, True), True, (3,))
+SINGLES = GroupTile(0, 1, 16, 64, (4, 4), 16, False, True, 0, 2)
+for tile, stage in ((FOURS, {"dense": True}), (SINGLES, {"writes": "partials"})):
+    product = FoldVariant(False, 3, shape=FoldShape(False, False, tile.threads, tile=tile), **stage)  # type: ignore[arg-type]
+    CASES.extend((f"product_{'fours' if tile.ends else 'singles'}_{kind}", PRODUCT, product, kind) for kind in ("cuda", "vulkan"))
 
 
 @pytest.mark.parametrize(("name", "text", "stage", "kind"), CASES, ids=[c[0] for c in CASES])
