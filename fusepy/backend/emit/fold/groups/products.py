@@ -13,7 +13,7 @@ from fusepy.backend.emit.fold.groups.factors import FUNCTIONS, OF_HALFS, GroupFa
 from fusepy.backend.emit.fold.product_ends import ProductEnds
 from fusepy.backend.emit.fold.tile import GroupTile
 from fusepy.backend.emit.operand import BLOCK
-from fusepy.backend.emit.space import decoded
+from fusepy.backend.emit.spaces.space import decoded
 from fusepy.ir.ops.control import block
 from fusepy.ir.types import HALF
 
