@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from weakref import WeakValueDictionary
 
-from fusepy.backend.emit.operand import Variant
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.ir.graph import Graph, Node
 

@@ -8,11 +8,11 @@ from functools import cache, cached_property, partial
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.fold.variant import FoldVariant
-from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.options import Options
 from fusepy.backend.emit.shims import passed_types, used_names
 from fusepy.backend.emit.text import Emission, KernelSource
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.plan import Plan, PlanContext
 from fusepy.backend.execute.step import Step

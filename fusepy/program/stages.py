@@ -8,12 +8,13 @@ from functools import lru_cache
 
 from fusepy.backend.emit.fold.kernel import emit_fold
 from fusepy.backend.emit.fold.variant import FoldVariant
-from fusepy.backend.emit.operand import Operand, Variant
+from fusepy.backend.emit.operand import Operand
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.region import emit
 from fusepy.backend.emit.row.kernel import emit_rows
 from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.text import Emission, KernelSource
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.plan import Costs, Plan, PlanContext
 from fusepy.backend.execute.rows.choice import make_plan

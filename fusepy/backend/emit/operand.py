@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fusepy.backend.emit.matrices import is_narrow
+from fusepy.backend.emit.variant import Variant
 from fusepy.ir.arrivals import Arrival
 from fusepy.ir.ops.base import convert as componentwise
 from fusepy.ir.types import BOOL, HALF, UINT, Kind, Type
@@ -43,35 +44,6 @@ class Field:
     def is_bound(self) -> bool:
         """True if it is bound by name."""
         return self.role in ("resource", "texels")
-
-
-@dataclass(frozen=True)
-class Variant:
-    """An indexing scheme: ``linear`` (same-shape contiguous arguments) or by strides over a grid of `rank`; `wide` is 64-bit.
-
-    `tile` is the size of a thread group along the last two or three dimensions, last one first, if the user sets it.
-    `space` names one of `region.SPACES`. `dense`: results are contiguous, operands are not. `packed`: whole arrays are.
-    `turned` are the positions of the operands that groups read in squares, see `backend.emit.spaces.turned`.
-    """
-
-    linear: bool
-    rank: int
-    wide: bool = False
-    tile: tuple[int, ...] = ()
-    space: str = ""
-    dense: bool = False
-    packed: bool = False
-    turned: tuple[int, ...] = ()
-
-    @property
-    def index(self) -> str:
-        return "int64_t" if self.wide else "int"
-
-    def __str__(self) -> str:
-        way = "linear" if self.linear else f"strided{self.rank}"
-        way += ("_64" if self.wide else "") + (f" by {self.space}" if self.space else "") + ", whole arrays packed" * self.packed
-        way += f", {len(self.turned)} read in squares" if self.turned else ""
-        return way + (f", tiles of {'x'.join(map(str, self.tile))}" if self.tile else "")
 
 
 @dataclass(frozen=True)

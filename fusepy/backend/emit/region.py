@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fusepy.backend.emit.operand import Field, Variant
+from fusepy.backend.emit.operand import Field
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.options import Options
 from fusepy.backend.emit.spaces.blocks import BLOCKS, Blocks, block_shape
@@ -18,6 +18,7 @@ from fusepy.backend.emit.spaces.space import ElementWork, IndexSpace
 from fusepy.backend.emit.spaces.tiles import Tiles
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tuning import Shape, choose
+from fusepy.backend.emit.variant import Variant
 from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Node
 

@@ -6,7 +6,8 @@ import itertools
 from dataclasses import dataclass
 from typing import Protocol
 
-from fusepy.backend.emit.operand import BLOCK, Field, Variant, is_split, parts, pointee, to_storage
+from fusepy.backend.emit.operand import BLOCK, Field, is_split, parts, pointee, to_storage
+from fusepy.backend.emit.variant import Variant
 from fusepy.ir.ops.region import ResultSpec
 from fusepy.ir.types import Type
 

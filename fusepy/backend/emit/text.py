@@ -9,13 +9,14 @@ from fusepy.backend.emit.array_names import ArrayNames
 from fusepy.backend.emit.intrinsics import unhidden_types
 from fusepy.backend.emit.math64 import with_own_modules
 from fusepy.backend.emit.matrices import is_narrow
-from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, addressing
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, addressing
 from fusepy.backend.emit.options import CallShape, Emission
 from fusepy.backend.emit.shims import called_names, make_shims
 from fusepy.backend.emit.statements import Statements
 from fusepy.backend.emit.store import Store, StoredResult
 from fusepy.backend.emit.stores import declare_resource, store_of
 from fusepy.backend.emit.tuning import Shape
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.slang.stage import COMPUTE, EntryPoints, PipelineStage
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.control import block

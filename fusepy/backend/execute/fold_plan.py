@@ -15,7 +15,8 @@ from fusepy.backend.emit.fold.staging import staged_bytes
 from fusepy.backend.emit.fold.tile import GroupTile
 from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
-from fusepy.backend.emit.operand import Operand, Variant, addressing
+from fusepy.backend.emit.operand import Operand, addressing
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.fold_grids import different_extents, epilogue_feeds, factor_feeds, stretched_results
 from fusepy.backend.execute.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.execute.launch import Launch

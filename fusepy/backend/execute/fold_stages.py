@@ -23,8 +23,8 @@ from fusepy.backend.emit.fold.tuning import (
     turns_of,
 )  # fmt: skip
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
-from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
+from fusepy.backend.emit.variant import Variant
 
 SEVERAL = 512  # results that fill a CPU, and accumulators that one of its threads merges
 TOP = 64  # chunks of a scan that one thread goes along without a level above

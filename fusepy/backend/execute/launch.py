@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit.operand import Operand, Variant
+from fusepy.backend.emit.operand import Operand
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.element import Element

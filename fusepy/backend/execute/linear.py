@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from fusepy.backend.device.sink import Sink
-from fusepy.backend.emit.operand import Variant, addressing
+from fusepy.backend.emit.operand import addressing
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.number_range import bad_number
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan
 from fusepy.backend.kernels.globals import Bindings

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit.operand import Operand, Variant, addressing
+from fusepy.backend.emit.operand import Operand, addressing
 from fusepy.backend.emit.operands import alignment, follows_index, region_operands
 from fusepy.backend.emit.spaces.blocks import IN_SQUARES, blocks_for, groups_of
 from fusepy.backend.emit.spaces.rows import SLACK, walk_for
 from fusepy.backend.emit.spaces.tiles import covered
 from fusepy.backend.emit.spaces.turned import turned_operands
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.destinations import Given
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout

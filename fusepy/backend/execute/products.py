@@ -16,8 +16,9 @@ from fusepy.backend.emit.fold.groups.tiles import group_tile
 from fusepy.backend.emit.fold.product_tiles import DEEPEST, Lying, Sides, tile_of
 from fusepy.backend.emit.fold.tuning import GROUPS, fold_shape, lanes_for
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
-from fusepy.backend.emit.operand import Operand, Variant, addressing
+from fusepy.backend.emit.operand import Operand, addressing
 from fusepy.backend.emit.tuning import LANES
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.fold_stages import Stage, sizes_of
 from fusepy.backend.execute.plan import LINEAR_LIMIT
 from fusepy.backend.marshals.registry import ACCESSES

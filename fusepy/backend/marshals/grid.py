@@ -8,7 +8,8 @@ from operator import attrgetter
 from typing import Any
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, convert
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.generators import Grid, Linspace, check_extents
 from fusepy.errors import RangeError

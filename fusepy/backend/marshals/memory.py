@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert, from_storage, is_split, join, parts, storage
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, convert, from_storage, is_split, join, parts, storage
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.marshals.whole import whole_fields, whole_value
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import UnsupportedArgumentError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit.operand import Field, Operand, Variant
+from fusepy.backend.emit.operand import Field, Operand
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.marshals.base import Description
 from fusepy.ir.types import VOID, Type
 

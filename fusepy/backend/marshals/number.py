@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert, from_storage, member, storage
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, convert, from_storage, member, storage
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.marshals.array import as_list
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.memory.tensor import Tensor

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from fusepy.backend.emit.operand import Field, Operand, Variant
+from fusepy.backend.emit.operand import Field, Operand
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.marshals.memory import MemoryAccess
 from fusepy.ir.types import Kind, Type, pair_of
 

@@ -10,7 +10,8 @@ import slangpy as spy
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import owner_of
-from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant
+from fusepy.backend.emit.operand import BLOCK, Field, Operand
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.slangpy_names import TensorStorage

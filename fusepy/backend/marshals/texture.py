@@ -9,7 +9,8 @@ from typing import Any
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import owner_of
-from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, convert
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.generators import Shape
 from fusepy.backend.marshals.texture_cuda import POINT, check_taken, check_texture

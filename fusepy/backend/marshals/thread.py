@@ -7,7 +7,8 @@ from operator import attrgetter
 from typing import Any
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant, convert
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, convert
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.generators import Generator
 from fusepy.backend.marshals.grid import coordinates, followed_steps

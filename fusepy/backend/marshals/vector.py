@@ -9,7 +9,8 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.emit.operand import Field, Operand, Variant, convert, from_storage, join, member, storage
+from fusepy.backend.emit.operand import Field, Operand, convert, from_storage, join, member, storage
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.marshals.array import as_list
 from fusepy.backend.marshals.base import Description, Marshal
 from fusepy.backend.marshals.constant import Components, check_features

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fusepy.backend.emit.operand import BLOCK, Field, Operand, Variant
+from fusepy.backend.emit.operand import BLOCK, Field, Operand
 from fusepy.backend.emit.operands import identifiers, lying
 from fusepy.backend.emit.spaces.space import extents
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tuning import Shape
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.raster.mesh import mesh_entry, mesh_parameter, written_by
 from fusepy.backend.raster.state import FRAGMENT_VALUES, RasterStage, RasterState, fragment_entry, vertex_entry
 from fusepy.ir.graph import Graph, Node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fusepy.backend.emit.operand import Variant
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import Plan, Way
 from fusepy.backend.execute.recipe import Recipe

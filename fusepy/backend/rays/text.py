@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fusepy.backend.emit.operand import Field, Variant
+from fusepy.backend.emit.operand import Field
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.options import Emission
 from fusepy.backend.emit.region import fields_of
 from fusepy.backend.emit.spaces.space import ElementWork, decoded, extents
 from fusepy.backend.emit.text import KernelSource, KernelText
 from fusepy.backend.emit.tuning import Shape
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.rays.stage import MAX_RAYS, RayGeneration, attribute
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.errors import ArgumentError, ShapeError

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fusepy.backend.device.target import Target
-from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.region import emit
 from fusepy.backend.emit.text import Emission
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.kernels.kernel import _layout  # pyright: ignore[reportPrivateUsage]
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.ir.parse import parse_graph

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from fusepy.backend.device.target import Target
-from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.operands import region_operands
 from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.emit.region import emit
 from fusepy.backend.emit.text import Emission, KernelSource
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.ir.ops.region import StoredInto, spec_of, with_spec

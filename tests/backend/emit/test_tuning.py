@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fusepy.backend.emit.fold.tuning import COLUMN, HEAVY, LEAN, LIGHT, copies_of, fold_shape, lanes_for, scan_lanes, scan_shape
 from fusepy.backend.emit.fold.variant import FoldShape
-from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.tuning import choose
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.fold_stages import Work, all_variants, fold_stages, scan_stages
 from fusepy.ir.parse import parse_graph
 

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from fusepy.backend.emit.fold.product_tiles import Lying, Sides
-from fusepy.backend.emit.operand import Operand, Variant
+from fusepy.backend.emit.operand import Operand
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.products import group_stages, is_far
 from fusepy.ir.arrivals import TENSOR
 from fusepy.ir.types import FLOAT

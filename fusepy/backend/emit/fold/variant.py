@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from fusepy.backend.emit.fold.tile import GroupTile, ProductTile
-from fusepy.backend.emit.operand import Variant
+from fusepy.backend.emit.variant import Variant
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fusepy.backend.emit.operand import Variant
+from fusepy.backend.emit.variant import Variant
 
 RUN = 16  # elements that are added plainly before their sum goes to the accumulator, see decision 011
 

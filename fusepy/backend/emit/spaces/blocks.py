@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fusepy.backend.emit.operand import BLOCK, Field, Variant
+from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.spaces.space import ElementWork, decoded, extents, reciprocals
 from fusepy.backend.emit.spaces.turned import SIDE
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, HEAVY_PRICE, LIGHT_PRICE, Shape
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.slang.stage import THREAD_ID
 from fusepy.ir.ops.control import block
 

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fusepy.backend.emit.operand import BLOCK, Field, Variant
+from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.spaces.space import ElementWork, decoded, extents
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, LANES
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.slang.stage import THREAD_INDEX
 from fusepy.ir.ops.control import block
 

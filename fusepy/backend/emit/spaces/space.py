@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
-from fusepy.backend.emit.operand import BLOCK, Field, Variant
+from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.spaces.turned import Squares
 from fusepy.backend.emit.text import KernelText
 from fusepy.backend.emit.tuning import is_light
+from fusepy.backend.emit.variant import Variant
 from fusepy.ir.ops.control import block
 from fusepy.ir.types import Kind
 from fusepy.ir.value import declare

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fusepy.backend.emit.operand import BLOCK, Field, Variant
+from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.spaces.space import ElementWork, extents
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.slang.stage import THREAD_ID
 
 

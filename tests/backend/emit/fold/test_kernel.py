@@ -22,8 +22,8 @@ from fusepy.backend.emit.fold.kernel import emit_fold
 from fusepy.backend.emit.fold.structs import accumulator_text
 from fusepy.backend.emit.fold.tile import GroupTile
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
-from fusepy.backend.emit.operand import Variant
 from fusepy.backend.emit.text import Emission
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.fold_plan import ReducePlan
 from fusepy.backend.execute.layouts import Layout
