@@ -2,12 +2,14 @@
 
 ``forward`` is 65536 x 32 times 32 x 64, ``weights`` the gradient of its weights, 32 x 65536 times 65536 x 64, ``input`` that of a
 second layer's input, 65536 x 64 times 64 x 64. ``step`` is loss, gradients and Adam of the whole network. ``sgl forward`` is a
-kernel written by hand for exactly these sizes, on the CPU. ``slangpy layer`` is a call of slangpy's ``.bwds``, of the last layer,
+kernel written by hand for exactly these sizes, on the CPU. Square products, long sums for few results and a batch are measured on
+GPUs only. ``slangpy layer`` is a call of slangpy's ``.bwds``, of the last layer,
 which is less than its step: that needs calls for all layers and updates. Compiling a larger layer's takes many minutes.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 from collections.abc import Callable
@@ -21,7 +23,13 @@ from benchmarks import peers as p
 
 CASE = "matmul"
 BLOCKS = 7
-OWN = ("forward", "weights", "input", "step")
+LARGE = {  # the shapes of both matrices, on GPUs
+    **{f"square {n}": ((n, n), (n, n)) for n in (256, 512, 1024, 2048, 4096)},
+    "batch": ((64, 256, 256), (64, 256, 256)),
+    "long": ((64, 65536), (65536, 64)),
+    "long narrow": ((64, 65536), (65536, 8)),
+}
+OWN = ("forward", "weights", "input", "step", *LARGE)
 PEERS = [*OWN, *(f"torch {name}" for name in OWN), "sgl forward", "slangpy layer"]
 SIZES = (32, 64, 64, 8)
 ROWS = 256  # of a group of the kernel written by hand
@@ -84,6 +92,13 @@ def _arrays(samples: int) -> dict[str, Any]:
     return {name: np.asarray(value, np.float32) for name, value in made.items()}
 
 
+def _large(quick: bool) -> dict[str, tuple[Any, Any]]:
+    """Returns the matrices of `LARGE`; `quick` leaves out those that take long."""
+    random = np.random.default_rng(1)
+    names = [name for name, (shape, _) in LARGE.items() if not quick or max(shape) <= 512]
+    return {name: tuple(random.standard_normal(shape, np.float32) for shape in LARGE[name]) for name in names}  # type: ignore[misc]
+
+
 def _loss(q: Any, x: Any, y: Any) -> Any:
     for i in range(3):
         x = x @ q[f"w{i}"] + q[f"b{i}"]
@@ -97,7 +112,7 @@ def data(quick: bool) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def runners(device: Any, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+def runners(device: Any, data: dict[str, Any], quick: bool) -> dict[str, Callable[[], Any]]:
     t = {name: fp.Tensor.from_numpy(device, value) for name, value in data.items()}
     parameters = fp.nn.parameters({name: t[name] for name in data if name[0] in "wb"})
     step = fp.training_step(_loss, fp.nn.Adam(lr=1e-3))
@@ -108,6 +123,11 @@ def runners(device: Any, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
         "input": lambda: back(t["g"], t["w1"]),
         "step": lambda: step(parameters, t["x"], t["y"]),
     }
+    if p.is_hardware(device.sgl):
+        product = fp.fuse(lambda a, b: a @ b)
+        for name, pair in _large(quick).items():
+            given = [fp.Tensor.from_numpy(device, x) for x in pair]
+            calls[name] = functools.partial(product, *given, _result=product(*given))
     np.testing.assert_allclose(calls["weights"]().to_numpy(), data["x"].T.astype("f8") @ data["g"], atol=1e-2)
 
     def waiting(call: Callable[[], Any]) -> Callable[[], None]:
@@ -121,7 +141,7 @@ def runners(device: Any, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
 
 
 @pytest.fixture(scope="module")
-def theirs(device: Any, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+def theirs(device: Any, data: dict[str, Any], quick: bool) -> dict[str, Callable[[], Any]]:
     """The same by torch, on the same processor or GPU."""
     gpu = p.is_hardware(device.sgl)
     torch = p.optional("torch", CASE, "torch") if gpu else importlib.import_module("torch")
@@ -149,6 +169,11 @@ def theirs(device: Any, data: dict[str, Any]) -> dict[str, Callable[[], Any]]:
         "input": lambda: torch.mm(t["g"], t["w1"].T),
         "step": step,
     }
+    if gpu:
+        torch.backends.cuda.matmul.allow_tf32 = False
+        for name, pair in _large(quick).items():
+            x, y = (torch.from_numpy(v).to(place) for v in pair)
+            calls[name] = functools.partial(torch.matmul, x, y, out=torch.matmul(x, y))
 
     def waiting(call: Callable[[], Any]) -> Callable[[], None]:
         def run() -> None:

@@ -523,7 +523,7 @@ WORK = {  # what is computed, its meaning, the rank of its argument, and its ker
 }
 
 
-@pytest.mark.req("V11", partly="lengths of softmax and layer norm, and products of matrices on CPUs, choose among a few kernels")
+@pytest.mark.req("V11", partly="lengths of softmax and layer norm, and products of matrices, choose among a few kernels")
 @pytest.mark.parametrize("name", WORK)
 def test_no_size_compiles_anything_after_the_first_call(m: fp.Module, name: str) -> None:
     """Any extents, 1 among them, in any order; `explain` says how many kernels there are."""
