@@ -1,12 +1,12 @@
 """Ray generation and raster passes beside the same by hand through sgl, and what a small one costs beside a compute call.
 
 `stages`: a ray for each of 1,048,576 pixels at a mesh of two triangles; 100,352 triangles into a picture of 512 x 512 with a
-depth buffer, copied into a tensor. By hand: the same stages as entry points, vertices from an input layout, everything made once,
-one encoder and one submission a call.
+depth buffer, both copied into tensors. By hand: the same stages as entry points, vertices from an input layout, everything made
+once, one encoder and one submission a call.
 
 `stages call`: the same at 16 x 16 pixels with two triangles, in a stream of calls and one wait at its end, beside a call of a
-compute function; `stages call cpu` is the CPU time of the calling thread. `sgl draw, shared` is the best known by hand for the
-results of a call of fusepy: a copy of depth too, and 32 draws with barriers between them in each encoder.
+compute function; `stages call cpu` is the CPU time of the calling thread. `sgl draw, shared` is the best known by hand: 32 draws
+with barriers between them in each encoder.
 """
 
 from __future__ import annotations
@@ -180,7 +180,6 @@ class ByHand:
             for _ in range(min(SHARED_DRAWS, calls - first)):
                 encoder.global_barrier()
                 self._record(encoder)
-                encoder.copy_texture_to_buffer(self.depths, 0, 4 * self.size**2, 4 * self.size, self.depth, 0, 0)
             self.device.submit_command_buffer(encoder.finish())
         self.device.wait()
 
@@ -192,6 +191,7 @@ class ByHand:
         drawing.end()
         row = 16 * self.size
         encoder.copy_texture_to_buffer(self.picture, 0, row * self.size, row, self.image, 0, 0)
+        encoder.copy_texture_to_buffer(self.depths, 0, row // 4 * self.size, row // 4, self.depth, 0, 0)
 
 
 def repeated(call: Callable[[], Any], wait: Callable[[], None]) -> Runner:

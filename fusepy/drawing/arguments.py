@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
 
 from fusepy.backend.marshals.registry import host_array, texture_kind
-from fusepy.backend.memory.texture import kind_of
+from fusepy.backend.memory.texture import kind_of, overlap
 from fusepy.backend.raster.state import RasterState
 from fusepy.drawing.extents import CallExtents
 from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError
@@ -66,25 +66,42 @@ def targets_of(given: Any, size: tuple[int, int] | None, formats: str, what: str
                 hint="write targets=(height, width), or .options(size=(height, width))",
             )
         return CallExtents(*size), formats, None
-    if isinstance(given, tuple) and len(cast("Sequence[Any]", given)) == 2 and not isinstance(given[0], (int, np.integer)):
+    if isinstance(given, tuple) and len(cast("Sequence[Any]", given)) == 2 and hasattr(cast("Any", given[0]), "__len__"):
         shape, named = cast("tuple[Any, Any]", given)
         formats = formats_of(named)
         given = shape
     return CallExtents(*extents(given, what)), formats, None
 
 
-def check_textures(state: RasterState, given: Any, what: str) -> None:
+def check_textures(state: RasterState, given: Any, read: Collection[Any], what: str) -> None:
     """Checks the textures of a draw, if there are some.
+
+    Args:
+        read: what its functions read.
 
     Raises:
         UnsupportedArgumentError: for a texture of depth in a draw of several samples.
-        ArgumentError: if a draw keeps what its targets hold, and they are its own.
+        ArgumentError: if a draw keeps what its targets hold, and they are its own; for a texture of depth without depth, and one
+            that is read, too.
     """
-    if state.samples == 1 and not state.keeps_contents:
-        return
     listed = list(cast("Sequence[Any]", given)) if isinstance(given, (tuple, list)) else [given]
     names = [kind.format.name for kind in map(texture_kind, listed) if kind is not None]
     depths = [name for name in names if name.startswith("d")]
+    seen = [one for one in read if texture_kind(one) is not None] if names else []
+    if any(overlap(a, b) for a in listed if texture_kind(a) is not None for b in seen):
+        raise ArgumentError(
+            f"{what} reads a texture that it draws into",
+            place=user_line(),
+            saw=", ".join(names),
+            hint="draw into another texture: what a draw reads of its targets is undefined on devices",
+        )
+    if depths and not state.has_depth:
+        raise ArgumentError(
+            f"{what}: a texture of depth is a target, and the draw has no depth",
+            place=user_line(),
+            saw=", ".join(names),
+            hint="write .options(depth='less'), or leave that texture out",
+        )
     if state.samples > 1 and depths:
         raise UnsupportedArgumentError(
             f"{what}: a texture holds no depth of several samples",
@@ -159,14 +176,14 @@ def indices_of(given: Any, vertices: Any, what: str) -> Any:
         ShapeError: for an index past the vertices.
     """
     listed = isinstance(given, (list, tuple))
-    array: Array | None = np.asarray(cast("Any", given)) if listed else host_array(given)
+    array: Array | None = _listed(given) if listed else host_array(given)
     if array is None:
         return given
-    if array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iu" and array.size:
         raise UnsupportedArgumentError(
             f"{what}: indices are integers",
             place=user_line(),
-            saw=array.dtype,
+            saw="lists of several lengths" if array.dtype.kind == "O" else array.dtype,
             hint="give the numbers of the vertices of each triangle: an array of (n, 3)",
         )
     count = _count(vertices)
@@ -182,6 +199,14 @@ def indices_of(given: Any, vertices: Any, what: str) -> Any:
             hint="count vertices from 0; some files count from 1",
         )
     return np.ascontiguousarray(flat, np.uint32)
+
+
+def _listed(given: Any) -> Array:
+    """Returns lists as an array; one of objects if they have several lengths."""
+    try:
+        return np.asarray(given) if len(given) else np.zeros(0, np.uint32)
+    except ValueError:
+        return np.zeros(1, object)
 
 
 def _count(vertices: Any) -> int | None:

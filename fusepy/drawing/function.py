@@ -154,7 +154,7 @@ class Raster(DeviceFunction):
                 raise ArgumentError(f"{name} has no parameter {key!r}", place=user_line(), saw=key, hint=did_you_mean(key, known))
         size, formats, textures = targets_of(targets, drawing.size, drawing.formats, name)
         result = textures if result is None else result
-        check_textures(drawing.state, result, name)
+        check_textures(drawing.state, result, shared.values(), name)
         return (
             self.set(globals) if globals else self,
             {"image_size": size, **given, "image_formats": check_formats(formats, name), **own},

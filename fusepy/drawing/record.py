@@ -13,7 +13,7 @@ from fusepy.drawing.interface import check_interface, handed_on
 from fusepy.drawing.mapped import PER_INSTANCE, PER_VERTEX, SHARED, Groups, captured, parameters
 from fusepy.drawing.mesh_stage import MeshStage
 from fusepy.drawing.stages import DrawStage
-from fusepy.drawing.targets import targets_of
+from fusepy.drawing.targets import check_blend, targets_of
 from fusepy.errors import ArgumentError, ShapeError, TraceError
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
@@ -124,6 +124,7 @@ def _shaded(
     marks, targets = targets_of(
         drawing.name, drawing.fragment.__name__, [name for name, _ in outputs], [v.type for v in fragment.outputs], formats, loc
     )
+    check_blend(drawing.name, drawing.state.blend, targets, loc)
     return _added(drawing, trace, (*before, fragment), size, second, marks, targets, [name for name, _ in handed])
 
 

@@ -44,3 +44,16 @@ def targets_of(
             )
         found.append(format)
     return tuple(marks), found
+
+
+def check_blend(name: str, blend: str, formats: Sequence[str], loc: str | None) -> None:
+    """Raises `UnsupportedArgumentError` if colours of integers are to be blended: devices replace them."""
+    whole = [format for format in formats if not texel_type(format_named(format, name)).is_float]
+    if blend and whole:
+        raise UnsupportedArgumentError(
+            f"{name}: integers are not blended",
+            place=loc,
+            saw=f"blend={blend!r} for {', '.join(whole)}",
+            expected="colours of floats, or of normalised formats",
+            hint="write .options(blend=None), or return floats",
+        )

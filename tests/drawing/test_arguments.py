@@ -57,6 +57,7 @@ def test_targets_that_are_refused(draw: Any) -> None:
         ([texture(4), texture(5)], "of one size"),
         (texture(4, used=usage.unordered_access), "without the usage render_target"),
         (texture(4, spy.Format.r32_uint), "cannot hold"),
+        ((4.0, 4), "a height and a width"),
     ):
         with pytest.raises(fp.FusepyError, match=words) as caught:
             draw(V, targets=targets)
@@ -65,6 +66,36 @@ def test_targets_that_are_refused(draw: Any) -> None:
         draw(V, targets=(4, 4), _result=texture(4, spy.Format.rgba8_unorm))
     with pytest.raises(fp.ArgumentError, match="targets of a call"):
         fp.fuse(lambda at: draw({**V, "at": at}, targets=texture(4)))(V["at"])
+
+
+def test_a_target_is_the_first_level_of_a_texture(draw: Any) -> None:
+    usage = spy.TextureUsage.render_target | spy.TextureUsage.shader_resource | spy.TextureUsage.copy_source
+    texture = draw.tracer.device.sgl.create_texture(
+        format=spy.Format.rgba32_float, width=4, height=4, mip_count=2, usage=usage | spy.TextureUsage.copy_destination
+    )
+    texture.copy_from_numpy(np.full((2, 2, 4), 0.5, np.float32), mip=1)
+    draw(V, targets=texture)
+    assert np.all(texture.to_numpy() == 1)
+    assert np.all(texture.to_numpy(mip=1) == 0.5)
+
+
+def test_a_texture_that_a_function_reads_is_named(draw: Any) -> None:
+    source = """
+    struct Corner { float4 position : SV_Position; };
+    Corner vs(float2 at) { return { float4(at, 0.5, 1) }; }
+    float4 fs(Corner c, Texture2D<float4> image) { return image[int2(0)]; }
+    """
+    m = fp.Module.load_from_source(draw.tracer.device, "named_texture", source)
+    textured, usage, made = fp.raster(m, vertex="vs", fragment="fs"), spy.TextureUsage, []
+    for used in (usage.shader_resource, usage.render_target):
+        texture = m.device.sgl.create_texture(
+            format=spy.Format.rgba32_float, width=1, height=1, usage=used | usage.copy_destination
+        )
+        texture.copy_from_numpy(np.full((1, 1, 4), 0.5, np.float32))
+        made.append(texture)
+    assert np.all(textured({"at": V["at"][:, :2]}, targets=(2, 2), image=made[0]) == 0.5)
+    with pytest.raises(fp.UnsupportedArgumentError, match="argument 'image': a texture without the usage"):
+        textured(3, targets=(2, 2), at=np.float32([0, 0]), image=made[1])
 
 
 def test_a_mesh_of_another_device(draw: Any) -> None:

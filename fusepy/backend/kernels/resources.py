@@ -122,7 +122,7 @@ class Resources:
             verb = "written to" if writes else "read"
             raise UnsupportedArgumentError(
                 f"{self._kernel}: {self._what(field)}: a texture without the usage {needed.name} cannot be {verb}",
-                saw=_names(usage),
+                saw=usage_names(usage),
                 expected=needed.name,
                 hint=f"create it with usage=TextureUsage.{needed.name} | …",
             )
@@ -143,7 +143,7 @@ class Resources:
         if not value.desc.usage & needed:
             raise UnsupportedArgumentError(
                 f"{self._kernel}: {self._what(field)}: a buffer without the usage {needed.name}",
-                saw=f"{_names(value.desc.usage)}: Buffer[rw=False] does not match slang type {field.type}",
+                saw=f"{usage_names(value.desc.usage)}: Buffer[rw=False] does not match slang type {field.type}",
                 expected=needed.name,
                 hint=f"create it with usage=BufferUsage.{needed.name} | …",
             )
@@ -179,6 +179,6 @@ def _own_texels(a: Field, b: Field) -> bool:
     return b.role == "texels" and a.name.endswith(f"_{OWN}{b.source}")
 
 
-def _names(usage: spy.TextureUsage | spy.BufferUsage) -> str:
+def usage_names(usage: spy.TextureUsage | spy.BufferUsage) -> str:
     """Returns the names of the flags; ``str`` would give a number."""
     return " | ".join(name for name, flag in type(usage).__members__.items() if flag and flag & usage) or "no usage"

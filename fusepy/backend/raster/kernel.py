@@ -19,6 +19,8 @@ from fusepy.backend.raster.images import Images
 from fusepy.backend.raster.readers import copied, store_image
 from fusepy.backend.raster.state import RasterStage
 
+_FIRST = spy.SubresourceRange({"mip_count": 1, "layer_count": 1})
+
 
 class DrawKernel(Kernel):
     """The pipeline of a draw with its parameter block. It keeps images of the last size."""
@@ -115,5 +117,5 @@ def _arguments(count: int, instances: int) -> spy.DrawArguments:
 
 
 def view_of(texture: spy.Texture | spy.TextureView) -> spy.TextureView:
-    """Returns a texture as a target."""
-    return texture.create_view({}) if isinstance(texture, spy.Texture) else texture
+    """Returns a texture as a target: its first mip level, since a target has one."""
+    return texture.create_view({"subresource_range": _FIRST}) if isinstance(texture, spy.Texture) else texture

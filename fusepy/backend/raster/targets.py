@@ -11,6 +11,7 @@ import slangpy as spy
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.execute.texture_results import Target
+from fusepy.backend.kernels.resources import usage_names
 from fusepy.backend.memory.texture import TextureKind, check_device, kind_for, kind_of, texture_of
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.graph import Node, Value
@@ -35,7 +36,7 @@ class DrawnTarget(Target):
         if not texture.desc.usage & usage:
             raise UnsupportedArgumentError(
                 f"a texture without the usage {usage.name} cannot be a target",
-                saw=texture.desc.usage,
+                saw=usage_names(texture.desc.usage),
                 expected=usage.name,
                 hint=f"create it with usage=TextureUsage.{usage.name} | …",
             )
@@ -49,9 +50,18 @@ class DrawnTarget(Target):
         return Bound(made, shape)
 
 
+def _advice(given: spy.Format, wanted: spy.Format) -> str:
+    """Returns the hint for a texture of another format than the image has."""
+    depths = [spy.get_format_info(format).is_depth for format in (given, wanted)]
+    if all(depths):
+        return f"create it with that format, or write .options(depth_format={given.name!r})"
+    if any(depths):
+        return "give the textures of colours first, then one of depth: targets=(picture, depth)"
+    return "pass it in targets=, which draws in its format; or create it with that format"
+
+
 def _usage(format: spy.Format) -> spy.TextureUsage:
-    depth = spy.get_format_info(format).is_depth
-    return spy.TextureUsage.depth_stencil if depth else spy.TextureUsage.render_target
+    return spy.TextureUsage.depth_stencil if spy.get_format_info(format).is_depth else spy.TextureUsage.render_target
 
 
 def drawn_targets(draw: Node) -> dict[Value, Callable[[TextureKind | None, str], DrawnTarget]]:
@@ -84,8 +94,6 @@ def drawn_target(format: spy.Format, unresolved: bool, kind: TextureKind | None,
             f"{what} is a texture that is no target of this draw",
             saw=repr(kind),
             expected=repr(own),
-            hint=f"create it with that format, or write .options(depth_format={kind.format.name!r})"
-            if spy.get_format_info(kind.format).is_depth and spy.get_format_info(format).is_depth
-            else "pass it in targets=, which draws in its format; or create it with that format",
+            hint=_advice(kind.format, format),
         )
     return DrawnTarget(Type.resource("RWTexture2D", own.texel), own)

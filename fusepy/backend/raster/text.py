@@ -99,7 +99,9 @@ class _Draw:
             *fragment_entry(names[-1], "FzTargets" if draw.bodies[-1].outputs else "void", self.given(), block(self.fragment())),
         ]
         made = text.assembled(program, names, fields, Shape(1, 1, False), stage, objects)
-        return replace(made, name="/".join(draw.words("functions")))  # in messages
+        before = first_operand(draw)  # operands without a name: the size, the indices
+        labels = (*[""] * before, *made.labels)
+        return replace(made, name="/".join(draw.words("functions")), labels=labels)  # in messages
 
     def entry(self, k: int, name: str) -> list[str]:
         """Returns the entry point of a function before the fragment function."""

@@ -37,32 +37,39 @@ class SameTensors:
         self._outs = [(j, None if out.__class__ is Bound else ref(out)) for j, out in enumerate(outs)]
 
     @staticmethod
-    def of(program: Program, args: Sequence[Any], outs: Sequence[Any]) -> SameTensors | None:
-        """Returns a call that has run; None if later ones need more than its launch.
+    def fits(program: Program, outs: Sequence[Any]) -> bool:
+        """True if calls of a program need nothing but its launches."""
+        inputs, told = program.inputs, program.recording
+        if program.__class__ is not Program or inputs.checks or inputs.captures or inputs.narrows or program.waits:
+            return False
+        if program.detours is not None or program.destinations.outs or program.destinations.said or told.prints or told.grads:
+            return False
+        return bool(outs) or program.simple or program.several
+
+    @staticmethod
+    def of(program: Program, args: Sequence[Any], outs: Sequence[Any]) -> tuple[SameTensors | None, Sequence[Any]] | None:
+        """Returns a call like one that has run, and its arguments as its launch takes them.
+
+        The call is None if none has run with such layouts, and the result is None if later calls need more than one launch.
 
         Args:
             args: the arguments of the program, the size of the image first; it is the same in all calls.
             outs: the destinations of all results, placed, or none.
         """
-        inputs, told = program.inputs, program.recording
-        if program.__class__ is not Program or inputs.checks or inputs.captures or inputs.narrows or program.waits:
-            return None
-        if program.detours is not None or program.destinations.outs or program.destinations.said or told.prints or told.grads:
-            return None
-        if not outs and not (program.simple or program.several):
-            return None
-        placed = inputs.placed(args)
+        placed = program.inputs.placed(args)
         stored = [(i, p) for i, (p, a) in enumerate(zip(placed, args)) if isinstance(p, Storage) and a.__class__ is not Tensor]
         if any(p is args[i] or p.__class__ is not Tensor or not p.linear for i, p in stored):  # other frameworks' memory
             return None
         if any(t.grads is not None for t in (*args, *outs) if t.__class__ is Tensor):
             return None
         tape = program.executable.tapes.get(layout_key(placed, outs or None))
-        repeat = None if tape is None else Repeat.of(tape, placed, outs, [i for i, _ in stored])
+        if tape is None:
+            return None, placed
+        repeat = Repeat.of(tape, placed, outs, [i for i, _ in stored])
         if repeat is None:
             return None
         program.executable.users.add(repeat)
-        return SameTensors(program, args, placed, outs, repeat)
+        return SameTensors(program, args, placed, outs, repeat), placed
 
     def run(self, args: Sequence[Any], outs: Sequence[Any], result: Any, setup: Setup | None) -> Any:
         """Runs a call if it has the same tensors, and returns its results; None if it has not, and nothing has run then.
@@ -79,11 +86,9 @@ class SameTensors:
         for j, known in self._outs:
             if known is not None and outs[j] is not known():
                 return None
-        program = self._program
-        sink = program.device.queue
+        placed = [*args]
+        placed[0] = self._size
         try:
-            placed = [*args]
-            placed[0] = self._size
             for i, key, place, shape in self._others:
                 value = args[i]
                 if signature(value) != key:
@@ -92,6 +97,15 @@ class SameTensors:
                     placed[i] = value = place(value)
                 if shape is not None and _shape(value) != shape:
                     return None
+        except (FusepyError, RecursionError):  # a value that no call takes: the ordinary way tells
+            return None
+        return self.launch(placed, outs, result, setup)
+
+    def launch(self, placed: Sequence[Any], outs: Sequence[Any], result: Any, setup: Setup | None) -> Any:
+        """Runs a call whose arguments are placed, and returns its results; None if nothing has run."""
+        program = self._program
+        sink = program.device.queue
+        try:
             made = self._repeat.run(placed, outs, sink, setup)
         except (struct.error, OverflowError, TypeError):  # a number does not fit: the ordinary way tells
             return None

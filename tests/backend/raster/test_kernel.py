@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import slangpy as spy
 
 import fusepy as fp
 from fusepy.backend.device.queue import Queue
@@ -139,3 +141,21 @@ def test_draws_in_a_stream_share_a_submission() -> None:
         assert device.queue._submitted == before
     assert into[0].to_numpy()[0, 0, 3] == 1
     device.close()
+
+
+def test_barriers_stand_between_uploads_and_the_draw_that_reads_them(m: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, log = fp.raster(m, vertex="vs", fragment="fs"), list[str]()
+    monkeypatch.setattr(m.device.transfer, "host_addressable", False)  # as on a GPU
+    draw(V, [0, 1, 2], targets=(4, 4))
+    names = {"global_barrier": "b", "copy_buffer": "c", "begin_render_pass": "r", "copy_texture_to_buffer": "t", "finish": "f"}
+
+    def logged(letter: str, called: Any) -> Any:
+        return lambda *given, **named: (log.append(letter), called(*given, **named))[1]
+
+    for name, letter in names.items():
+        monkeypatch.setattr(spy.CommandEncoder, name, logged(letter, getattr(spy.CommandEncoder, name)))
+    for red in (0.5, 1):
+        log.clear()
+        seen = draw({**V, "colour": V["colour"] * 0 + np.float32(red)}, [0, 1, 2], targets=(4, 4))
+        assert seen[2, 1, 0] == red
+        assert re.fullmatch("(bcbf){3}brt(bcf|fbcbf)", "".join(log))

@@ -24,6 +24,7 @@ Corner two(float2 at) { return { float4(at, 0.5, 1), 1 }; }
 Corner two(float3 at) { return { float4(at, 1), 1 }; }
 Corner written(float2 at, inout float3 colour) { return { float4(at, 0.5, 1), colour }; }
 Corner viewed(float2 at, float3 colour, uint v : SV_ViewID) { return { float4(at, 0.5, 1), colour }; }
+float4 shown(float3 colour, Texture2D<float4> read) { return read[int2(0)]; }
 """
 AT, COLOUR = np.float32([[-1, -1], [3, -1], [-1, 3]]), np.ones((3, 3), np.float32)
 V = {"at": AT, "colour": COLOUR}
@@ -58,6 +59,15 @@ def depths() -> Any:
     return texture(format=spy.Format.d32_float_s8_uint, usage=spy.TextureUsage.depth_stencil)
 
 
+def plain_depth() -> Any:
+    return texture(format=spy.Format.d32_float, usage=spy.TextureUsage.depth_stencil)
+
+
+def into_itself(read: Any, target: Any) -> Any:
+    read.copy_from_numpy(np.zeros((2, 2, 4), np.float32))
+    return of("vs", "shown")(V, targets=target or read, read=read).to_numpy()
+
+
 def refused(m: Any) -> Any:
     own = load("hint_draws", SOURCE)
     with mock.patch.object(fp.default_device(), "features", ()):
@@ -86,6 +96,36 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "write 'at' in place of 'att'",
         right,
         WHITE,
+    ),
+    "lists of indices of several lengths": (
+        lambda m: drawn(indices=[[0, 1, 2], [0, 1]]),
+        "give the numbers of the vertices of each triangle: an array of (n, 3)",
+        lambda m: drawn(indices=[[0, 1, 2]]),
+        WHITE,
+    ),
+    "a texture of depth without depth": (
+        lambda m: drawn(targets=(texture(), plain_depth())),
+        "write .options(depth='less'), or leave that texture out",
+        lambda m: of().options(depth="less")(V, targets=(texture(), plain_depth()))[0].to_numpy(),
+        WHITE,
+    ),
+    "a texture of depth before that of colours": (
+        lambda m: of().options(depth="less")(V, targets=(plain_depth(), texture())),
+        "give the textures of colours first, then one of depth: targets=(picture, depth)",
+        lambda m: of().options(depth="less")(V, targets=(texture(), plain_depth()))[0].to_numpy(),
+        WHITE,
+    ),
+    "a target that is read": (
+        lambda m: into_itself(texture(), None),
+        "draw into another texture",
+        lambda m: into_itself(texture(), texture()),
+        np.zeros((2, 2, 4), np.float32),
+    ),
+    "integers that are blended": (
+        lambda m: of("vs", lambda c: fp.int4(1)).options(blend="add")(V, targets=(2, 2)),
+        "write .options(blend=None), or return floats",
+        lambda m: of("vs", lambda c: fp.int4(1)).options(blend=None)(V, targets=(2, 2)),
+        np.ones((2, 2, 4), np.int32),
     ),
     "an argument of both stages that is missing": (
         lambda m: drawn("vs", lambda colour, k: fp.float4(colour * k, 1.0)),
