@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from fusepy.backend.sources.declarations import closing
+
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _INTERVAL = rf"\[\s*({_NUMBER})\s*(?:,|to|\.\.)\s*({_NUMBER})\s*\]"
 _ATTRIBUTE = re.compile(rf"\[\s*Range\s*\(\s*({_NUMBER})f?\s*,\s*({_NUMBER})f?\s*\)\s*\]\s*(?:\w+\s+)+?(\w+)\s*[=,)]")
@@ -48,7 +50,7 @@ def notes_on(text: str, function: str) -> FunctionNotes:
     if match is None:
         return FunctionNotes()
     lines = text[: match.start()].split("\n")
-    head = text[match.end() - 1 : _closing(text, match.end() - 1)]
+    head = text[match.end() - 1 : closing(text, match.end() - 1) + 1]
     doc: list[str] = []
     ranges = {n: (float(low), float(high)) for low, high, n in _ATTRIBUTE.findall(head)}
     words: dict[str, str] = {}
@@ -77,13 +79,3 @@ def _comment_above(lines: Sequence[str]) -> list[str]:
             break
         found.append(bare.removesuffix("*/").lstrip("/*").strip())
     return found[::-1]
-
-
-def _closing(text: str, opening: int) -> int:
-    """Returns the index behind the bracket that closes the one at `opening`."""
-    depth = 0
-    for at in range(opening, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[at], 0)
-        if depth == 0:
-            return at + 1
-    return len(text)

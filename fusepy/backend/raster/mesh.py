@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from fusepy.ir.graph import Graph
 from fusepy.ir.types import Type
 
@@ -36,8 +34,3 @@ def mesh_parameter(name: str, local: str, type: Type) -> str:
     if name == PAYLOAD:
         return f"in payload {type} {local}"
     return f"{type} {local}" + f" : {name.partition(' ')[0]}" * name.startswith("SV_")
-
-
-def mesh_entry(kind: str, name: str, marks: str, given: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """Returns the entry point of a task or mesh function with these attributes and parameters."""
-    return [f'[shader("{STAGES[kind]}")]', marks, f"void {name}({', '.join(given)})", *lines]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -160,12 +160,6 @@ VERTEX_VALUES = {"SV_VertexID": "uint", "SV_InstanceID": "uint"}
 FRAGMENT_VALUES = {"SV_Position": "float4", "SV_IsFrontFace": "bool", "SV_PrimitiveID": "uint", "SV_SampleIndex": "uint"}
 
 
-def vertex_entry(name: str, result: str, lines: Sequence[str]) -> list[str]:
-    """Returns the entry point of a vertex function; `lines` read ``fz_vertex`` and ``fz_instance``."""
-    head = f"{result} {name}(uint fz_vertex : SV_VertexID, uint fz_instance : SV_InstanceID)"
-    return ['[shader("vertex")]', head, *lines]
-
-
-def fragment_entry(name: str, result: str, given: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """Returns the entry point of a fragment function with these parameters."""
-    return ['[shader("fragment")]', f"{result} {name}({', '.join(given)})", *lines]
+def entry_point(stage: str, *lines: str) -> list[str]:
+    """Returns the entry point of a stage: further attributes, the head, and the body."""
+    return [f'[shader("{stage}")]', *lines]

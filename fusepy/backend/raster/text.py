@@ -15,8 +15,8 @@ from fusepy.backend.emit.spaces.space import extents
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tuning import Shape
 from fusepy.backend.emit.variant import Variant
-from fusepy.backend.raster.mesh import mesh_entry, mesh_parameter, written_by
-from fusepy.backend.raster.state import FRAGMENT_VALUES, RasterStage, RasterState, fragment_entry, vertex_entry
+from fusepy.backend.raster.mesh import STAGES, mesh_parameter, written_by
+from fusepy.backend.raster.state import FRAGMENT_VALUES, RasterStage, RasterState, entry_point
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.control import block
@@ -90,13 +90,14 @@ class _Draw:
         objects = [Field("", f"image{j}", "image", j, read=same) for j in range(len(draw.results))]
         objects += [Field("", "indices", "indices", 1, read=same)] if draw.attrs["indexed"] else []
         names = tuple(f"{text.name}_{body.name}" for body in draw.bodies)
+        result = "FzTargets" if draw.bodies[-1].outputs else "void"
         program = [
             f"// {stage.state}, {', '.join(stage.formats)}",  # it makes the text of each pipeline its own
             *self.structs(),
             *(line for k in range(len(names)) for line in self.function(k)),
             *(line for k, name in enumerate(names[:-1]) for line in self.entry(k, name)),
             f'#line 1 "{names[-1]}"',
-            *fragment_entry(names[-1], "FzTargets" if draw.bodies[-1].outputs else "void", self.given(), block(self.fragment())),
+            *entry_point("fragment", f"{result} {names[-1]}({', '.join(self.given())})", *block(self.fragment())),
         ]
         made = text.assembled(program, names, fields, Shape(1, 1, False), stage, objects)
         before = first_operand(draw)  # operands without a name: the size, the indices
@@ -107,11 +108,13 @@ class _Draw:
         """Returns the entry point of a function before the fragment function."""
         line, draw = f'#line 1 "{name}"', self.draw
         if not self.mesh:
-            return [line, *vertex_entry(name, self.interface, block(self.vertex())), ""]
+            head = f"{self.interface} {name}(uint fz_vertex : SV_VertexID, uint fz_instance : SV_InstanceID)"
+            return [line, *entry_point("vertex", head, *block(self.vertex())), ""]
         body, values = draw.bodies[k], values_of(draw, k)
         own = [f"s_{i}" for i in range(len(values))]
         given = [mesh_parameter(n, s, v.type) for n, s, v in zip(values, own, own_inputs(draw, body, k))]
-        return [line, *mesh_entry(body.name, name, draw.words("marks")[k], given, block(self.called(k, own))), ""]
+        head = f"void {name}({', '.join(given)})"
+        return [line, *entry_point(STAGES[body.name], draw.words("marks")[k], head, *block(self.called(k, own))), ""]
 
     def structs(self) -> list[str]:
         """Returns the structs that go from stage to stage, without those of the user."""

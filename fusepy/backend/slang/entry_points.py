@@ -15,6 +15,7 @@ import slangpy as spy
 from fusepy.backend.slang.reflection import reflected
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.backend.sources.closure import bare
+from fusepy.backend.sources.declarations import closing
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 
@@ -86,11 +87,7 @@ def _parameters(text: str) -> str:
     match = re.search(r"\bvoid\s+main\s*\(", plain)
     if match is None:
         raise CompileError("an entry point named main cannot be included on CUDA", hint="give it another name: Slang renames it")
-    depth, end = 1, match.end()
-    while depth:
-        depth += {"(": 1, ")": -1}.get(plain[end], 0)
-        end += 1
-    return plain[match.end() : end - 1]
+    return plain[match.end() : closing(plain, match.end() - 1)]
 
 
 def groups_in(module: spy.SlangModule) -> dict[str, list[int]]:

@@ -19,6 +19,7 @@ _ATTRIBUTE = re.compile(r"\[[^\]]*\]")
 _INNER = re.compile(r"<[^<>]*>|\([^()]*\)")
 _GENERIC = re.compile(r"<[^()]*>\s*$")
 _NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:[fFhH]|lf|LF|[uU]|[lL]{1,2}|[uU][lL]{1,2})?\Z")
+_PAIRS = {pair[0]: re.compile(f"[{re.escape(pair)}]") for pair in ("{}", "()", "[]")}
 _WORDS = {"true": True, "false": False}
 
 
@@ -139,9 +140,10 @@ def _next(text: str, at: int) -> int:
 
 
 def closing(text: str, at: int) -> int:
+    """Returns the position of the bracket that closes the one at `at`, or the length of the text."""
     depth = 0
-    for match in re.compile(r"[{}]").finditer(text, at):
-        depth += 1 if match[0] == "{" else -1
+    for match in _PAIRS[text[at]].finditer(text, at):
+        depth += 1 if match[0] == text[at] else -1
         if depth == 0:
             return match.start()
     return len(text)

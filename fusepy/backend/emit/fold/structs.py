@@ -8,14 +8,13 @@ from fusepy.backend.emit.fold.accumulators import Accumulator
 from fusepy.ir.value import declare
 
 
-def accumulator_text(accumulators: Sequence[Accumulator]) -> list[str]:
-    """Returns the structs that hold all folds of a kernel, and the functions on them."""
-    return [*_structs(accumulators), *fold_functions(accumulators), *_uses(accumulators)]
+def accumulator_text(accumulators: Sequence[Accumulator], stage: int | None = None) -> list[str]:
+    """Returns the structs that hold all folds of a kernel, and the functions on them.
 
-
-def stage_text(accumulators: Sequence[Accumulator], stage: int) -> list[str]:
-    """Returns the same for one stage of several, without `fold_functions`. Names end in the number of the stage."""
-    return [*_structs(accumulators, str(stage)), *_uses(accumulators, str(stage))]
+    For one stage of several it leaves `fold_functions` out, and names end in the number of the stage.
+    """
+    end, shared = ("", fold_functions(accumulators)) if stage is None else (str(stage), [])
+    return [*_structs(accumulators, end), *shared, *_uses(accumulators, end)]
 
 
 def fold_functions(accumulators: Sequence[Accumulator]) -> list[str]:
@@ -24,7 +23,7 @@ def fold_functions(accumulators: Sequence[Accumulator]) -> list[str]:
     return [line for text in texts if text for line in (*text, "")]
 
 
-def _structs(accumulators: Sequence[Accumulator], end: str = "") -> list[str]:
+def _structs(accumulators: Sequence[Accumulator], end: str) -> list[str]:
     acc = [m for a in accumulators for m in a.members()]
     run = [m for a in accumulators for m in a.members(run=True)]
     lines: list[str] = []
@@ -33,7 +32,7 @@ def _structs(accumulators: Sequence[Accumulator], end: str = "") -> list[str]:
     return lines
 
 
-def _uses(accumulators: Sequence[Accumulator], end: str = "") -> list[str]:
+def _uses(accumulators: Sequence[Accumulator], end: str) -> list[str]:
     """Returns the functions that start, feed and merge."""
     acc, run, lines = f"FzAcc{end}", f"FzRun{end}", list[str]()
     for name, struct, first in ((f"fz_none{end}", acc, False), (f"fz_start{end}", run, True)):

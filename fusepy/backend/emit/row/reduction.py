@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fusepy.backend.emit.fold.accumulators import Accumulator
 from fusepy.backend.emit.fold.partials import SharedMemory, read_lane
-from fusepy.backend.emit.fold.structs import stage_text
+from fusepy.backend.emit.fold.structs import accumulator_text
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.backend.emit.row.variant import RowShape
 from fusepy.backend.memory.element import Element
@@ -39,7 +39,7 @@ class StageFolds:
 
     def functions(self) -> list[str]:
         """Returns the structs and functions, with the shared memory of the group."""
-        lines = stage_text(self.accumulators, self.number)
+        lines = accumulator_text(self.accumulators, self.number)
         if self.shape.reach == "group":
             count = self.shape.threads if self.shape.columns else self.shape.threads // FEWEST
             lines += [*self.shared.declared(count), ""]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.declarations import heads
+from fusepy.backend.sources.declarations import closing, heads
 from fusepy.backend.sources.libraries import INCLUDE_DIRS
 from fusepy.backend.sources.reachable import reachable, reached_from, texts_of
 from fusepy.backend.sources.source import ModuleSource
@@ -68,11 +68,7 @@ def _flat(body: str) -> str:
     """Returns a body in which the brackets behind ``for``, ``if`` and ``while`` separate statements."""
     signs = list(body)
     for match in _CONTROL.finditer(body):
-        depth, at = 1, match.end()
-        while at < len(body) and depth:
-            depth += {"(": 1, ")": -1}.get(body[at], 0)
-            at += 1
-        signs[match.end() - 1], signs[at - 1] = ";", ";"
+        signs[match.end() - 1] = signs[min(closing(body, match.end() - 1), len(body) - 1)] = ";"
     return "".join(signs)
 
 

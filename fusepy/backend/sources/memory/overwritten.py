@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.declarations import heads
+from fusepy.backend.sources.declarations import closing, heads
 from fusepy.backend.sources.reachable import reached_from
 
 HINT = "take what is only read as Texture2D, StructuredBuffer or Tensor; write in another call: f(x), then m.put(array, i, y)"
@@ -68,7 +68,7 @@ def _uses(name: str, body: str) -> tuple[bool, bool]:
             written |= changes
             continue
         while (bracket := re.compile(r"\s*\[").match(body, end)) is not None:
-            end = _closed(body, bracket.end())
+            end = closing(body, bracket.end() - 1) + 1
         if end == at.end() and not re.match(r"\s*->", body[end:]) and not re.search(r"\*\s*$", body[: at.start()]):
             continue  # it is passed on
         member = re.compile(r"(?:\s*(?:->|\.)\s*\w+)+").match(body, end)
@@ -77,12 +77,3 @@ def _uses(name: str, body: str) -> tuple[bool, bool]:
         written |= after is not None or atomic
         read |= after is None or after[1] is None or atomic
     return read, written
-
-
-def _closed(text: str, at: int) -> int:
-    """Returns the place behind the bracket that closes the one before `at`."""
-    depth = 1
-    while at < len(text) and depth:
-        depth += {"[": 1, "]": -1}.get(text[at], 0)
-        at += 1
-    return at
