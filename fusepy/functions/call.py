@@ -7,8 +7,9 @@ from typing import Any, cast
 
 from fusepy.arguments.key import KEYS, signature
 from fusepy.arguments.nested import flat, too_deep
+from fusepy.backend.device.choice.chosen import CHOSEN, default_on
 from fusepy.backend.device.recorder import is_encoder, misplaced
-from fusepy.backend.execute.destinations import Spreadable
+from fusepy.backend.execute.destinations import OnAnotherDevice, Spreadable
 from fusepy.backend.execute.texture_results import Into
 from fusepy.backend.kernels.references import ClosedArgumentError
 from fusepy.backend.memory.pending import PENDING, RECORDER
@@ -90,12 +91,23 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
         return run_program(callee.setup, callee, program, args, kwargs, result)
     except CompileError:  # kept, and raised again from other lines
         raise
+    except OnAnotherDevice as error:
+        if CHOSEN.get() is not None or not _is_undecided(callee.programs.get(key)):
+            raise error.plain.here() from None
+        there = callee.variant(callee.setup, programs=callee.programs.variant(error.device))
+        with default_on(error.device):
+            return run(there, args[: len(args) - len(kwargs)], kwargs, asked)
     except Spreadable as error:
         if result.__class__ is not Tensor or any(map(follows, args)) or _writes(callee, args, kwargs):
             raise error.here() from None
         return spread(run, callee, args[: len(args) - len(kwargs)], kwargs, cast("Tensor", result))
     except FusepyError as error:
         raise error.here() from None
+
+
+def _is_undecided(program: Any) -> bool:
+    """True if neither a module nor an argument says where a program runs."""
+    return isinstance(program, (Program, ByExtents)) and program.recording.trace.undecided
 
 
 def _writes(callee: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:

@@ -48,11 +48,12 @@ def into_fields(run: Run, callee: Any, args: tuple[Any, ...], kwargs: Mapping[st
     targets = [(path.split(".")[1:], t) for path, t in leaves_of(opened(result, None, after, fields_of), "_result")]
     targets = [(names, t) for names, t in targets if is_writable(t)]
     found: Any = run(callee, args, kwargs, "tensor")
-    if not targets or found.dtype.kind is not Kind.NAMED:
+    type = getattr(found, "dtype", found.__class__.__name__)  # several results have none
+    if not targets or getattr(type, "kind", None) is not Kind.NAMED:
         raise ArgumentError(
             f"{callee.__name__}: _result: a dict receives the members of a struct",
-            saw=f"{found.dtype}, and {len(targets)} members that can be written",
-            hint="give a tensor or an array for each member that is wanted",
+            saw=f"{type}, and {len(targets)} members that can be written",
+            hint="give a tensor or an array for each member that is wanted; for several results, a tuple of destinations",
         )
     for names, target in targets:
         part = found

@@ -159,7 +159,7 @@ class BodyTrace(Trace):
         return inner if value._trace is self else self._stand_in(self.parent.own(value))  # pyright: ignore[reportPrivateUsage]
 
     def behind(self, value: Value) -> tuple[Trace, Value] | None:
-        found = self._behind.get(value)
+        found = self._behind.get(next((use.value for use, element in self.inside.uses.items() if element is value), value))
         return None if found is None else (self.parent, found)
 
     def standing_in(self, value: Value) -> Value:

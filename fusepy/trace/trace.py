@@ -59,7 +59,7 @@ class Trace:
         prints: the requests of `fusepy.debug.print`; ``None`` where nothing can be printed.
     """
 
-    body, strict = "", False
+    body, strict, undecided = "", False, False
     prints: list[PrintRequest] | None = None
 
     def __init__(self, name: str, device: Device | None):
@@ -87,9 +87,9 @@ class Trace:
 
     @property
     def device(self) -> Device:
-        """The device of the program: that of its tensors or modules, else the default device."""
+        """The device of the program: that of its tensors or modules, else the default device; then it is `undecided`."""
         if self._device is None:
-            self._device = default_device()
+            self._device, self.undecided = default_device(), True
         return self._device
 
     @property

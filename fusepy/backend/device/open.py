@@ -9,6 +9,7 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.cuda.driver import cuda_driver
+from fusepy.backend.device.choice.chosen import CHOSEN
 from fusepy.backend.device.device import Device, open_devices
 from fusepy.backend.device.idle import take
 from fusepy.backend.device.probe import TYPES
@@ -17,7 +18,6 @@ from fusepy.backend.torch import current_cuda_device
 from fusepy.errors import ArgumentError, DeviceError, did_you_mean
 
 _default: Device | None = None
-
 # hardware first; a software Vulkan driver is faster and far more complete than the cpu device
 _PREFERENCE = ("cuda", "vulkan", "metal", "d3d12", "cpu")
 _TRIED = tuple(name for name in _PREFERENCE if name in TYPES)  # sgl takes 0.2 s for a type that the platform does not have
@@ -109,6 +109,8 @@ def create_device(
 def default_device() -> Device:
     """Returns the device that `load` uses. It is opened on first use, and again after it was closed."""
     global _default
+    if (chosen := CHOSEN.get()) is not None:
+        return chosen
     if _default is None or not _default.is_open:
         _default = init_device()
     return _default

@@ -23,6 +23,18 @@ class Spreadable(ShapeError):
     """A destination that could take the result if it were repeated along more axes, or if its integers were converted."""
 
 
+class OnAnotherDevice(ShapeError):
+    """A destination on another `device` than the call, which may run there if nothing else says where it runs.
+
+    Attributes:
+        plain: the same for the user.
+    """
+
+    def __init__(self, what: str, device: Device, **details: Any):
+        super().__init__(what, **details)
+        self.device, self.plain = device, ShapeError(what, **details)
+
+
 def _spreads(given: Tensor, element: Element, shape: tuple[int, ...]) -> bool:
     want, have = given.element, element
     signs = want.dtype.kind in "iu" and have.dtype.kind in "iu" and want.nbytes == have.nbytes
@@ -103,11 +115,12 @@ class Given:
                 )
             return given
         if given.device is not self.device:
-            raise ShapeError(
+            raise OnAnotherDevice(
                 f"{self.name}: {self.targets[j]} lies on another device",
+                device=given.device,
                 saw=given.device.opened,
                 expected=self.device.opened,
-                hint="make it with Tensor.empty on the device of the arguments, or of fp.default_device() for arrays",
+                hint="make it with Tensor.empty on the device of the module and of the other arguments",
             )
         if not given.element.same(self.elements[j]) or given.shape != shape:
             spreads = _spreads(given, self.elements[j], shape)

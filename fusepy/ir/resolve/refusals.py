@@ -58,9 +58,8 @@ def no_match(question: Question, declared: Sequence[Signature], place: str | Non
         )
     types = [o[0].type if o else v.type for v, o in zip(operands, offers)]
     words = question.oracle.diagnose(question.module, function, types).strip()
-    unsized = re.search(r"'([\w<>, ]+)\[\]'", words)
-    if unsized:  # Slang passes such a parameter by value; reads through a pointer to it give garbage
-        return _unsized_error(function, unsized[1], operands, place)
+    if (error := _array_error(function, words, operands, place)) is not None:
+        return error
     return NoMatchError(
         f"{function}: no overload takes these arguments",
         place=place,
@@ -77,12 +76,25 @@ def _has_defaults(question: Question, signature: Signature) -> bool:
     return len(known) < len(types) or question.oracle.resolve(question.module, question.function, known) is not None
 
 
-def _unsized_error(function: str, type: str, operands: Sequence[Value], place: str | None) -> NoMatchError:
-    """Returns the error for a parameter that is an array without a size."""
-    return NoMatchError(
+def _array_error(function: str, words: str, operands: Sequence[Value], place: str | None) -> NoMatchError | None:
+    """Returns the error for a parameter that is an array without a size, or with one that Slang knows only when it links."""
+    found = re.search(r"'([\w<>, ]+)\[([A-Za-z_]\w*)?\]'", words)
+    if found is None:
+        return None
+    type, size = found.groups()
+    saw = ", ".join(describe(v) for v in operands)
+    if size is not None:
+        return NoMatchError(
+            f"{function}: a parameter of type {type}[{size}] cannot be passed, since Slang knows {size} only when it links",
+            place=place,
+            saw=saw,
+            expected=f"a size that Slang knows when it compiles, e.g. {type}[4]",
+            hint=f"in Slang, write static const int {size} = 4; or {function}<let {size} : int>({type} a[{size}])",
+        )
+    return NoMatchError(  # Slang passes such a parameter by value; reads through a pointer to it give garbage
         f"{function}: a parameter of type {type}[] has no size, and cannot be passed",
         place=place,
-        saw=", ".join(describe(v) for v in operands),
+        saw=saw,
         expected=f"a Tensor<{type},1> parameter, after import fusepy; in Slang",
         hint=f"in Slang, declare it so, or as a pointer, Ptr<{type}>, or with a size, e.g. {type}[4]",
     )

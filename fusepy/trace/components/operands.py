@@ -35,7 +35,7 @@ def of_call(
     Args:
         dirs: the directions of the parameters, if outputs are passed.
     """
-    if trace.body or not any(v.name is None and (v.rank or v.type.shape) for v in operands):
+    if not any(v.name is None and (v.rank or v.type.shape or v.type in DEFAULTS) for v in operands):
         return list(operands), list(maps)
     loc = user_line()
 
@@ -45,7 +45,7 @@ def of_call(
     kinds = {p.type.kind for s in trace.oracle.declared(alias, function) for p in s.params if p.type is not None}
     regrouping = Regrouping(trace, said, resolve, Kind.ARRAY in kinds, loc)
     try:
-        taken = regrouping.of(operands, maps)
+        taken = (list(operands), list(maps)) if trace.body else regrouping.of(operands, maps)
         for value in operands:
             if value.name is None and value.type in DEFAULTS:
                 resolve(*taken)
@@ -57,7 +57,7 @@ def of_call(
         smaller = softened(trace, alias, function, operands, said, loc)
         if smaller is None:
             raise
-        return regrouping.of(smaller, maps)
+        return (smaller, list(maps)) if trace.body else regrouping.of(smaller, maps)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from tests.errors.hints.support import (
 
 CONSTANTS = "extern static const int STEPS = 2; float f(float x) { return STEPS * x; } float plain(float x) { return x; }"
 
+LINKED = "extern static const int COUNT; float first(float a[COUNT]) { return a[0]; }"
+
 
 def constants(m: Any) -> Any:
     return load("hint_constants", CONSTANTS)
@@ -246,6 +248,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "declare it: extern static const int STEPS;",
         lambda m: constants(m).f.constants(STEPS=3)(X),
         3 * X,
+    ),
+    "an array of a constant size": (
+        lambda m: load("hint_linked", LINKED).first.constants(COUNT=3)(X),
+        "in Slang, write static const int COUNT = 4; or first<let COUNT : int>(float a[COUNT])",
+        lambda m: load("hint_generic", LINKED.replace("first(", "first<let COUNT : int>(")).first(X),
+        X[0],
     ),
     "a constant of text": (
         lambda m: constants(m).f.constants(STEPS="3"),

@@ -184,7 +184,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a result on another device": (
         lambda m: r(m).add(X, 1.0, _result=there(X)),
-        "make it with Tensor.empty on the device of the arguments, or of fp.default_device() for arrays",
+        "make it with Tensor.empty on the device of the module and of the other arguments",
         lambda m: r(m).add(X, 1.0, _result=fp.Tensor.empty(fp.default_device(), (3,), "float")),
         X + 1,
     ),

@@ -62,7 +62,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "fields for a number": (
         lambda m: m.add(X, 1.0, _result={"sum": np.zeros(3, np.float32)}),
-        "give a tensor or an array for each member that is wanted",
+        "give a tensor or an array for each member that is wanted; for several results, a tuple of destinations",
         lambda m: m.add(X, 1.0, _result="numpy"),
         X + 1,
     ),

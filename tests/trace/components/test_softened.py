@@ -15,6 +15,7 @@ from fusepy.errors import NoMatchError, PrecisionWarning
 SOURCE = """
 [Differentiable] float f(float a, float b) { return a * 2 + b; }
 [Differentiable] float luma(float3 c) { return dot(c, float3(0.25, 0.5, 0.25)); }
+half small(half a) { return a; }
 int whole(int a) { return a; }
 float either(float a) { return a; }
 int either(int a) { return a + 1; }
@@ -29,6 +30,9 @@ PROGRAMS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "vectors": lambda m, x, i: m.luma(x * 0.5),
     "results of calls": lambda m, x, i: m.f(m.f(x, i) * x, fp.sum(x, 0)),
     "moved": lambda m, x, i: m.f((x + 1).T, 2.0)[1:],
+    "a single value": lambda m, x, i: m.f(fp.sum(x), x[0, 1] * 2),
+    "halfs": lambda m, x, i: m.small(x * 2),
+    "in a loop": lambda m, x, i: fp.fori_loop(0, 3, lambda k, s: s + m.f(x * 2, 1.0), fp.zeros_like(x)),
 }
 
 
