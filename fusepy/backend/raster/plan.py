@@ -54,7 +54,7 @@ class DrawPlan(Plan):
         self.kernels = {}
         self.memory = [o for o in self.operands if o.arrival.memory or o.made]
         self.written = [o for o in self.memory if written(o.want)]
-        self.steps = []
+        self.steps, self.taken = [], []
         self._indexed = bool(draw.attrs["indexed"])
         self._mesh = makes_meshes(draw)
         self._vertex = self.operands[: len(operands_of(draw)[0])]
