@@ -83,39 +83,39 @@ class GroupFactor:
         lines = [
             f"{index} d{d} = {first} + {index}(fz_p);",
             f"d{d} = {least(f'd{d}', f'{last} - {edge}')};",
-            f"fz_at_{self.name}[fz_l] = {pointer} + ({' + '.join([f'{pointer}_b', *steps])});",
+            f"fz_at_{self.name}[fz_l] = {' + '.join([f'{pointer}_b', *steps])};",
         ]
         return [
             step,
-            f"{self.operand.have}* fz_at_{self.name}[{self.loads}];",
+            f"{index} fz_at_{self.name}[{self.loads}];",  # no pointers: steps back from one are wrong on NVIDIA's Vulkan
             *self._loop(lines, guarded=False),
             f"{self.type} fz_next_{self.name}[{self.loads}];",
         ]
 
     def fetch(self) -> list[str]:
         """Returns lines that load the terms from ``fz_e`` on into registers."""
-        into, pointer = f"fz_next_{self.name}[fz_l]", f"fz_at_{self.name}[fz_l]"
+        into, first = f"fz_next_{self.name}[fz_l]", f"fz_at_{self.name}[fz_l]"
         if self.tile.whole:
-            on = f"{pointer} = {pointer} + {self.tile.terms} * fz_step_{self.name};"
-            return self._loop([f"{into} = {self._value(pointer, '0')};", on], located=False)
+            on = f"{first} += {self.tile.terms} * fz_step_{self.name};"
+            return self._loop([f"{into} = {self._value(first)};", on], located=False)
         last = f"fz_last - {self.wide if self.by_term else 1}"
-        at = f"{least('fz_k', last)} * fz_step_{self.name}"
+        at = f"{first} + {least('fz_k', last)} * fz_step_{self.name}"
         return self._loop(
             [
                 f"{self.index} fz_k = fz_e + {self.index}(fz_u);",
-                f"{self.type} fz_found = {self._value(pointer, at)};",
+                f"{self.type} fz_found = {self._value(at)};",
                 f"{into} = fz_k < fz_last ? fz_found : {self.type}(0.0);",
             ]
         )
 
-    def _value(self, pointer: str, at: str) -> str:
-        if self.wide == 4:
-            return f"fz_four({pointer}{'' if at == '0' else f' + {at}'})"
+    def _value(self, at: str) -> str:
         own = f"{BLOCK}.a_{self.operand.name}"
+        if self.wide == 4:
+            return f"fz_four({own} + ({at}))"
         place = [f"{own}_b", *(f"d{d} * {own}_s{axis}" for axis, d in enumerate(self.operand.dims))]
         load, known = self.text.load(self.operand), f"{own}[{' + '.join(place)}]"
         assert known in load, load
-        return load.replace(known, f"{pointer}[{at}]")
+        return load.replace(known, f"{own}[{at}]")
 
     def keep(self, turn: str) -> list[str]:
         """Returns lines that store what was loaded in shared memory."""
