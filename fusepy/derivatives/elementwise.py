@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.ir.graph import Node
+from fusepy.ir.types import Type
 
 Pair = tuple[Term, Term | None]
 Triple = tuple[Term, Term, Term]
@@ -104,10 +105,22 @@ FLAT = STEPS | {"stop_gradient", "gradient_array"}  # the gradient of these is 0
 def gradients(t: Terms, name: str, g: Term, y: Term, x: Sequence[Term]) -> Sequence[Term | None]:
     """Returns the gradients of the operands of the operation `name`."""
     scalar = y.type.scalar or y.type  # integers compute as the operation does: 1 - s of a uint8_t would wrap
-    x = [a if a.type.is_float or a.value.weak else t.cast(a, a.type.with_scalar(scalar) if a.type.shape else scalar) for a in x]
+    x = [_as_float(t, a, scalar, name == "pow") for a in x]
     if name in UNARY:
         return [UNARY[name](t, g, y, x[0])]
     return BINARY[name](t, g, y, x[0], x[1]) if name in BINARY else TERNARY[name](t, g, y, x[0], x[1], x[2])
+
+
+def _as_float(t: Terms, x: Term, scalar: Type, is_power: bool) -> Term:
+    """Returns an operand as floats: the square of a large integer would wrap. Numbers of Python stay weak.
+
+    Such an exponent stays an integer, with which powers of negative numbers are exact.
+    """
+    if x.type.is_float or (x.value.weak and is_power):
+        return x
+    if x.value.weak:
+        return x * 1.0
+    return t.cast(x, x.type.with_scalar(scalar) if x.type.shape else scalar)
 
 
 def power(t: Terms, node: Node, g: Term, x: Term) -> Term | None:

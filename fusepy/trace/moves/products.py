@@ -8,6 +8,7 @@ from fusepy.derivatives.folds import contracted, reduced, transposed
 from fusepy.derivatives.terms import Term
 from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.graph import Value
+from fusepy.ir.ops.promotion import promote
 from fusepy.ir.types import Kind
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import terms_of
@@ -37,6 +38,9 @@ def summed_products(trace: OpenTrace, values: Sequence[Value], inputs: Sequence[
     terms = terms_of(trace, known_shapes(trace))
     order = {label: d for d, label in enumerate([*output, *{b: 0 for _, labels in found for b in labels if b not in output}])}
     parts = [Term(terms, value, tuple(order[label] for label in labels)) for value, labels in found]
+    common = promote([(value.type, value.weak) for value, _ in found])
+    if common is not None:  # as in NumPy, nothing is rounded to a smaller type in between
+        parts = [part if part.value.weak else terms.cast(part, common) for part in parts]
     kept = range(len(output))
     total = parts[0]
     for k, part in enumerate(parts[1:], 1):
