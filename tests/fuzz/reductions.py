@@ -156,6 +156,7 @@ def scan(attrs: dict[str, Any], x: Val) -> list[Val]:
                 few = not np.any(e) and np.all(made.astype(SCALARS[want]) == made) and np.all(size < 0.5 / UNIT[want])
                 grown = np.cumprod(np.abs(v) + e, axis=0).astype(np.float64) - size
                 bound = np.zeros(made.shape) if few else grown + (len(v) + 2) * UNIT[want] * size
+                bound = np.where(_order_matters(v, lambda a: np.cumprod(a, axis=0), want), np.inf, bound)
         if not is_float(want) and want != "bool" and np.iinfo(SCALARS[want]).min < 0 and kind in ("sum", "prod"):
             wide = (np.cumsum if kind == "sum" else np.cumprod)(np.abs(v.astype(WIDE)), axis=0)
             if wide.size and wide.max() > np.iinfo(SCALARS[want]).max:

@@ -35,7 +35,7 @@ class Slopes:
         self.inputs = [dataclasses.replace(x, v=array.astype(x.v.dtype)) for x, array in zip(meant(self.program, 0), self.arrays)]
         self.values = evaluate(self.program, self.inputs)
         results = [self.values[p] for p in self.program.results]
-        rng = np.random.default_rng([program.seed, 11])
+        rng = np.random.default_rng([program.seed, 11, jitter > 0])  # others the second time: sums of some cancel at a kink
         self.rng = rng
         self.weights = [
             np.where(known(v), rng.integers(1, 8, v.v.shape) / 4 * rng.choice([-1, 1], v.v.shape), 0) for v in results
