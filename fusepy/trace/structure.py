@@ -72,7 +72,8 @@ def returned(trace: OpenTrace, given: Any, path: str) -> Value:
         return passed(trace, path, given, path, (type,))[0]
     inner, said = (given.value, given.map) if isinstance(given, Mapped) else (given, UNSAID)
     value = trace.lift(inner)
-    if value in trace.grouped and not any(isinstance(given, Storage) for _, given in trace.given.values()):
+    given_as_tensors = (isinstance(one, Storage) or v.arrival.texels for v, (_, one) in trace.given.items())
+    if value in trace.grouped and not any(given_as_tensors):
         value = trace.grouped[value]  # NumPy gets the same array, from one thread for each vector
     known = trace.maps.get(value, UNSAID).under(said)
     want, dims = known.type, known.dims

@@ -93,6 +93,14 @@ def test_a_formula_agrees_with_differences(name: str) -> None:
         np.testing.assert_allclose(mine, right, rtol=2e-4 if name == "cast" else 1e-7, atol=1e-4 if name == "cast" else 1e-8)
 
 
+@pytest.mark.parametrize("given", [True, False], ids=["argument", "literal"])
+def test_squares_of_large_integers_do_not_wrap(given: bool) -> None:
+    def angle(x: Any, y: Any) -> Any:
+        return fp.atan2(y if given else 100_000, x)
+
+    assert fp.grad(angle)(np.float64(3), 100_000) == pytest.approx(-100_000 / (1e10 + 9), rel=1e-12)
+
+
 def test_every_formula_is_in_the_table() -> None:
     assert set(BY_NAME) - {"power"} == (set(FORMULAS) | set(RULES)) - {"struct", "add_gradients", "field_gradient"}
     assert not STEPS & set(BY_NAME)
