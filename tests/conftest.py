@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import cache_from_source, find_spec
@@ -73,6 +74,18 @@ def pytest_collection_finish() -> None:
 def pytest_sessionfinish() -> None:
     """Gives them back: sgl's objects must be collected before the process ends, or it ends by a segmentation fault."""
     gc.unfreeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def devices_of_a_file_go_with_it() -> Iterator[None]:
+    """Collects devices that a file leaves in cycles: a later collection would destroy them inside of a call into Slang.
+
+    Each device that has recorded something has a thread.
+    """
+    before = threading.active_count()
+    yield
+    if threading.active_count() > before:
+        gc.collect()
 
 
 @pytest.fixture(scope="session", autouse=True)

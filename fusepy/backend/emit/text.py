@@ -134,8 +134,6 @@ class KernelText:
         lines.append(self.call(str))
         return lines + [self.stores[j].write(f"r_{j}") for j in stored]
 
-    # ---- the whole ----------------------------------------------------------------------------------------------
-
     def trampoline(self) -> list[str]:
         """Returns the function that runs the user's program on one element."""
         return self.program(f"fz_call_{self.name}", self.body, [f"a_{o.name}" for o in self.operands])

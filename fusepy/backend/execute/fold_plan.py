@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from fusepy.backend.emit.fold.operands import accumulators_of, epilogue_operands, members_of
@@ -18,7 +18,7 @@ from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Operand, addressing
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.fold_grids import different_extents, epilogue_feeds, factor_feeds, stretched_results
-from fusepy.backend.execute.fold_stages import Stage, Work, all_variants, fold_stages, scan_stages
+from fusepy.backend.execute.fold_stages import FoldRecipe, Stage, Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
@@ -33,24 +33,6 @@ from fusepy.ir.ops.region import folds_of, output_feeds, spec_of
 from fusepy.ir.strides import is_contiguous
 
 ALIGNMENT = 256  # of the arrays of partials in one block
-Stages = tuple[Stage, ...]
-
-
-@dataclass(frozen=True)
-class FoldRecipe(Recipe):
-    """The recipe of a fold.
-
-    Attributes:
-        stages: its launches for contiguous arguments; empty if they need strides.
-        strided: its launches for any strides.
-        work: its size.
-        even: the arguments are contiguous.
-    """
-
-    stages: Stages = ()
-    strided: Stages = ()
-    work: Work | None = None
-    even: bool = False
 
 
 class ReducePlan(Plan):
@@ -217,7 +199,7 @@ class ReducePlan(Plan):
     def _unaligned(self, slots: Sequence[Layout]) -> bool:
         return any(slots[position].low & mask for position, _, _, mask in self.steps if mask)
 
-    def _apart(self, stages: Stages, slots: Sequence[Layout], results: Sequence[int]) -> bool:
+    def _apart(self, stages: Sequence[Stage], slots: Sequence[Layout], results: Sequence[int]) -> bool:
         """True if the tile of a product loads or stores four neighbours at once, and some array may begin between them."""
         tile = stages[0].variant.shape.tile if stages else None
         if not isinstance(tile, GroupTile) or not tile.vectors:

@@ -25,6 +25,7 @@ from fusepy.backend.emit.fold.tuning import (
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 from fusepy.backend.emit.variant import Variant
+from fusepy.backend.execute.recipe import Recipe
 
 SEVERAL = 512  # results that fill a CPU, and accumulators that one of its threads merges
 TOP = 64  # chunks of a scan that one thread goes along without a level above
@@ -89,6 +90,23 @@ class Stage:
         else:
             groups = -(-outputs * chunks // (shape.threads * (sizes["turns"] if shape.turns else 1)))
         return [groups, 1, 1] if groups <= GROUPS_PER_ROW else [GROUPS_PER_ROW, -(-groups // GROUPS_PER_ROW), 1]
+
+
+@dataclass(frozen=True)
+class FoldRecipe(Recipe):
+    """The recipe of a fold.
+
+    Attributes:
+        stages: its launches for contiguous arguments; empty if they need strides.
+        strided: its launches for any strides.
+        work: its size.
+        even: the arguments are contiguous.
+    """
+
+    stages: tuple[Stage, ...] = ()
+    strided: tuple[Stage, ...] = ()
+    work: Work | None = None
+    even: bool = False
 
 
 def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:

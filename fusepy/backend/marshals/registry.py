@@ -96,9 +96,7 @@ _BY_NAME: dict[str, Access] = {
     "": NumberAccess(),
     **_places,
     **{f"{name}1": access for name, access in _places.items()},
-    BUFFER: ResourceAccess(),
-    OPAQUE: ResourceAccess(),
-    HANDLE: ResourceAccess(),
+    **dict.fromkeys((BUFFER, OPAQUE, HANDLE), ResourceAccess()),
     **{a.name: CubeAccess() if a.cube else TextureAccess() for a in ARRIVALS.values() if a.texels},
 }
 ACCESSES = {ARRIVALS[name]: access for name, access in _BY_NAME.items()}

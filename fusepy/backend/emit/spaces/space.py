@@ -34,11 +34,11 @@ class ElementWork:
     def __init__(self, text: KernelText):
         self._text = text
         self.light = is_light(text.region)
-        self.placed = any(s.placed for s in text.stores) or text.any_addressed("computed") or text.place is not None
+        self.placed = True in [s.placed for s in text.stores] or text.any_addressed("computed") or text.place is not None
         self.loads = [(declare(o.want, f"a_{o.name}"), f"a_{o.name}", text.load(o)) for o in text.loaded]
         self.outputs = [declare(v.type, f"r_{j}") for j, v in enumerate(text.body.outputs)]
-        types = (*(o.want for o in text.operands), *(v.type for v in text.body.outputs))
-        self.arrays = any(t.kind is Kind.ARRAY for t in types) or text.place is not None
+        kinds = [v.kind for v in [*[o.want for o in text.operands], *[v.type for v in text.body.outputs]]]
+        self.arrays = Kind.ARRAY in kinds or text.place is not None
         self.before, self.call = text.before, text.call
 
     @property
