@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fusepy.arguments.mapped import unmapped
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.ir.graph import Graph
 from fusepy.ir.narrowing import narrowed_uses
 from fusepy.ir.ranges import Check
 from fusepy.ir.types import Type
 from fusepy.program.placement import Place, number_checks, place_of, refuse_copies, warn_narrowed
+from fusepy.program.views import Views
 from fusepy.trace.moves.inputs import MovedView
 from fusepy.trace.recording import Recording
 
@@ -23,11 +23,10 @@ class Inputs:
 
     Attributes:
         positions: for each input of the graph the position of its value.
-        captures: the captured values; some are views of arguments.
+        captures: the captured values; some are views of arguments, which `views` makes for each call.
         places: for each value the function that places it; ``None`` if it is passed as it is.
         checks: the checks of numbers, by position.
         narrows: the arguments that the upload converts, each with the smaller types.
-        views: True if a captured value is a view of an argument.
         moved: the positions of captured values that are moved views of arguments.
     """
 
@@ -36,7 +35,7 @@ class Inputs:
     places: Sequence[Place | None]
     checks: Sequence[tuple[int, Check]]
     narrows: Mapping[int, Sequence[Type]]
-    views: bool
+    views: Views
     moved: Sequence[int]
 
     @staticmethod
@@ -48,11 +47,11 @@ class Inputs:
         """
         captures, first, recorded = recording.trace.captures, len(recording.arguments), recording.graph
         positions = [*recording.inputs, *range(first, first + len(captures))]
-        views = any(isinstance(c, ArgumentView) for c in captures)
+        views = Views(captures, positions if any(isinstance(c, ArgumentView) for c in captures) else ())
         moved = [first + i for i, c in enumerate(captures) if isinstance(c, MovedView)]
         uses = narrowed_uses(recorded, recording.trace.oracle)
         narrows = {p: uses[v] for v, p in zip(recorded.inputs, positions) if v in uses}
-        values = _values(recording.arguments, captures, positions if views else ())
+        values = [*recording.arguments, *views.of(recording.arguments)]
         places: list[Place | None] = [None] * len(values)
         for value, position in zip(graph.inputs, positions):
             what = f"{graph.name}: argument {value.name!r}"
@@ -68,7 +67,7 @@ class Inputs:
 
     def values(self, args: Sequence[Any]) -> list[Any]:
         """Returns the arguments and the captured values."""
-        return _values(args, self.captures, self.positions if self.views else ())
+        return [*args, *self.views.of(args)]
 
     def placed(self, args: Sequence[Any]) -> Sequence[Any]:
         """Returns the arguments and the captured values as they are passed to the launches.
@@ -84,8 +83,3 @@ class Inputs:
         for position, check in self.checks:
             check(placed[position])
         return placed
-
-
-def _values(args: Sequence[Any], captures: Sequence[Any], at: Sequence[int]) -> list[Any]:
-    """Returns the arguments and the captured values; `at` are the positions of the inputs, if some are views of arguments."""
-    return [*args, *(c.of(unmapped(args[at[c.place]])) if at and isinstance(c, ArgumentView) else c for c in captures)]
