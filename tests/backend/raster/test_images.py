@@ -18,8 +18,8 @@ def test_states_are_kept_by_the_place_of_the_indices(device: Any, monkeypatch: A
     filled = Images(device.raw, ["rgba32_float"], RasterState(), 6, 4)
     assert filled.results[0][1:] == (16, 96, 384)
     assert filled.state(None) is filled.state(None)
-    counts = 3, 3, 1 << 23  # the last has a buffer of its own
-    indices = [fp.Tensor.from_numpy(device, np.arange(n, dtype=np.uint32)) for n in counts]
+    few, many = (fp.Tensor.from_numpy(device, np.arange(n, dtype=np.uint32)) for n in (6, 1 << 23))  # each in its own buffer
+    indices = [few[:3], few[3:], many]
     states = [filled.state(one) for one in indices[:2]]
     assert states[0] is not states[1]
     assert [filled.state(one) for one in indices[:2]] == states
