@@ -49,7 +49,7 @@ class LentCall:
         full = shape + self._inner
         if result is None:
             made = self._empty(full, contiguous_strides(full), dtype=self._dtype, device=self._where)
-        elif self._fits(result, full) and self._is_free(result, args, values):
+        elif self._fits(result, full) and self._is_free(result, shape, args, values):
             made = result
             if not made.is_inference():
                 self._bump(made)
@@ -105,14 +105,19 @@ class LentCall:
             and not result.is_neg()
         )
 
-    def _is_free(self, result: Any, args: Sequence[Any], values: Sequence[int]) -> bool:
-        """True if no argument shares memory with the destination, or each that does is exactly the destination."""
+    def _is_free(self, result: Any, shape: Any, args: Sequence[Any], values: Sequence[int]) -> bool:
+        """True if no argument shares memory with the destination, or each that does is exactly the destination.
+
+        A single vector of as many bytes is not: all threads read it. `shape` are the extents of the grid.
+        """
         low = result.data_ptr()
         high = low + result.nbytes
-        for (position, *_), address in zip(self._tape.plan.steps, values):
+        for (position, _, consumed, _), address in zip(self._tape.plan.steps, values):
             tensor = args[position]
-            if address < high and low < address + tensor.nbytes and (address != low or tensor.nbytes != result.nbytes):
-                return False
+            if address < high and low < address + tensor.nbytes:
+                alike = address == low and tensor.nbytes == result.nbytes
+                if not alike or tensor.shape != (*shape, *consumed):
+                    return False
         return True
 
 

@@ -35,7 +35,6 @@ ELSEWHERE: dict[str, str] = {
     "studio/sources.py": "studio/test_engine.py",
     "studio/worker.py": "studio/test_server.py",
     "backend/device/sink.py": "deferred/test_capture.py",
-    "program/lent.py": "backend/test_torch.py",
     "program/stages.py": "drawing/test_record.py",
     "drawing/samples.py": "drawing/test_texture.py",
     "language/movement/indices.py": "trace/moves/test_indexing.py",

@@ -14,7 +14,7 @@ from typing import Any
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Operand, addressing
 from fusepy.backend.emit.operands import alignment, follows_index, region_operands
-from fusepy.backend.emit.spaces.blocks import IN_SQUARES, blocks_for, groups_of
+from fusepy.backend.emit.spaces.blocks import IN_SQUARES, beyond, blocks_for, groups_of
 from fusepy.backend.emit.spaces.rows import SLACK, walk_for
 from fusepy.backend.emit.spaces.tiles import covered
 from fusepy.backend.emit.spaces.turned import turned_operands
@@ -215,6 +215,7 @@ class Plan:
             turned = turned_operands(self.memory, recipe.strides, raw, recipe.grid)
             space = IN_SQUARES if turned else space
         groups = groups_of(space, tuple(recipe.grid))
+        wide = wide or (groups is None and recipe.count + beyond(space) >= LINEAR_LIMIT)
         variant = Variant(False, self.rank, wide, space=space, packed=packed, turned=turned)
         return variant, groups, {"counted": int(groups is None)}
 

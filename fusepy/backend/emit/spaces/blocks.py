@@ -49,6 +49,11 @@ def block_shape(space: str) -> Shape | None:
     return Shape(wide * tall, rows, rows > 1)
 
 
+def beyond(space: str) -> int:
+    """Returns how far past the last element the numbers of threads go: the last row of groups is full."""
+    return GROUPS_PER_ROW * math.prod(BLOCKS[space])
+
+
 @lru_cache(256)
 def groups_of(name: str, grid: tuple[int, ...]) -> tuple[int, int, int] | None:
     """Returns the groups that cover a grid along x, y and z; ``None`` if many threads would idle, or above `MAX_GROUPS`.

@@ -12,6 +12,7 @@ import fusepy as fp
 from fusepy.backend.device.target import Target
 from fusepy.backend.emit.spaces.blocks import blocks_for, groups_of
 from fusepy.backend.emit.tuning import HEAVY_PRICE, LIGHT_PRICE, choose
+from fusepy.backend.execute.layouts import Layout
 from tests.support import textures as tx
 from tests.support.slang_functions import F32
 
@@ -125,3 +126,23 @@ def test_grids_in_blocks() -> None:
         assert groups_of("blocks light", grid) is None
     light, heavy = (LIGHT_PRICE, 32), (HEAVY_PRICE, 8)
     assert [blocks_for(*light), blocks_for(*heavy), blocks_for(LIGHT_PRICE, 33)] == ["blocks light", "blocks heavy", "blocks"]
+
+
+def test_numbers_past_the_last_element_do_not_wrap(both: tuple[Any, Any]) -> None:
+    """Threads beyond the end of a narrow grid compute numbers, too: with 32 bits these would be negative, and below the end."""
+    module = both[1]
+
+    @fp.fuse
+    def function(a: Any, b: Any) -> Any:
+        return module.add(a, b)
+
+    a = fp.Tensor.from_numpy(module.device, np.ones((8, 3), F32))
+    function(a, a[0])
+    (program,) = function.programs.values()  # type: ignore[attr-defined]
+
+    def is_wide(*shape: int) -> bool:
+        (launch,) = program.executable.lower([Layout.contiguous(shape), Layout.contiguous(shape[-1:])]).launches
+        return bool(launch.variant.wide)
+
+    assert [is_wide(n // 3, 3) for n in (1 << 20, (1 << 31) - (1 << 26), (1 << 31) - 1000)] == [False, False, True]
+    assert not is_wide((1 << 15) - 1, 1 << 16)  # blocks count no elements
