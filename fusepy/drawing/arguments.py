@@ -188,8 +188,8 @@ def indices_of(given: Any, vertices: Any, what: str) -> Any:
         )
     count = _count(vertices)
     flat: Any = array.ravel()
-    unsigned: Any = flat.view(flat.dtype.str.replace("i", "u"))  # a negative number is a large one: one pass finds both
-    if flat.size and count is not None and int(unsigned.max()) >= count:
+    unsigned: Any = flat.view(flat.dtype.str.replace("i", "u"))  # a negative number is a large one (-1 of 8 bits is 255)
+    if flat.size and count is not None and int(unsigned.max()) >= min(count, np.iinfo(flat.dtype).max + 1):
         at = int(np.flatnonzero((flat >= count) | (flat < 0))[0])
         raise ShapeError(
             f"{what}: an index points past the vertices",

@@ -60,8 +60,8 @@ class Raster(DeviceFunction):
             indices: the numbers of the vertices of each triangle, line or point, in an array of any shape. Without them,
                 vertices follow one another.
             instances: arrays of one entry for each instance, by name, or the number of instances.
-            targets: ``(height, width)``, ``((height, width), formats)``, or textures of slangpy's with the usage
-                ``render_target``.
+            targets: ``(height, width)``, ``((height, width), formats)``, or textures of slangpy: colours first, with the usage
+                ``render_target``, then depth, with ``depth_stencil``.
             _result: tensors or arrays to write the images to.
             shared: values for all vertices and fragments: parameters of either function, and globals, by name.
 

@@ -106,6 +106,15 @@ def test_a_mesh_of_another_device(draw: Any) -> None:
         draw({**V, "at": fp.Tensor.from_numpy(other, V["at"])}, targets=(4, 4))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int16])
+def test_negative_indices_of_few_bits_are_refused(draw: Any, dtype: Any) -> None:
+    """As unsigned numbers they are vertices that a large mesh has."""
+    many = {name: np.resize(v, ((1 << 16) + 1, v.shape[1])) for name, v in V.items()}
+    assert draw(many, dtype([0, 1, 127]), targets=(4, 4)).shape[:2] == (4, 4)
+    with pytest.raises(fp.ShapeError, match="-1 at 2"):
+        draw(many, dtype([0, 1, -1]), targets=(4, 4))
+
+
 @pytest.mark.req("R4")
 def test_indices_on_the_device_never_read_past_the_vertices(draw: Any) -> None:
     given = {name: fp.Tensor(v) for name, v in V.items()}

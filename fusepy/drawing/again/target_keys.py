@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fusepy.backend.memory.texture import image_key
+from fusepy.backend.memory.texture import TEXTURE_CLASSES, image_key, overlap
 
 _LISTS = (list, tuple)
 Groups = tuple[Any, Any, Any]  # vertices, indices, instances
@@ -43,7 +43,9 @@ def filled(targets: Any) -> Any:
 
 
 def is_read(targets: Any, groups: Groups, shared: Mapping[str, Any]) -> bool:
-    """True if a call reads one of the textures that it draws into."""
+    """True if a call reads one of the textures that it draws into, or a view of one."""
+    seen = [value for value in (*shared.values(), *groups) if value.__class__ in TEXTURE_CLASSES]
+    if not seen:
+        return False
     listed: Sequence[Any] = targets if targets.__class__ in _LISTS else (targets,)
-    given = [*shared.values(), *groups]
-    return any(one is value for one in listed for value in given)
+    return any(overlap(one, value) for one in listed for value in seen)

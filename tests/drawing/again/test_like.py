@@ -182,3 +182,14 @@ def test_sizes_with_formats_come_again(device: Any, draw: Any, ordinary: list[An
         assert draw(mesh, targets=((4, 4), "rgba8_unorm"), scale=1.0)[0].to_numpy()[3, 0, 0] == pytest.approx(0.3, abs=1 / 255)
         assert draw(mesh, targets=((4, 4), "rgba32_float"), scale=1.0)[0].to_numpy()[3, 0, 0] == np.float32(0.3)
     assert len(ordinary) == 2
+
+
+def test_a_view_of_a_target_is_refused_when_it_comes_again(device: Any) -> None:
+    source = SOURCE.replace("GAIN", "1") + "float4 ft(Corner c, Texture2D<float4> seen) { return seen.Load(int3(0, 0, 0)); }"
+    need_raster(device)
+    draw = fp.raster(fp.Module.load_from_source(device, "again_views", source), vertex="vs", fragment="ft")
+    mesh, (target, other) = corners(device, 0.5), textures(device, "rgba32_float", "rgba32_float")
+    for _ in range(3):
+        draw(mesh, targets=target, scale=1.0, seen=other.create_view({}))
+    with pytest.raises(fp.ArgumentError, match="reads a texture that it draws into"):
+        draw(mesh, targets=target, scale=1.0, seen=target.create_view({}))

@@ -82,7 +82,7 @@ class GroupLoops:
             f"fz_rest /= {BLOCK}.down;",
             f"{index} fz_chunk = {index}(fz_rest % uint({BLOCK}.chunks));",
             f"{index} fz_batch = {index}(fz_rest / uint({BLOCK}.chunks));",
-            f"if (fz_batch * fz_end * fz_columns >= {BLOCK}.outputs)",
+            f"if (fz_batch >= {BLOCK}.outputs / (fz_end * fz_columns))",  # no product with it, which may exceed 32 bits
             "    return;",
             *self.elements.chunks.bounds("fz_chunk"),
             *decoded(self.elements.variant, "fz_batch", batch),
