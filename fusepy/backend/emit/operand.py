@@ -13,6 +13,7 @@ from fusepy.ir.arrivals import Arrival
 from fusepy.ir.ops.base import convert as componentwise
 from fusepy.ir.types import BOOL, HALF, UINT, Kind, Type
 
+BARRIER = "GroupMemoryBarrierWithGroupSync();"  # all threads of a group wait for each other
 BLOCK = "fz_args"  # the parameter block; the prefix keeps generated names apart from the user's
 OWN = "own"  # before the number of a result, in the name of a texture that is read and overwritten with this result
 

@@ -16,6 +16,7 @@ from fusepy.ir.graph import Node
 from fusepy.ir.ops.doubles import is_long
 
 LANES = 8  # the width of lavapipe's vectors
+SHARED_BYTES = 1 << 14  # shared memory of a group that every Vulkan device has
 GROUPS_PER_ROW = 32768  # lavapipe dispatches at most 65,535 groups along one axis; longer grids fold into rows
 
 # prices of user code, in bytes of memory traffic that take as long (`backend.sources.prices`)

@@ -12,6 +12,7 @@ from fusepy.backend.emit.text import KernelText
 from fusepy.backend.emit.tuning import LANES
 from fusepy.ir.ops.control import block
 
+RUN = 128  # products that are added before their sum goes to the total, so that long sums are exact to a few roundings
 FUNCTIONS = [
     *("float fz_fma(float a, float b, float c)", "{", "    return mad(a, b, c);", "}", ""),
     *("float fz_of_lane(float x, uint lane)", "{", "    return WaveReadLaneAt(x, lane);", "}", ""),
@@ -167,3 +168,19 @@ def loop(name: str, count: int, step: int = 1) -> str:
 def least(a: str, b: str) -> str:
     """Returns the smaller of two numbers; a user's module may hide Slang's ``min``."""
     return f"({a} < {b} ? {a} : {b})"
+
+
+def place_of_group(index: str, rows: int | str, columns: int) -> list[str]:
+    """Returns lines that set the first column and row of a group of a product, its chunk and its matrices.
+
+    Args:
+        rows, columns: those of a group.
+    """
+    return [
+        f"{index} fz_column = {index}(fz_at % {BLOCK}.across) * {columns};",
+        f"uint fz_rest = fz_at / {BLOCK}.across;",
+        f"{index} fz_row = {index}(fz_rest % {BLOCK}.down) * {rows};",
+        f"fz_rest /= {BLOCK}.down;",
+        f"{index} fz_chunk = {index}(fz_rest % uint({BLOCK}.chunks));",
+        f"{index} fz_batch = {index}(fz_rest / uint({BLOCK}.chunks));",
+    ]

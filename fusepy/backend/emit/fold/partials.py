@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.accumulators import Member
 from fusepy.backend.emit.fold.variant import FoldShape
-from fusepy.backend.emit.operand import BLOCK, Field, from_storage, is_split, join, parts, pointee
+from fusepy.backend.emit.operand import BARRIER, BLOCK, Field, from_storage, is_split, join, parts, pointee
 from fusepy.backend.emit.store import assigned
 from fusepy.ir.ops.control import block
 from fusepy.ir.types import BOOL, Kind
@@ -108,7 +108,7 @@ def merged_by_tree(shared: SharedMemory, shape: FoldShape, end: str = "0") -> li
         first, lane, distance = "fz_lanes / 2", "fz_in", "n" if shape.inner else "n * fz_beside"
     return [
         *shared.publish("fz_acc"),
-        "GroupMemoryBarrierWithGroupSync();",
+        BARRIER,
         f"for (uint n = {first}; n > {end}; n >>= 1)",
         "{",
         f"    if ({lane} < n)",
@@ -118,6 +118,6 @@ def merged_by_tree(shared: SharedMemory, shape: FoldShape, end: str = "0") -> li
         f"        fz_merge(fz_acc, other, {BLOCK}.zero);",
         *(f"        {line}" for line in shared.publish("fz_acc")),
         "    }",
-        "    GroupMemoryBarrierWithGroupSync();",
+        f"    {BARRIER}",
         "}",
     ]

@@ -10,7 +10,7 @@ tile, whose sums lie on the stack.
 from __future__ import annotations
 
 from fusepy.backend.emit.fold.elements import FoldElements
-from fusepy.backend.emit.fold.factors import FUNCTIONS, Factors, least, loop
+from fusepy.backend.emit.fold.factors import FUNCTIONS, RUN, Factors, least, loop, place_of_group
 from fusepy.backend.emit.fold.product_ends import ProductEnds
 from fusepy.backend.emit.fold.tile import ProductTile
 from fusepy.backend.emit.operand import BLOCK
@@ -18,7 +18,6 @@ from fusepy.backend.emit.spaces.space import decoded
 from fusepy.backend.emit.tuning import LANES
 from fusepy.ir.ops.control import block
 
-RUN = 128  # products that are added before their sum goes to the total, so that long sums are exact to a few roundings
 SQUARE = 4  # rows and vectors of columns whose sums stay in registers
 
 
@@ -44,12 +43,7 @@ class ProductLoops:
         return [
             f"{index} fz_rows = {BLOCK}.extent{tile.row};",
             f"{index} fz_columns = {BLOCK}.extent{tile.column};",
-            f"{index} fz_column = {index}(fz_at % {BLOCK}.across) * {LANES * tile.columns};",
-            f"uint fz_rest = fz_at / {BLOCK}.across;",
-            f"{index} fz_row = {index}(fz_rest % {BLOCK}.down) * {own};",
-            f"fz_rest /= {BLOCK}.down;",
-            f"{index} fz_chunk = {index}(fz_rest % uint({BLOCK}.chunks));",
-            f"{index} fz_batch = {index}(fz_rest / uint({BLOCK}.chunks));",
+            *place_of_group(index, own, LANES * tile.columns),
             f"if (fz_batch * fz_rows * fz_columns >= {BLOCK}.outputs)",
             "    return;",
             f"{index} fz_end = {least(f'fz_row + {own}', 'fz_rows')};",

@@ -8,12 +8,11 @@ from fusepy.backend.emit.fold.ahead import Ahead
 from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.fold.partials import of_lane
 from fusepy.backend.emit.fold.staging import Staging
-from fusepy.backend.emit.operand import BLOCK
+from fusepy.backend.emit.operand import BARRIER, BLOCK
 from fusepy.backend.emit.tuning import is_light
 from fusepy.ir.ops.control import block
 from fusepy.ir.value import declare
 
-BARRIER = "GroupMemoryBarrierWithGroupSync();"
 NEAR_CELL = "fz_near_cell + fz_cell(u * fz_lanes)"
 NEAR = "u * fz_lanes + fz_in"  # the place in a tile of the element u that a thread loads or stores
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.emit.fold.accumulators import Accumulator
-from fusepy.backend.emit.fold.tuning import SHARED_BYTES
 from fusepy.backend.emit.fold.variant import FoldShape
+from fusepy.backend.emit.tuning import SHARED_BYTES
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import declare
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from fusepy.backend.emit.fold.variant import FoldShape
-from fusepy.backend.emit.tuning import LANES, is_light
+from fusepy.backend.emit.tuning import LANES, SHARED_BYTES, is_light
 from fusepy.backend.memory.element import Element
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import folds_of
@@ -25,7 +25,6 @@ GROUPS_OF_GPU = 1056
 # knows how many. If all take as long, the last ones leave no room idle where that number divides 24; for 5 a 25th, for 7 a 7th.
 # Of 8 groups, 6 at a time leave a third idle.
 GROUPS_OF_MORE = 3168
-SHARED_BYTES = 1 << 14  # shared memory of a group that every Vulkan device has
 HEAVY, LIGHT, LEAN = 32, 128, 512  # the most elements that a body is unrolled for; compiling takes up to a second
 PAGE = 1024  # numbers of 4 bytes
 ROW = 64  # the shortest row of the grid that the lanes of a group share

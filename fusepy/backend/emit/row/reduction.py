@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fusepy.backend.emit.fold.accumulators import Accumulator
 from fusepy.backend.emit.fold.partials import SharedMemory, read_lane
 from fusepy.backend.emit.fold.structs import accumulator_text
-from fusepy.backend.emit.operand import BLOCK
+from fusepy.backend.emit.operand import BARRIER, BLOCK
 from fusepy.backend.emit.row.variant import RowShape
 from fusepy.backend.memory.element import Element
 from fusepy.ir.graph import Node
@@ -84,7 +84,7 @@ class StageFolds:
         other = self.merged(self.shared.read("fz_lane % fz_side + fz_n * fz_side", "fz_other"))
         return [
             *self.shared.publish(self.acc),
-            "GroupMemoryBarrierWithGroupSync();",
+            BARRIER,
             *self.shared.read("fz_lane % fz_side", self.acc),
             *("for (uint fz_n = 1; fz_n < fz_lanes; ++fz_n)", *block(other)),
         ]
@@ -94,7 +94,7 @@ class StageFolds:
         other = self.merged(self.shared.read("fz_first + fz_n", "fz_other"))
         inside = [
             *("if (fz_lane % fz_near == 0)", *block(self.shared.publish(self.acc, "fz_lane / fz_near"))),
-            "GroupMemoryBarrierWithGroupSync();",
+            BARRIER,
             "uint fz_first = (fz_lane - fz_in) / fz_near;",
             *self.shared.read("fz_first", self.acc),
             *("for (uint fz_n = 1; fz_n < fz_lanes / fz_near; ++fz_n)", *block(other)),

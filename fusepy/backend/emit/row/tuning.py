@@ -15,9 +15,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fusepy.backend.emit.fold.tuning import SHARED_BYTES
 from fusepy.backend.emit.row.variant import RowShape
-from fusepy.backend.emit.tuning import power_above
+from fusepy.backend.emit.tuning import SHARED_BYTES, power_above
 
 REGISTERS = 32  # numbers of 4 bytes that a thread holds; twice as many only if rows would be read again
 HELD = (5, 8, 9, 16, 20, 24, REGISTERS)  # elements of a row that a thread may hold

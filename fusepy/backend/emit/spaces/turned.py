@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fusepy.backend.emit.operand import Operand
+from fusepy.backend.emit.operand import BARRIER, Operand
 from fusepy.backend.emit.text import KernelText
+from fusepy.backend.emit.tuning import SHARED_BYTES
 from fusepy.backend.memory.element import Element
 from fusepy.ir.ops.control import block
 from fusepy.ir.value import declare
 
 SIDE = 32  # elements of a square along x and y
 ROW = SIDE + 1  # one more, so that the elements of a column are in different banks of shared memory
-SHARED_BYTES = 1 << 14  # shared memory of a group that every device has
 
 
 def turned_operands(
@@ -68,4 +68,4 @@ class Squares:
         read = [*place, *(f"l_{o.name}[k] = {self._text.load(o)};" for o in self.operands)]
         keep = [f"fz_square_{o.name}[(fz_lane.y + k * {SIDE // 4}) * {ROW} + fz_lane.x] = l_{o.name}[k];" for o in self.operands]
         arrays = [f"{declare(o.want, f'l_{o.name}[4]')};" for o in self.operands]
-        return [*block([*arrays, loop, *block(read), loop, *block(keep)]), "GroupMemoryBarrierWithGroupSync();"]
+        return [*block([*arrays, loop, *block(read), loop, *block(keep)]), BARRIER]

@@ -8,18 +8,16 @@ loaded into registers while these are multiplied, and go to the other half of th
 from __future__ import annotations
 
 from fusepy.backend.emit.fold.elements import FoldElements
-from fusepy.backend.emit.fold.factors import least
+from fusepy.backend.emit.fold.factors import RUN, least, place_of_group
 from fusepy.backend.emit.fold.groups.factors import FUNCTIONS, OF_HALFS, GroupFactor, unrolled
 from fusepy.backend.emit.fold.product_ends import ProductEnds
 from fusepy.backend.emit.fold.tile import GroupTile
-from fusepy.backend.emit.operand import BLOCK
+from fusepy.backend.emit.operand import BARRIER, BLOCK
 from fusepy.backend.emit.spaces.space import decoded
 from fusepy.ir.ops.control import block
 from fusepy.ir.types import HALF
 
-RUN = 128  # products that are added before their sum goes to the total, so that long sums are exact to a few roundings
 WAVE = 32
-BARRIER = "GroupMemoryBarrierWithGroupSync();"
 
 
 class GroupLoops:
@@ -76,12 +74,7 @@ class GroupLoops:
         return [
             f"{index} fz_end = {BLOCK}.extent{tile.row};",
             f"{index} fz_columns = {BLOCK}.extent{tile.column};",
-            f"{index} fz_column = {index}(fz_at % {BLOCK}.across) * {tile.columns};",
-            f"uint fz_rest = fz_at / {BLOCK}.across;",
-            f"{index} fz_row = {index}(fz_rest % {BLOCK}.down) * {tile.rows};",
-            f"fz_rest /= {BLOCK}.down;",
-            f"{index} fz_chunk = {index}(fz_rest % uint({BLOCK}.chunks));",
-            f"{index} fz_batch = {index}(fz_rest / uint({BLOCK}.chunks));",
+            *place_of_group(index, tile.rows, tile.columns),
             f"if (fz_batch >= {BLOCK}.outputs / (fz_end * fz_columns))",  # no product with it, which may exceed 32 bits
             "    return;",
             *self.elements.chunks.bounds("fz_chunk"),
