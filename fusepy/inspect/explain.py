@@ -17,8 +17,8 @@ from fusepy.inspect.reasons import Neighbours, label, neighbours
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.loop_vjp import kept_states
 from fusepy.passes.fuse_chains import FuseChains
-from fusepy.passes.join_rows import kernel_numbers
 from fusepy.passes.pipeline import PIPELINE, run_pipeline, until
+from fusepy.passes.rows.join import kernel_numbers
 from fusepy.program.equal_regions import identity
 from fusepy.program.program import Program
 from fusepy.trace.recording import Recording

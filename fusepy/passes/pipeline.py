@@ -18,8 +18,9 @@ from fusepy.passes.cse import Cse
 from fusepy.passes.dce import Dce
 from fusepy.passes.fold import FoldConstants
 from fusepy.passes.fuse_chains import FuseChains
-from fusepy.passes.join_rows import JoinRows
 from fusepy.passes.resolve_maps import ResolveMaps
+from fusepy.passes.rounded import RoundedSums
+from fusepy.passes.rows.join import JoinRows
 from fusepy.passes.uniforms import UniformArguments
 from fusepy.passes.variances import Variances
 from fusepy.passes.views import SinkViews
@@ -32,6 +33,7 @@ REWRITES: tuple[Pass, ...] = (
     UniformArguments(),
     SinkViews(),
     Contractions(),
+    RoundedSums(),
     Dce(),
 )
 PIPELINE: tuple[Pass, ...] = (*REWRITES, FuseChains(), JoinRows())

@@ -30,9 +30,9 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.region import spec_of
 from fusepy.ir.types import Kind, pair_of
 from fusepy.passes.effects import is_pure
-from fusepy.passes.join_rows import JoinRows
 from fusepy.passes.partition.cost import compute_bytes
 from fusepy.passes.pipeline import SEPARATED, run_pipeline, until
+from fusepy.passes.rows.join import JoinRows
 from fusepy.passes.split import split_region
 from fusepy.program.equal_regions import EqualRegions
 from fusepy.program.stages import stage_of

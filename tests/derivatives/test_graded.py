@@ -30,6 +30,7 @@ float whole_bytes(RWStructuredBuffer<float> b, int i) { return b[i]; }
 """
 F32 = np.float32
 RNG = np.random.default_rng(0)
+UV = RNG.random((7, 2), F32)
 USAGE = spy.TextureUsage.shader_resource | spy.TextureUsage.unordered_access
 A = spy.TextureAddressingMode
 FILTERS = spy.TextureFilteringMode
@@ -139,15 +140,20 @@ def test_texels_outside_get_no_gradient(m: fp.Module) -> None:
 @pytest.mark.req("B16")
 def test_buffers_and_pointers(m: fp.Module) -> None:
     b, q, at = F32([1, 2, 3]), F32([4, 5, 6]), np.int32([1, 1, 2])
+    other = fp.Module.load_from_source(m.device, "places", "int same(int i) { return i; } float2 moved(float2 p) { return p; }")
     total = lambda b, q: fp.sum(m.behind(b, q, at))  # noqa: E731
+    wrapped = lambda b, q: fp.sum(m.behind(b, q, other.same(at)))  # noqa: E731  # one kernel with calls into two modules
     given = fp.Tensor.from_numpy(m.device, b), fp.Tensor.from_numpy(m.device, q)
-    for args in ((b, q), given):
-        of_b, of_q = fp.grad(total, (0, 1))(*args)
+    for function, args in ((total, (b, q)), (total, given), (wrapped, given)):
+        of_b, of_q = fp.grad(function, (0, 1))(*args)
         assert np.asarray(of_b).tolist() == [0, 40, 24]
         assert np.asarray(of_q).tolist() == [38, 16, 12]
     rows = np.arange(12, dtype=F32).reshape(4, 3)
     slope = fp.grad(lambda r: fp.sum(m.vectors(r, np.int32([0, 2]))))(rows)
     assert slope.tolist() == [[5, 0, 0], [0, 0, 0], [11, 0, 0], [0, 0, 6]]
+    image, sampler = texture(m, RNG.random((4, 8, 1), F32)), m.device.sgl.create_sampler()
+    slope = fp.grad(lambda t, uv: fp.sum(m.single(t, sampler, other.moved(uv))))(image, UV)
+    np.testing.assert_allclose(slope.to_numpy(), fp.grad(lambda t: fp.sum(m.single(t, sampler, UV)))(image).to_numpy())
 
 
 def test_textures_in_fused_functions_lazy_calls_and_graphs(m: fp.Module) -> None:

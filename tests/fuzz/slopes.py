@@ -19,6 +19,7 @@ from tests.fuzz.uploads import TEXTURE
 from tests.fuzz.values import SCALARS, WIDE, Refused, Val, is_float
 
 STEP = 2.0**-17
+ROUNDING = ("floor", "ceil", "trunc", "round", "frac", "floordiv", "mod", "fmod")
 ELEMENTS = 5  # of each argument, beside all of them in one random direction
 # what has no gradient, and says so
 REFUSED = ("combines has no gradient", "whose bounds are no Python integers", "is read whole", "cannot differentiate")
@@ -79,9 +80,13 @@ class Slopes:
         coarsest = max((v.scalar for v in self.values if is_float(v.scalar)), key=CLOSE.__getitem__)
         return self.broken or abs(want) > float(np.finfo(SCALARS[coarsest]).max) / 64 or self.steep
 
-    def total(self, inputs: Sequence[Val]) -> Any:
+    def leaps(self, values: Sequence[Val]) -> bool:
+        """True if what is rounded is far from its value here: differences are those of the slope that rounding takes away."""
+        rounded = [p for s in self.program.steps if s.op in ROUNDING for p in s.operands if isinstance(p, int)]
+        return any(np.any(np.abs(values[p].v - self.values[p].v) > 0.25) for p in rounded if is_float(self.values[p].scalar))
+
+    def total(self, values: Sequence[Val]) -> Any:
         """The weighted sum of the results."""
-        values = evaluate(self.program, inputs)
         return sum(np.sum(w * np.where(w == 0, 0, values[p].v)) for w, p in zip(self.weights, self.program.results))
 
     def slope(self, directions: dict[int, Any]) -> float | None:
@@ -92,7 +97,10 @@ class Slopes:
             for place, direction in directions.items():
                 x = inputs[place]
                 inputs[place] = dataclasses.replace(x, v=x.v + WIDE(by) * direction)
-            return self.total(inputs)
+            values = evaluate(self.program, inputs)
+            if self.leaps(values):
+                raise Refused("rounded numbers are too large")
+            return self.total(values)
 
         try:
             here, found = total_at(0), []

@@ -11,7 +11,7 @@ from tests.rules.tree import TEXTS, classes, only, parsed, trees
 # files whose helpers others use too
 SHARED = {
     "passes/dce.py",
-    "passes/join_rows.py",
+    "passes/rows/join.py",
     "backend/marshals/array.py",
     "backend/marshals/grid.py",
 }

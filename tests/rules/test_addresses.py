@@ -172,7 +172,7 @@ ELSEWHERE: dict[str, str] = {
     "modules/module.py": "requirements/test_systems.py",
     "modules/slang_type.py": "modules/test_struct.py",
     "nn/optimisers.py": "nn/test_training.py",
-    "passes/row_groups.py": "passes/test_join_rows.py",
+    "passes/rows/groups.py": "passes/rows/test_join.py",
     "passes/fuse_chains.py": "passes/test_passes.py",
     "passes/partition/draft.py": "passes/test_passes.py",
     "passes/partition/levels.py": "program/test_order_of_writes.py",

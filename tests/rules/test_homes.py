@@ -88,7 +88,7 @@ def test_passes_are_frozen_dataclasses() -> None:
         with pytest.raises(dataclasses.FrozenInstanceError):
             step.name = "other"  # type: ignore[misc]
     passes = {name for name, tree in trees().items() for c in classes(tree) if any(ast.unparse(b) == "Pass" for b in c.bases)}
-    assert {f"passes/{type(step).__module__.rpartition('.')[2]}.py" for step in PIPELINE} == passes
+    assert {f"{type(step).__module__.removeprefix('fusepy.').replace('.', '/')}.py" for step in PIPELINE} == passes
 
 
 def test_programs_are_frozen_dataclasses() -> None:

@@ -10,11 +10,18 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from fusepy.backend.sources.libraries import FOLDER
+from fusepy.ir.ops.arithmetic import ROUNDS
 from fusepy.ir.ops.doubles import NEAR_ZERO, PREFIX
 from fusepy.ir.ops.math import KEEPS_NAN
 from fusepy.ir.ops.power import PREFIX as POWERS
 
-_FILES = {PREFIX: "fusepy_math64", POWERS: "fusepy_powers", KEEPS_NAN: "fusepy_nan", NEAR_ZERO: "fusepy_near_zero"}
+_FILES = {
+    PREFIX: "fusepy_math64",
+    POWERS: "fusepy_powers",
+    KEEPS_NAN: "fusepy_nan",
+    NEAR_ZERO: "fusepy_near_zero",
+    ROUNDS: "fusepy_rounded",
+}
 
 
 def with_own_modules(program: Sequence[str], sources: Mapping[str, str]) -> dict[str, str]:

@@ -12,11 +12,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fusepy.ir.graph import Graph, Node, Op
+from fusepy.ir.graph import Graph, Node, Op, Value
 from fusepy.ir.names import spell_function_call
 from fusepy.ir.ops.region import folds_of
+from fusepy.ir.ops.vjp import optional
 from fusepy.ir.oracle import IN, OUT
 from fusepy.ir.pipelines.rays import RayStage, pipelines_in, with_stages
+from fusepy.ir.resources import GRADED, graded
 from fusepy.ir.types import VOID, Kind, Type
 from fusepy.ir.value import declare
 from fusepy.ir.whole import HOLDERS, struct_in
@@ -62,11 +64,13 @@ def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collect
         return shims
     shims.imported = _modules_of_structs(body, imports) | {s.module for s in stages if s.body}
     wrappers: dict[str, dict[str, str]] = {}
-    differentiated = {n for outer in body.walk() if outer.op.name in DIFFERENTIATED for n in outer.bodies[0].nodes}
+    outers = [n for n in body.walk() if n.op.name in DIFFERENTIATED]
+    differentiated = {n for outer in outers for n in outer.bodies[0].nodes}
+    read = {outer.bodies[0].inputs[i] for outer in outers for i in optional(outer, "graded")}
     for node in calls:
         alias = node.text("module")
         known = wrappers.setdefault(alias, {})
-        signature, call = _wrapper(node)
+        signature, call = _wrapper(node, read)
         attribute = "[Differentiable] " * (node in differentiated)
         plain = re.sub(r"\W", "_", node.text("function"))
         name = known.setdefault(f"{attribute}public {signature} {call}", f"fz_{alias}_{plain}_{len(known)}")
@@ -75,7 +79,7 @@ def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collect
         if not stage.body:
             _name_stage(stage, shims, wrappers.setdefault(stage.module, {}))
     for alias, known in wrappers.items():
-        lines = [f"import {name};" for name in imports[alias]]
+        lines = [f"import {name};" for name in (*imports[alias], *[GRADED] * any("_Grad" in text for text in known))]
         for text, name in known.items():
             lines.append(text.replace("@", name, 1))
         source = "\n".join(lines) + "\n"
@@ -124,13 +128,17 @@ def _unhide(body: Graph, taken: frozenset[str], shims: Shims) -> None:
         shims.sources[f"shim_{hashlib.sha256(source.encode()).hexdigest()[:20]}"] = source
 
 
-def _wrapper(node: Node) -> tuple[str, str]:
-    """Returns the head and the body of the wrapper of a call; ``@`` is a placeholder for its name."""
+def _wrapper(node: Node, read: Collection[Value]) -> tuple[str, str]:
+    """Returns the head and the body of the wrapper of a call; ``@`` is a placeholder for its name.
+
+    Args:
+        read: textures, buffers and pointers whose reads have derivatives: the wrapper takes the structs that stand for them.
+    """
     dirs = node.attrs.get("dirs") or (IN,) * len(node.operands)
     assert isinstance(dirs, tuple)
     returns = bool(node.attrs.get("returns", bool(node.results)))
     result: Type = node.results[0].type if returns else VOID
-    inputs = iter(v.type for v in node.operands)
+    inputs = iter(graded(v.type) if v in read else v.type for v in node.operands)
     outs = iter(v.type for v in node.results[1 if returns else 0 :])
     params: list[str] = []
     for i, direction in enumerate(dirs):
@@ -138,7 +146,8 @@ def _wrapper(node: Node) -> tuple[str, str]:
         if direction != IN:
             type = next(outs)
         assert type is not None
-        params.append(("" if direction == IN else f"{direction} ") + declare(type, f"a{i}"))
+        param = f"{type} a{i}" if isinstance(type, str) else declare(type, f"a{i}")
+        params.append(("" if direction == IN else f"{direction} ") + param)
     call = spell_function_call(node.text("function"), [f"a{i}" for i in range(len(dirs))], bool(node.attrs.get("method")))
     return f"{result} @({', '.join(params)})", f"{{ {'return ' if returns else ''}{call}; }}"
 

@@ -20,6 +20,9 @@ from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
 from fusepy.ir.value import Array
 
+ROUNDED = "rounded"  # the attribute of sums that no driver may contract with a product; `passes.rounded` sets it
+ROUNDS = "fzround_"  # of the functions in ``fusepy/slang/fusepy_rounded.slang``
+
 
 class Operator(Componentwise):
     """An arithmetic, bitwise, comparison or logical operator.
@@ -93,7 +96,8 @@ class Operator(Componentwise):
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         scalar = self.operand_scalar(node)
         shape = node.results[0].type.shape
-        wide = self.name in ("floordiv", "mod", "fmod")  # emitted as calls, whose operands must agree in shape
+        # emitted as calls, whose operands must agree in shape
+        wide = self.name in ("floordiv", "mod", "fmod") or ROUNDED in node.attrs
         want = [shaped(scalar, shape if wide else v.type.shape) for v in node.operands]
         converted = [convert(a, v.type, w) for a, v, w in zip(args, node.operands, want)]
         if scalar.is_float and self.name in _OF_ITSELF and node.operands[0] is node.operands[1]:
@@ -108,6 +112,8 @@ class Operator(Componentwise):
             return f"!{converted[0]}"  # on CUDA a bool is promoted to an int, whose complement is never zero
         converted = [convert(c, w, shaped(at, w.shape)) for c, w in zip(converted, want)]
         divisor = "" if scalar.is_float else _divisor(converted, shaped(at, shape))
+        if node.attrs.get(ROUNDED):
+            return f"{ROUNDS}{self.name}({', '.join(converted)})"
         text = (self.slang if scalar.is_float else self.slang_int).format(*converted, d=divisor, t=shaped(at, shape))
         return text if self.compares else convert(text, shaped(at, shape), type)
 

@@ -26,7 +26,7 @@ from fusepy.passes.cse import Cse
 from fusepy.passes.dce import Dce
 from fusepy.passes.partition.cost import compute_bytes, element_bytes
 from fusepy.passes.rewrite import substitute
-from fusepy.passes.row_groups import RowGroup, row_groups
+from fusepy.passes.rows.groups import RowGroup, row_groups
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import pytest
 from fusepy.ir.graph import Graph
 from fusepy.ir.ops.region import spec_of
 from fusepy.ir.parse import parse_graph
-from fusepy.passes.join_rows import JoinRows, kernel_numbers
 from fusepy.passes.partition.cost import CALL_BYTES
 from fusepy.passes.pipeline import run_pipeline, until
-from fusepy.passes.row_groups import row_groups
+from fusepy.passes.rows.groups import row_groups
+from fusepy.passes.rows.join import JoinRows, kernel_numbers
 from tests.support.random_graphs import ORACLE
 
 TWO = """graph @two(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<float>[?,?]) {
