@@ -147,3 +147,12 @@ def test_two_operations_that_compilers_join(device: Any, name: str) -> None:
     rough = {"half": 4e-3, "float": 1e-6, "double": 1e-14}[name]
     for text, found, wanted in zip(texts, fp.fuse(program)(x), program(x.astype(np.float64)), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=rough, err_msg=text)
+
+
+def test_divisors_of_64_bits_hold_no_choice(device: fp.Device) -> None:
+    """NVIDIA's Vulkan driver computes garbage from a constant divisor that is chosen component by component."""
+    for scalar, dtype in (("uint64_t", np.uint64), ("int64_t", np.int64)):
+        x = np.arange(12, dtype=dtype).reshape(4, 3)
+        f = fp.fuse(lambda x: fp.vcast(x, f"{scalar}3") // fp.vcast(5, scalar))  # noqa: B023
+        np.testing.assert_array_equal(np.asarray(f(x)), x // 5)
+        assert "?" not in f.source(x)

@@ -100,7 +100,7 @@ def _held_in_registers(work: RowWork) -> int | None:
     found = [n for n in HELD if n <= most] or [most] * (most > 0)
     lanes = {n: power_above(-(-work.length // n)) for n in found}
     least = min(NEAR, max(lanes.values(), default=0))
-    fits = [n for n in found if least <= lanes[n] <= (HOLDING if n == found[-1] else WAVE)]
+    fits = [n for n in found if least <= lanes[n] <= HOLDING]
     twice = work.light and work.words == 1 and work.length <= 2 * REGISTERS * HOLDING
     if twice and (not fits or (work.length > REGISTERS * WAVE and work.moved == sum(work.loaded))):
         return 2 * REGISTERS

@@ -46,7 +46,9 @@ def test_rows_on_a_gpu() -> None:
         (128, RowShape(128, 16, 16, exact=True, sure=16), 8),
         (129, RowShape(128, 20, 16, sure=16), 8),
         (170, RowShape(128, 24, 16, sure=20), 8),
+        (3000, RowShape(128, 24, 16, sure=23), 128),
         (8192, RowShape(256, 32, 16, exact=True, sure=32), 256),
+        (10000, RowShape(512, 20, 16, sure=19), 512),
     ]:
         assert row_shape("cuda", 0, replace(softmax, length=length)) == (shape, lanes)
     variance = RowWork(8192, 8192, 1, (4, 4), 8, light=True)
