@@ -155,4 +155,4 @@ def test_divisors_of_64_bits_hold_no_choice(device: fp.Device) -> None:
         x = np.arange(12, dtype=dtype).reshape(4, 3)
         f = fp.fuse(lambda x: fp.vcast(x, f"{scalar}3") // fp.vcast(5, scalar))  # noqa: B023
         np.testing.assert_array_equal(np.asarray(f(x)), x // 5)
-        assert "?" not in f.source(x)
+        assert " ? " not in f.source(x).split("void fz_call")[1].split("\n}")[0]
