@@ -43,11 +43,22 @@ def is_torch(cls: type[Any]) -> bool:
     return torch is not None and issubclass(cls, getattr(torch, "Tensor", ()))
 
 
-def is_plain(value: Any) -> bool:
-    """True for a torch tensor in CUDA memory, in which each element follows the last, from an address at which vectors begin."""
+def place_of(value: Any) -> tuple[tuple[int, ...] | None, int] | None:
+    """Returns how the elements of a torch tensor in CUDA memory lie; None for any other value.
+
+    That is its strides, None where each element follows the last, and the last four bits of its address.
+    """
     if not getattr(value, "is_cuda", False) or value.layout is not sys.modules["torch"].strided or not value.numel():
-        return False
-    return value.is_contiguous() and not value.is_neg() and not value.data_ptr() & 15
+        return None
+    if value.is_neg():
+        return None
+    return None if value.is_contiguous() else value.stride(), value.data_ptr() & 15
+
+
+def span_of(value: Any) -> int:
+    """Returns the bytes from the first to the last element of a torch tensor."""
+    steps = zip(value.shape, value.stride())
+    return (sum((n - 1) * step for n, step in steps) + 1) * value.itemsize
 
 
 def current_cuda_device() -> int:

@@ -13,7 +13,7 @@ from fusepy.backend.device.sink import CAPTURED
 from fusepy.backend.execute.launch import Make
 from fusepy.backend.execute.tape import LinkedTape
 from fusepy.backend.memory.pending import PENDING, RECORDER
-from fusepy.backend.torch import need_torch, torch_dtype
+from fusepy.backend.torch import need_torch, place_of, span_of, torch_dtype
 from fusepy.errors import FusepyError
 from fusepy.ir.strides import contiguous_strides
 from fusepy.program.fast.text import FastLaunch, FastText
@@ -36,6 +36,7 @@ class FastCallMaker:
         given = dict(linked.tape.given)
         self._given = {given[j]: y for j, y in enumerate(targets)}  # by slot
         self._tensors = {i: args[i] for i in linked.tensors}
+        self._places = {slot: place_of(t) or (None, 0) for slot, t in (*self._tensors.items(), *self._given.items())}
         self._outputs = {slot: j for j, (slot, _) in enumerate(linked.tape.owner.outputs)}
         self._lain = self._packed()
         self.names: dict[str, Any] = {}
@@ -50,6 +51,8 @@ class FastCallMaker:
             integers=[i for i, v in enumerate(self._args) if v.__class__ is int],
             checks=[*checks],
             given=[*self._given],
+            strided=[slot for slot, (strides, _) in self._places.items() if strides is not None],
+            odd=[slot for slot, (_, bits) in self._places.items() if bits],
             alone=any(y is self._asked for y in self._given.values()),
             onto=[(s, i) for s, y in self._given.items() for i, x in self._tensors.items() if _same_memory(x, y)],
             launches=launches,
@@ -111,10 +114,11 @@ class FastCallMaker:
         """Names what the checks compare with, and the functions that the text calls."""
         device, torch = self._program.device, need_torch()
         self.names |= {f"class_x{i}": v.__class__ for i, v in enumerate(self._args)}
-        tensors = {f"x{i}": x for i, x in self._tensors.items()} | {f"y{slot}": y for slot, y in self._given.items()}
-        for name, t in tensors.items():
+        tensors = [(i, f"x{i}", x) for i, x in self._tensors.items()] + [(i, f"y{i}", y) for i, y in self._given.items()]
+        for slot, name, t in tensors:
             self.names |= {f"class_{name}": t.__class__, f"shape_{name}": t.shape, f"dtype_{name}": t.dtype}
-            self.names[f"nbytes_{name}"] = t.nbytes
+            self.names[f"nbytes_{name}"] = span_of(t)
+            self.names[f"strides_{name}"], self.names[f"bits_{slot}"] = self._places[slot]
         where = next(iter(self._tensors.values())).device
         self.names |= {"class_result": self._asked.__class__, "where": where, "device": device, "queue": device.queue}
         self.names |= {"lock": device.lock, "counters": device.counters, "enter": device.raw.set_cuda_context_current}
@@ -126,7 +130,7 @@ class FastCallMaker:
 
 
 def _same_memory(x: Any, y: Any) -> bool:
-    return x.data_ptr() == y.data_ptr() and x.nbytes == y.nbytes
+    return x.data_ptr() == y.data_ptr() and x.shape == y.shape and x.stride() == y.stride() and x.itemsize == y.itemsize
 
 
 @lru_cache(maxsize=256)

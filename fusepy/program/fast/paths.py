@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from fusepy.backend.execute.tape import LinkedTape
-from fusepy.backend.torch import is_plain
+from fusepy.backend.torch import place_of
 from fusepy.program.fast.call import FastCall, FastCallMaker
 from fusepy.program.program import Program
 
@@ -84,7 +84,7 @@ class FastPaths:
     def _watch(self, program: Program, args: Sequence[Any], asked: Any) -> None:
         """Makes a fast path if a call of this kind came once before."""
         targets = () if asked is None else cast("Sequence[Any]", asked) if isinstance(asked, (tuple, list)) else (asked,)
-        shown = tuple([(v.__class__, v.shape if hasattr(v, "is_cuda") else None) for v in (*args, *targets)])
+        shown = tuple([(v.__class__, (v.shape, place_of(v)) if hasattr(v, "is_cuda") else None) for v in (*args, *targets)])
         onto = tuple([i for t in targets for i, v in enumerate(args) if v is t])
         key: Any = program, cast("type[Any]", asked.__class__), shown, onto, program.device.queue.stream
         again = self._seen.get(key)
@@ -119,13 +119,13 @@ def _is_fit(program: Program) -> bool:
 
 def _tape_of(program: Program, args: Sequence[Any], targets: Sequence[Any]) -> LinkedTape | None:
     """Returns the launches of a call; None if it can have no fast path."""
-    tensors = [v for v in args if is_plain(v)]
+    tensors = [v for v in args if place_of(v) is not None]
     numbers = [i for i, v in enumerate(args) if v.__class__ in _NUMBERS]
     if not tensors or len(tensors) + len(numbers) != len(args) or any(program.inputs.places[i] is not None for i in numbers):
         return None
     if any(args[i].__class__ is int and not -0x80000000 <= args[i] < 0x80000000 for i in numbers):
         return None
-    if not all(map(is_plain, targets)) or len(targets) not in (0, len(program.elements)):
+    if any(place_of(t) is None for t in targets) or len(targets) not in (0, len(program.elements)):
         return None
     if any(t.device != tensors[0].device for t in (*tensors, *targets)):
         return None

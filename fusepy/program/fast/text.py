@@ -71,6 +71,8 @@ class FastText:
         onto: pairs of a destination and an argument in exactly the same memory; all others share none.
         launches: the launches in order.
         returned: what is returned, as a Python expression.
+        strided: the slots of tensors whose elements lie apart, as those of views do.
+        odd: the slots of tensors at addresses where no vectors begin; the last four bits of these stay the same.
     """
 
     count: int
@@ -82,6 +84,8 @@ class FastText:
     onto: Sequence[tuple[int, int]]
     launches: Sequence[FastLaunch]
     returned: str
+    strided: Sequence[int] = ()
+    odd: Sequence[int] = ()
 
     def __str__(self) -> str:
         inner = [*(f"p{s} = {self._name(s)}.data_ptr()" for s in self._memory), *self._addresses(), *self._run()]
@@ -107,17 +111,26 @@ class FastText:
             yield f"{_listed(f'y{slot}' for slot in self.given)} = result"
         for i in range(self.count):
             if i in self.tensors:
-                yield from _tensor(f"x{i}", f"x{i}.requires_grad and is_grad_enabled()")
+                yield from self._tensor(i, f"x{i}.requires_grad and is_grad_enabled()")
             else:
                 wide = f" or not -0x80000000 <= x{i} < 0x80000000" if i in self.integers else ""
                 yield from _unless(f"x{i}.__class__ is not class_x{i}{wide}")
         for slot in self.given:
-            yield from _tensor(f"y{slot}", f"y{slot}.requires_grad")
+            yield from self._tensor(slot, f"y{slot}.requires_grad")
+
+    def _tensor(self, slot: int, tracked: str) -> Iterator[str]:
+        """Yields the checks of a tensor."""
+        name = self._name(slot)
+        same = f"{name}.shape != shape_{name} or {name}.dtype is not dtype_{name} or {name}.device != where"
+        yield from _unless(f"{name}.__class__ is not class_{name} or {same}")
+        apart = f"{name}.stride() != strides_{name}" if slot in self.strided else f"not {name}.is_contiguous()"
+        yield from _unless(f"{apart} or {name}.is_neg() or {tracked}")
 
     def _addresses(self) -> Iterator[str]:
         """Yields the checks of addresses, and of numbers."""
-        memory = " | ".join(f"p{slot}" for slot in self._memory)
-        yield from _unless(f"{f'({memory})' if '|' in memory else memory} & 15")
+        memory = " | ".join(f"p{slot}" for slot in self._memory if slot not in self.odd)
+        aligned = [f"{f'({memory})' if '|' in memory else memory} & 15"] if memory else []
+        yield from _unless(" or ".join([*aligned, *(f"p{slot} & 15 != bits_{slot}" for slot in self.odd)]))
         for k, slot in enumerate(self.given):
             for other in (*self.tensors, *self.given[:k]):
                 if (slot, other) in self.onto:
@@ -143,13 +156,6 @@ class FastText:
 
 def _unless(condition: str) -> tuple[str, str]:
     return f"if {condition}:", "    return None"
-
-
-def _tensor(name: str, tracked: str) -> Iterator[str]:
-    """Yields the checks of a tensor."""
-    same = f"{name}.shape != shape_{name} or {name}.dtype is not dtype_{name} or {name}.device != where"
-    yield from _unless(f"{name}.__class__ is not class_{name} or {same}")
-    yield from _unless(f"not {name}.is_contiguous() or {name}.is_neg() or {tracked}")
 
 
 def _listed(names: Iterator[str]) -> str:

@@ -74,8 +74,9 @@ def test_what_another_call_must_share(d: TorchDevice) -> None:
     negated = torch.view_as_complex(torch.rand(8, 4, 2)).conj().imag
     others = [v[:4], v.T.contiguous(), torch.rand(4, 8).T, v.int(), shifted, negated]
     for other in others:
-        assert not is_fast(lambda other=other: twice(d.tensor(other)))
-        assert torch.equal(twice(d.tensor(other)).as_subclass(torch.Tensor), other.resolve_neg() * 2 + 1)
+        for again in (False, False, other is not negated):  # no call shares the path of another kind
+            assert is_fast(lambda other=other: twice(d.tensor(other))) is again
+            assert torch.equal(twice(d.tensor(other)).as_subclass(torch.Tensor), other.resolve_neg() * 2 + 1)
     tracked = d.tensor(v.clone()).requires_grad_()
     assert not is_fast(lambda: m.twice(tracked))
     with torch.no_grad():
@@ -91,6 +92,32 @@ def test_what_another_call_must_share(d: TorchDevice) -> None:
     for _ in range(2):
         m.twice(x)
     assert is_fast(lambda: m.twice(x))
+
+
+def test_views_have_paths_of_their_own(d: TorchDevice) -> None:
+    mixed, whole = fp.fuse(lambda a, b: a * 2 + b, device=d.device), torch.rand(65, 66)
+    views = [whole[:64, :64], whole.T[1:65, :64], whole[1:, 2:], whole[:1, 1:65].expand(64, 64), whole[1:65, :1].expand(64, 64)]
+    for x in views:
+        for y in views:
+            for _ in range(2):
+                mixed(d.tensor(x), d.tensor(y))
+            call = lambda x=x, y=y: mixed(d.tensor(x), d.tensor(y))  # noqa: E731
+            assert is_fast(call)
+            assert torch.equal(call().as_subclass(torch.Tensor), x * 2 + y)
+    into = torch.zeros(64, 130)
+    for target in (into[:, ::2][:, :64], into[:, 1:65]):
+        for _ in range(2):
+            mixed(d.tensor(views[0]), d.tensor(views[1]), _result=d.tensor(target))
+        into.zero_()
+        assert is_fast(lambda target=target: mixed(d.tensor(views[0]), d.tensor(views[1]), _result=d.tensor(target)))
+        d.device.wait()
+        assert torch.equal(target, views[0] * 2 + views[1])
+        assert int((into != 0).sum()) == int((target != 0).sum())  # nothing is written beside it
+    shared = torch.rand(64, 128)
+    left, right = d.tensor(shared[:, :64]), d.tensor(shared[:, 64:])
+    for _ in range(3):
+        mixed(left, left, _result=left)  # in place
+        assert not is_fast(lambda: mixed(left, left, _result=right))  # rows in turns: the ordinary way finds that none is shared
 
 
 def test_destinations_that_are_refused_or_shared(d: TorchDevice) -> None:
