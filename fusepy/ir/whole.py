@@ -126,8 +126,8 @@ def has_extents(value: Value, type: Type) -> bool:
     """True if the trailing axes of `value` may have the extents of `type`, an array of fixed size; True for other types."""
     if type.kind is not Kind.ARRAY or value.type.kind is not Kind.SCALAR:
         return True
-    for size, extent in zip(reversed(type.shape), reversed(value.dims)):
-        if extent != size and (extent is not None or 2 <= size <= 4):
+    for axis, (size, extent) in enumerate(zip(reversed(type.shape), reversed(value.dims))):
+        if extent != size and (extent is not None or (axis < 2 and 2 <= size <= 4)):  # of the last two axes, 2 to 4 are known
             return False
         if extent is None:  # the axes before it have no known extents either
             break

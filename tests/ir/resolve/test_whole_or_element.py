@@ -23,6 +23,8 @@ PAIRS: dict[str, tuple[str, str, Any]] = {
     "rows": ("float", "float[3]", np.ones((5, 3), F32)),
     "pointer": ("float", "Ptr<float>", np.arange(9, dtype=F32)),
     "array": ("float", "Tensor<float,1>", np.arange(9, dtype=F32)),
+    "tables": ("float3", "float3[2][2]", np.arange(12, dtype=F32).reshape(2, 2, 3)),  # the first extent is in no key
+    "matrix2": ("float2x2", "float2x2[2]", np.arange(8, dtype=F32).reshape(2, 2, 2)),
     "many": ("float", "float[8]", np.arange(8, dtype=F32)),  # of an extent that no key tells
 }
 
