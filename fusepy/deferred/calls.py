@@ -110,7 +110,7 @@ class LazyTensor(Tensor):
     """A tensor that is computed when its memory is first used.
 
     Attributes:
-        as_numbers: True if an eager call returns numbers alone, as NumPy's arrays have them; also once it is computed.
+        as_numbers: what an eager call returns, see `Storage`; also once it is computed.
         vectors: the type of the vectors whose components it shows as numbers; ``None`` for a result as it is.
     """
 

@@ -12,6 +12,7 @@ from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.marshals.generators import COMPUTED
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.recast import flattened
+from fusepy.backend.memory.storage import ARRAYS, NUMBERS, TENSORS
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.deferred.calls import LazyTensor
 from fusepy.ir.graph import Graph
@@ -23,7 +24,7 @@ from fusepy.program.program import Program
 from fusepy.pytree import flatten
 
 SHAPES = 256
-_NUMBERS = ("numpy", "list", "torch")  # containers of numbers alone
+_NUMBERS = {"numpy": ARRAYS, "list": ARRAYS, "torch": NUMBERS}  # containers of numbers alone
 _OF_NUMBERS = (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY)  # types that these show as numbers
 _TENSORS = (Tensor, LazyTensor)
 
@@ -49,7 +50,7 @@ class Recordable:
         shapes: the shapes of the arguments of its last call.
         results: the results for these shapes; `numbers_of` has vectors and matrices as arrays of numbers.
         grouped: the vector type of arguments of which each use takes the last axes as the components of one.
-        plain: True if an eager call returns arrays of numbers, or lists.
+        plain: what an eager call returns, as `Storage.as_numbers` says it.
     """
 
     def __init__(self, fits: bool, container: str | None):
@@ -62,7 +63,7 @@ class Recordable:
         self.results: Sequence[Result] = ()
         self.numbers_of: Sequence[Result] = ()
         self.grouped: dict[int, Any] = {}
-        self.plain = False
+        self.plain = TENSORS
         self._made: dict[Any, tuple[Sequence[Result], Sequence[Result]]] = {}
 
     @staticmethod
@@ -71,7 +72,7 @@ class Recordable:
         if not isinstance(program, Program):
             return Recordable(False, None)
         made = Recordable(_fits(program), "tensor" if program.result_kind.put_off else None)
-        made.plain = program.result_kind.word in _NUMBERS
+        made.plain = _NUMBERS.get(program.result_kind.word, TENSORS)
         if made.fits:
             made._learn(program)
         return made
@@ -165,17 +166,17 @@ def _in_memory(graph: Graph, positions: Sequence[int]) -> list[int]:
     return found
 
 
-def is_plain(known: Recordable, given: Sequence[Any]) -> bool:
-    """True if an eager call with such arguments returns arrays of numbers, and no tensors of vectors."""
+def stands_for(known: Recordable, given: Sequence[Any]) -> int:
+    """Returns what an eager call with such arguments returns, as `Storage.as_numbers` says it."""
     tensors = [leaf.as_numbers for leaf in map(unmapped, given) if leaf.__class__ in _TENSORS]
-    return all(tensors) if tensors else known.plain
+    return min(tensors, default=known.plain)
 
 
-def as_plain(made: Any) -> Any:
+def as_plain(made: Any, numbers: int) -> Any:
     """Returns results of a call that ran at once, with vectors as numbers."""
     leaves, structure = flatten(made)
     for i, leaf in enumerate(leaves):
         if leaf.__class__ is Tensor:
             leaves[i] = leaf = flattened(leaf) if leaf.dtype.kind in _OF_NUMBERS and leaf.dtype.scalar is not None else leaf
-            leaf.as_numbers = True
+            leaf.stand_for(numbers)
     return structure.fill(leaves)

@@ -16,9 +16,10 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.generators import COMPUTED
 from fusepy.backend.memory.pending import PENDING, RECORDER, waiting
+from fusepy.backend.memory.storage import ARRAYS, TENSORS
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.deferred.calls import Call, Group, LazyTensor, Output, joined
-from fusepy.deferred.forecast import Recordable, Result, as_plain, is_plain
+from fusepy.deferred.forecast import Recordable, Result, as_plain, stands_for
 from fusepy.deferred.join import run
 from fusepy.ir.strides import TensorShape
 from fusepy.location import user_place
@@ -79,9 +80,9 @@ def _record(caller: Putting, program: Program, args: Sequence[Any], kwargs: Mapp
             made = _called(program, known, args)
         if made is not None:
             return made
-    plain = unsaid and is_plain(known, flat(args))
+    plain = stands_for(known, flat(args)) if unsaid else TENSORS
     made = _now(caller, args, kwargs, known.container if unsaid else result)
-    return as_plain(made) if plain else made
+    return as_plain(made, plain) if plain else made
 
 
 def _now(caller: Putting, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
@@ -104,15 +105,15 @@ def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
     if program.inputs.captures:
         given = [*given, *program.inputs.captures]
     ahead: list[int] = []
-    plain: bool | None = None  # as `is_plain`, without calls
+    plain: int | None = None  # as `stands_for`, without calls
     for place, leaf in enumerate(given):
         inner = leaf.value if leaf.__class__ is Mapped else leaf
         if inner.__class__ is LazyTensor:
-            plain = inner.as_numbers if plain is None else plain and inner.as_numbers
+            plain = inner.as_numbers if plain is None or inner.as_numbers < plain else plain
             if place in known.in_memory if inner.vectors is None else known.grouped.get(place) is not inner.vectors:
                 ahead.append(place)
         elif inner.__class__ is Tensor and place < own:
-            plain = inner.as_numbers if plain is None else plain and inner.as_numbers
+            plain = inner.as_numbers if plain is None or inner.as_numbers < plain else plain
     if ahead:  # first, since computing one pending argument may compute others
         _compute(given, ahead)
     leaves: list[Any] = []
@@ -156,8 +157,7 @@ def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
     if program.inputs.narrows:
         warn_narrowed(program.inputs.narrows)
     call = Call(program, leaves, user_place(4), length + known.length, group or Group(), run)
-    numbers = known.numbers_of if (known.plain if plain is None else plain) else None
-    return _results(program, call, known.results, numbers)
+    return _results(program, call, known.results, known.numbers_of, known.plain if plain is None else plain)
 
 
 def _make_room(device: Device) -> None:
@@ -193,16 +193,18 @@ def _copied(value: Any) -> Any:
     return [_copied(v) if isinstance(v, (list, tuple)) else v for v in cast("Sequence[Any]", value)]
 
 
-def _results(program: Program, call: Call, results: Sequence[Result], numbers: Sequence[Result] | None) -> Any:
-    """Makes lazy tensors for the results of a call, in its structure; `numbers` are they as arrays of numbers."""
+def _results(program: Program, call: Call, results: Sequence[Result], numbers: Sequence[Result], plain: int) -> Any:
+    """Makes lazy tensors for the results of a call, in its structure; they stand for `numbers` unless `plain` is `TENSORS`."""
     made: list[Any] = []
-    for result, shown in zip(results, numbers or results):
+    for result, shown in zip(results, numbers if plain else results):
         tensor = LazyTensor.__new__(LazyTensor)
         tensor.device = program.device
         tensor.element, shape, tensor.size, tensor.key = shown
         tensor.shape = TensorShape(shape)
         tensor.grads = None
-        tensor.as_numbers = numbers is not None
+        tensor.as_numbers = plain
+        if plain == ARRAYS:
+            tensor.stand_for(plain)
         tensor.vectors = None if shown is result else result.element.type
         tensor.pending = (call, len(made))
         call.results.append(weakref.ref(tensor))

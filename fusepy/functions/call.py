@@ -8,8 +8,9 @@ from typing import Any, cast
 from fusepy.arguments.key import KEYS, signature
 from fusepy.arguments.nested import flat, too_deep
 from fusepy.backend.device.choice.chosen import CHOSEN, default_on
+from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import is_encoder, misplaced
-from fusepy.backend.execute.destinations import OnAnotherDevice, Spreadable
+from fusepy.backend.execute.destinations import OnAnotherDevice, Spreadable, known_elsewhere
 from fusepy.backend.execute.texture_results import Into
 from fusepy.backend.kernels.references import ClosedArgumentError
 from fusepy.backend.memory.pending import PENDING, RECORDER
@@ -63,6 +64,9 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
         key = (key, returns)
     else:
         returns = None
+    variants = callee.programs.variants
+    if variants and result is not None and (device := known_elsewhere(variants, key, result)) is not None:
+        return _run_on(device, callee, args[: len(args) - len(kwargs)], kwargs, asked)
     try:
         program = callee.programs.get(key)
         if program is None:
@@ -94,15 +98,20 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
     except OnAnotherDevice as error:
         if CHOSEN.get() is not None or not _is_undecided(callee.programs.get(key)):
             raise error.plain.here() from None
-        there = callee.variant(callee.setup, programs=callee.programs.variant(error.device))
-        with default_on(error.device):
-            return run(there, args[: len(args) - len(kwargs)], kwargs, asked)
+        return _run_on(error.device, callee, args[: len(args) - len(kwargs)], kwargs, asked)
     except Spreadable as error:
         if result.__class__ is not Tensor or any(map(follows, args)) or _writes(callee, args, kwargs):
             raise error.here() from None
         return spread(run, callee, args[: len(args) - len(kwargs)], kwargs, cast("Tensor", result))
     except FusepyError as error:
         raise error.here() from None
+
+
+def _run_on(device: Device, callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
+    """Runs a call on the device of its destination, which alone says where it runs."""
+    there = callee.variant(callee.setup, programs=callee.programs.variant(device))
+    with default_on(device):
+        return run(there, args, kwargs, result)
 
 
 def _is_undecided(program: Any) -> bool:

@@ -8,6 +8,7 @@ from fusepy.arguments.held import Held
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import Tree, bare, check_finite, is_nested, refilled
 from fusepy.backend.marshals.registry import kind_of_value
+from fusepy.backend.memory.storage import ARRAYS, Storage
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import FusepyError, TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
@@ -110,6 +111,9 @@ def add_input(trace: OpenTrace, name: str, value: Any) -> Value:
     while unique in taken:
         count += 1
         unique = f"{name}_{count}"
-    return trace.builder.input(
+    made = trace.builder.input(
         unique, described.type, described.dims, arrival=described.arrival, weak=described.weak, copied=described.copied
     )
+    if isinstance(value, Storage) and value.as_numbers == ARRAYS:
+        trace.hosted.add(made)
+    return made

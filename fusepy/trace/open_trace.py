@@ -48,6 +48,7 @@ class OpenTrace(Protocol):
     sources: dict[str, ModuleSource]
     maps: dict[Value, ArgMap]
     named: dict[int, tuple[Any, Type]]
+    hosted: set[Value]
     loose: dict[Value, tuple[str, int]]
     given: dict[Value, tuple[int, Any]]
     struct_inputs: dict[tuple[Value, Type], Value]

@@ -139,8 +139,9 @@ def composed(trace: OpenTrace, tree: Tree, type: Type, path: str) -> tuple[Value
     def resolve(offered: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[ArgMap]:
         return resolve_members(trace.oracle, type, names, offered, maps, path, loc, trace.strict).maps
 
-    fixed = any(m.type is not None and m.type.kind is Kind.ARRAY for m in members.values())
-    operands, maps = Regrouping(trace, written, resolve, fixed, loc).of(operands, maps)
+    types = [members[name].type for name in names]
+    kinds = {type.kind for type in types if type is not None}
+    operands, maps = Regrouping(trace, written, resolve, kinds, lambda: [types], loc).taken(operands, maps)
     maps, outer, loose = placed(trace, [members[n] for n in tree.fields], operands, maps, path, loc)
     attrs: dict[str, Attr] = {"type": type.name, "fields": tuple(tree.fields), "path": path}
     if trace.strict:

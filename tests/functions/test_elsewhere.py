@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.backend.execute.destinations import OnAnotherDevice
 
 X = np.arange(4, dtype=np.float32)
 
@@ -47,3 +48,23 @@ def test_destinations_on_two_devices_are_refused(device: Any) -> None:
     there, here = (fp.Tensor.zeros(d, (4,), "float") for d in (fp.init_device("vulkan"), fp.default_device()))
     with pytest.raises(fp.ShapeError, match="lies on another device"):
         fp.fuse(lambda x: (x, x * 2))(X, _result=(there, here))
+
+
+def test_repeated_calls_go_straight_to_the_device(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one is traced on the default device too; a call that has run there is not tried on the default device again."""
+    traces: list[int] = []
+
+    def twice(x: Any) -> Any:
+        traces.append(1)
+        return x * 2
+
+    f, there = fp.fuse(twice), fp.init_device("vulkan")
+    results = [fp.Tensor.zeros(there, (4,), "float") for _ in range(2)]
+    f(X, _result=results[0])
+    traces.clear()
+    monkeypatch.setattr(OnAnotherDevice, "__init__", None)
+    assert f(X, _result=results[1]) is results[1]
+    assert np.array_equal(results[1].to_numpy(), X * 2)
+    here = fp.Tensor.zeros(fp.default_device(), (4,), "float")
+    assert f(X, _result=here).to_numpy().tolist() == f(X).tolist() == (X * 2).tolist()
+    assert not traces

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fusepy.backend.device.bound import Bound
+from fusepy.backend.device.choice.chosen import CHOSEN
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Operand
 from fusepy.backend.kernels.overlap import shares
@@ -33,6 +34,18 @@ class OnAnotherDevice(ShapeError):
     def __init__(self, what: str, device: Device, **details: Any):
         super().__init__(what, **details)
         self.device, self.plain = device, ShapeError(what, **details)
+
+
+def known_elsewhere(programs: Mapping[Any, Container[Hashable]], key: Hashable, result: Any) -> Device | None:
+    """Returns the device of a destination if calls of this key run there; ``None`` if they run on the default device.
+
+    Args:
+        programs: for each device the keys of the calls that have run on it for their destination.
+    """
+    first = result[0] if result.__class__ is tuple and result else result
+    device = first.device if first.__class__ is Tensor else None
+    known = None if device is None or CHOSEN.get() is not None else programs.get(device)
+    return None if known is None or key not in known else device
 
 
 def _spreads(given: Tensor, element: Element, shape: tuple[int, ...]) -> bool:

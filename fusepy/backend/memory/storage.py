@@ -11,10 +11,12 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.views import View
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.argmap import check_rank
+from fusepy.ir.narrowing import DEFAULTS
 from fusepy.ir.strides import TensorShape, contiguous_strides, is_contiguous, span, telling
 from fusepy.ir.types import Type
 
 Self = TypeVar("Self", bound="Storage")
+TENSORS, NUMBERS, ARRAYS = range(3)  # see `Storage.as_numbers`
 ACCUMULATORS = ("sum", "push", "first", "max", "min", "mean")
 
 
@@ -28,13 +30,12 @@ class Storage:
         linear: true if the elements are contiguous, also those of the gradients.
         grads: the gradient that is read, and the gradient that is added to.
         key: the tensor's part of a cache key.
+        as_numbers: what an eager call returns in place of a result of `lazy`: `TENSORS`, `NUMBERS`, or `ARRAYS` of the host.
     """
 
     # every call reads `key` and `linear`, so they are computed once; some belong to `LazyTensor`
-    __slots__ = (
-        "__weakref__", "_accumulator", "address", "as_numbers", "block", "device", "element", "grads", "high", "key", "linear",
-        "low", "origin", "pending", "shape", "size", "strides", "vectors",
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "_accumulator", "address", "as_numbers", "block", "device", "element", "grads", "high", "key",
+                 "linear", "low", "origin", "pending", "shape", "size", "strides", "vectors")  # fmt: skip
     plain: ClassVar[Any]  # the class of views and copies
 
     def __init__(
@@ -55,7 +56,7 @@ class Storage:
         if element.__class__ is not Element:  # a call by the user: fusepy itself passes a device, an element and a shape
             self.fill_in([data, element, extents, *rows], shape, dtype, device, needs_grads)
             return
-        self.as_numbers = False
+        self.as_numbers = TENSORS
         self.device: Device = data
         self.element: Element = element
         self.shape: TensorShape = extents if extents.__class__ is TensorShape else TensorShape(extents)
@@ -128,8 +129,16 @@ class Storage:
 
     def viewed(self: Self, element: Element, shape: tuple[int, ...], strides: tuple[int, ...], start: int = 0) -> Self:
         """Returns a view of the same memory, `start` bytes further on, without checks and gradients. Internal."""
-        made = self.plain(self.device, element, shape, block=self.block, offset=self.origin + start, strides=strides)
-        return cast("Self", made)
+        made: Self = self.plain(self.device, element, shape, block=self.block, offset=self.origin + start, strides=strides)
+        if self.as_numbers and element.scalar:
+            made.stand_for(self.as_numbers)
+        return made
+
+    def stand_for(self, numbers: int) -> None:
+        """Says that an eager call returns other numbers in place of this tensor; see `as_numbers`."""
+        self.as_numbers = numbers
+        if numbers == ARRAYS and self.element.type in DEFAULTS:  # as an array, it is converted where Slang takes less
+            self.key = self.element.key((telling(self.shape), ARRAYS), self.device)
 
     def seen(self: Self, view: Callable[..., View], argument: Any) -> Self:
         """Returns the view that a function of `views` computes; gradients are viewed in the same way."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from fusepy.errors import FusepyError, NoMatchError, ShapeError
@@ -11,10 +11,11 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.arrivals import TENSOR
 from fusepy.ir.graph import Value
 from fusepy.ir.narrowing import DEFAULTS
+from fusepy.ir.oracle import OUT
 from fusepy.ir.resolve.resolve import resolve_call
-from fusepy.ir.types import Kind
+from fusepy.ir.types import Kind, Type
 from fusepy.location import user_line
-from fusepy.trace.components.softened import softened
+from fusepy.trace.components.softened import may_soften, softened
 from fusepy.trace.open_trace import OpenTrace
 
 Resolve = Callable[[Sequence[Value], Sequence[ArgMap]], Sequence[ArgMap]]  # the resolved maps of a call
@@ -35,29 +36,24 @@ def of_call(
     Args:
         dirs: the directions of the parameters, if outputs are passed.
     """
-    if not any(v.name is None and (v.rank or v.type.shape or v.type in DEFAULTS) for v in operands):
+    computed = any(v.name is None and (v.rank or v.type.shape or v.type in DEFAULTS) for v in operands)
+    if not computed and not trace.chain[-1].hosted:
         return list(operands), list(maps)
     loc = user_line()
 
     def resolve(offered: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[ArgMap]:
         return resolve_call(trace.oracle, alias, function, offered, maps, loc, dirs, trace.strict).maps
 
+    def inputs() -> list[list[Type | None]]:
+        return [[p.type for p in s.params if p.direction != OUT] for s in trace.oracle.declared(alias, function)]
+
     kinds = {p.type.kind for s in trace.oracle.declared(alias, function) for p in s.params if p.type is not None}
-    regrouping = Regrouping(trace, said, resolve, Kind.ARRAY in kinds, loc)
     try:
-        taken = (list(operands), list(maps)) if trace.body else regrouping.of(operands, maps)
-        for value in operands:
-            if value.name is None and value.type in DEFAULTS:
-                resolve(*taken)
-                break
-        return taken
+        return Regrouping(trace, said, resolve, kinds, inputs, loc).taken(operands, maps)
     except NoMatchError:
-        if Kind.RESOURCE in kinds:
-            return list(operands), list(maps)  # a texture takes a computed array as it is
-        smaller = softened(trace, alias, function, operands, said, loc)
-        if smaller is None:
+        if Kind.RESOURCE not in kinds:
             raise
-        return (smaller, list(maps)) if trace.body else regrouping.of(smaller, maps)
+        return list(operands), list(maps)  # a texture takes a computed array as it is
 
 
 @dataclass(frozen=True)
@@ -66,14 +62,37 @@ class Regrouping:
 
     Args:
         said: the parts of the maps that the user has written at this call.
-        fixed: True if a parameter is an array of fixed extent, which may be any.
+        kinds: the kinds of its parameters.
+        inputs: returns for each overload the types of its parameters.
     """
 
     trace: OpenTrace
     said: Sequence[ArgMap]
     resolve: Resolve
-    fixed: bool
+    kinds: Collection[Kind]
+    inputs: Callable[[], Sequence[Sequence[Type | None]]]
     loc: str | None
+
+    def taken(self, operands: Sequence[Value], maps: Sequence[ArgMap]) -> Taken:
+        """Returns the operands as the call takes them, those of NumPy's default dtypes in smaller types if need be; and maps.
+
+        Raises:
+            NoMatchError: if the call takes no such operands.
+        """
+        try:
+            found = self.of(operands, maps)
+            for value in operands:
+                if value.type in DEFAULTS and may_soften(self.trace, value):
+                    self.resolve(*found)
+                    break
+            return found
+        except NoMatchError:
+            if Kind.RESOURCE in self.kinds:
+                raise
+            smaller = softened(self.trace, self.inputs(), operands, self.said, self._answers, self.loc)
+            if smaller is None:
+                raise
+            return self.of(smaller, maps)
 
     def of(self, operands: Sequence[Value], maps: Sequence[ArgMap]) -> Taken:
         """Returns the operands as the call takes them, and their maps.
@@ -120,12 +139,15 @@ class Regrouping:
             found[i] = ArgMap(inherited if i in travelled else None if maps[i].dims is None else dims, maps[i].type)
         return values, found
 
+    def _answers(self, operands: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[ArgMap]:
+        return self.resolve(operands if self.trace.body else [self._as_tensor(v) for v in operands], maps)
+
     def _as_tensor(self, value: Value) -> Value:
         """Returns a tensor like a computed array of numbers, if its last axes may be components; else the value itself."""
         if value.name is not None or not value.rank or value.type.kind is not Kind.SCALAR:
             return value
         dims = self.trace.grouping.tail(value)
-        if dims[-1] is None and not self.fixed:
+        if dims[-1] is None and Kind.ARRAY not in self.kinds:  # whose extent may be any
             return value
         return Value(value.type, dims, arrival=TENSOR, weak=value.weak, name="x")
 
