@@ -181,6 +181,13 @@ class Kernel:
         if sink.captures:  # the root that it has taken stays as it is
             self._renew(device)
 
+    def binds_nothing(self, sink: Sink, bindings: Bindings | None) -> bool:
+        """True if a dispatch needs its parameter block only: `fill` prepares it."""
+        bound = self.globals
+        if self.resources or sink.captures:
+            return False
+        return bound is None or (bindings is bound.current and not bound.surrounded)
+
     def fill(self, values: Sequence[float]) -> None:
         """Packs the parameter block for a dispatch that is recorded next. The device's lock must be held.
 

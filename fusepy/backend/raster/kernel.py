@@ -50,13 +50,13 @@ class DrawKernel(Kernel):
         objects: Sequence[Any] = (),
     ) -> None:
         """Binds the resources of the functions and draws; the results and the indices follow them in `objects`."""
-        bound, own = self.globals, len(self.resources)
-        if not own and by_axis and not sink.captures and (bound is None or (bindings is bound.current and not bound.surrounded)):
-            self.fill(values)  # the short way: all that `Kernel.launch` does where nothing is bound anew
+        if by_axis and self.binds_nothing(sink, bindings):
+            self.fill(values)
             self._draw(sink, self.pipeline, self.root, by_axis, objects)
             if count >= LONG:
                 sink.start()
         else:
+            own = len(self.resources)
             self._objects = objects[own:]
             try:
                 super().launch(self.staged(sink, self.draw), bindings, values, count, by_axis, beside, more, objects[:own])
