@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from fusepy.backend.marshals.registry import device_of
+from fusepy.drawing.again.like import keep, run_again
 from fusepy.drawing.extents import CallExtents
 from fusepy.drawing.function import Raster
 from fusepy.drawing.options import NAMES
@@ -18,6 +19,7 @@ from fusepy.location import user_line
 from fusepy.trace.trace import current_trace
 
 Self = TypeVar("Self", bound="MeshRaster")
+_NO_ARRAYS = None, None, None  # vertices, indices, instances
 _MOST = 65_535  # groups along one axis, on every device with mesh shaders
 
 
@@ -61,8 +63,15 @@ class MeshRaster(Raster):
             ArgumentError: for an unknown or missing parameter or global.
             ShapeError: for more groups than devices run.
         """
-        callee, given, result = self._of_groups(groups, targets, _result, shared)
-        return DeviceFunction.__call__(callee, _result=result, **given)
+        counts = groups if groups.__class__ is tuple else (groups,)
+        told = all(n.__class__ is int for n in counts)
+        made = run_again(self, targets, _NO_ARRAYS, shared, _result, counts) if told else None
+        if made is None:
+            callee, given, result = self._of_groups(groups, targets, _result, shared)
+            made = DeviceFunction.__call__(callee, _result=result, **given)
+            if callee is self and told:
+                keep(self, targets, _NO_ARRAYS, given, _result, counts)
+        return made
 
     def lower(self, *args: Any, _result: Any = None, **kwargs: Any) -> Lowered:
         """Traces a call without running it; see `Function.lower`."""

@@ -33,6 +33,8 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "lengths": ({"targets": (4, 4), "vertices": {**V, "colour": np.ones((2, 3), np.float32)}}, fp.ShapeError, "colour"),
     "no vertices": ({"targets": (4, 4), "vertices": {k: v[:0] for k, v in V.items()}}, fp.ShapeError, "mesh is empty"),
     "no indices": ({"targets": (4, 4), "indices": np.zeros((0, 3), int)}, fp.ShapeError, "mesh is empty"),
+    "two indices": ({"targets": (4, 4), "indices": [0, 1]}, fp.ShapeError, "2 indices make no whole triangles"),
+    "a rest": ({"targets": (4, 4), "indices": fp.Tensor(np.uint32([0, 1, 2, 0]))}, fp.ShapeError, "4 indices make no"),
     "components": ({"targets": (4, 4), "vertices": {**V, "colour": np.ones((3, 2), np.float32)}}, fp.FusepyError, "colour"),
     "an unknown format": ({"targets": ((4, 4), "rgba33")}, fp.UnknownNameError, "rgba33"),
 }
@@ -45,6 +47,30 @@ def test_arguments_are_refused(draw: Any, name: str) -> None:
     with pytest.raises(error, match=words) as caught:
         draw(**{"vertices": V, **given})
     assert caught.value.hint
+
+
+@pytest.mark.req("R4")
+@pytest.mark.parametrize(
+    ("topology", "least", "wrong", "hint"),
+    [
+        ("triangles", 3, (1, 2, 4), "triangle_strip"),
+        ("triangle_strip", 3, (1, 2), "points"),
+        ("lines", 2, (1, 3), "line_strip"),
+        ("line_strip", 2, (1,), "points"),
+        ("points", 1, (), ""),
+    ],
+)
+def test_vertices_that_make_no_whole_shapes_are_refused(
+    draw: Any, topology: str, least: int, wrong: tuple[int, ...], hint: str
+) -> None:
+    other = draw.options(topology=topology)
+    for count in wrong:
+        with pytest.raises(fp.ShapeError, match=f"{count} vert") as caught:
+            other({name: np.resize(v, (count, v.shape[1])) for name, v in V.items()}, targets=(4, 4))
+        with pytest.raises(fp.ShapeError, match=f"{count} ind"):
+            other(V, [0] * count, targets=(4, 4))
+    assert hint in str(caught.value.hint) if wrong else not hint
+    other(V, [0, 1, 2][:least], targets=(4, 4))
 
 
 def test_targets_that_are_refused(draw: Any) -> None:

@@ -181,6 +181,25 @@ class Kernel:
         if sink.captures:  # the root that it has taken stays as it is
             self._renew(device)
 
+    def binds_nothing(self, sink: Sink, bindings: Bindings | None) -> bool:
+        """True if a dispatch needs its parameter block only: `fill` prepares it."""
+        bound = self.globals
+        if self.resources or sink.captures:
+            return False
+        return bound is None or (bindings is bound.current and not bound.surrounded)
+
+    def fill(self, values: Sequence[float]) -> None:
+        """Packs the parameter block for a dispatch that is recorded next. The device's lock must be held.
+
+        Raises:
+            struct.error: if a number does not fit its field.
+        """
+        packed = self.packer.pack(*values)
+        self._device.counters.dispatches += 1
+        if packed != self._packed:
+            self._buffer[:] = self._packed = packed
+            self._cursor.set_data(self._data)
+
     def staged(self, sink: Sink, begin: Callable[..., None]) -> StageSink:
         """Returns the sink in which a dispatch of this kernel is a pass of another stage; `begin` gets `sink` first."""
         if self._staged is not None and self._staged[0] is sink:

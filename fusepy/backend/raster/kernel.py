@@ -12,7 +12,7 @@ from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.kernels.globals import Bindings
-from fusepy.backend.kernels.kernel import Kernel
+from fusepy.backend.kernels.kernel import LONG, Kernel
 from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.raster.images import Images
@@ -50,12 +50,18 @@ class DrawKernel(Kernel):
         objects: Sequence[Any] = (),
     ) -> None:
         """Binds the resources of the functions and draws; the results and the indices follow them in `objects`."""
-        own = len(self.resources)
-        self._objects = objects[own:]
-        try:
-            super().launch(self.staged(sink, self.draw), bindings, values, count, by_axis, beside, more, objects[:own])
-        finally:
-            self._objects = ()
+        if by_axis and self.binds_nothing(sink, bindings):
+            self.fill(values)
+            self._draw(sink, self.pipeline, self.root, by_axis, objects)
+            if count >= LONG:
+                sink.start()
+        else:
+            own = len(self.resources)
+            self._objects = objects[own:]
+            try:
+                super().launch(self.staged(sink, self.draw), bindings, values, count, by_axis, beside, more, objects[:own])
+            finally:
+                self._objects = ()
         if self._textures:  # their owner may read them at any time
             sink.flush()
 
@@ -67,14 +73,21 @@ class DrawKernel(Kernel):
         return found
 
     def draw(self, sink: Sink, pipeline: Any, root: spy.ShaderObject, drawn: Sequence[int]) -> None:
-        """Records the pass, and the copies of its images into the tensors among the results. The device's lock is held.
+        """Records the pass of the launch. The device's lock is held."""
+        self._draw(sink, pipeline, root, drawn, self._objects)
+
+    def _draw(self, sink: Sink, pipeline: Any, root: spy.ShaderObject, drawn: Sequence[int], objects: Sequence[Any]) -> None:
+        """Records the pass, and the copies of its images into the tensors among the results.
 
         A result is None where nothing reads the image: it is not copied.
         """
-        images, results, indices = self.images(drawn[0], drawn[1]), self._objects, None
-        if self._indexed:
-            indices, results = self._indices(sink, results[-1]), results[:-1]
-        state, views = images.state(indices), None
+        images, results, views = self._images, objects, None
+        if images is None or images.width != drawn[0] or images.height != drawn[1]:
+            images = self.images(drawn[0], drawn[1])
+        indices = self._indices(sink, objects[-1]) if self._indexed else None
+        if indices is not None:
+            results = objects[:-1]
+        state, draws = images.state(indices), len(drawn) == 4
         self._textures = False
         for one in results:
             if one.__class__ is Bound:
@@ -86,10 +99,10 @@ class DrawKernel(Kernel):
             rendering = images.begin(encoder, views)
             rendering.bind_pipeline(pipeline, root)
             rendering.set_render_state(state)
-            if len(drawn) == 5:
-                rendering.draw_mesh_tasks(drawn[2:])
-            else:
+            if draws:
                 (rendering.draw if indices is None else rendering.draw_indexed)(_arguments(drawn[2], drawn[3]))
+            else:
+                rendering.draw_mesh_tasks(drawn[2:])
             rendering.end()
             for filled, result in zip(images.results, results):
                 if result is None or result.__class__ is Bound or copied(encoder, filled, result):

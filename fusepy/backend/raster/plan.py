@@ -13,6 +13,7 @@ from fusepy.backend.execute.recipe import Recipe, make_recipe
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.whole import written
 from fusepy.backend.memory.element import Element
+from fusepy.backend.raster.state import PRIMITIVES
 from fusepy.backend.raster.text import DRAWN, draw_operands
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node
@@ -83,7 +84,26 @@ class DrawPlan(Plan):
                 expected="at least one vertex" + " and one index" * self._indexed,
                 hint="leave the call out where there is nothing to draw: the image has the clear colour",
             )
+        if not self._mesh:
+            self._check_count(drawn)
         return Recipe(grid, math.prod(image), tuple(steps), tuple(image for _ in self.elements), found.wide)
+
+    def _check_count(self, drawn: int) -> None:
+        """Raises `ShapeError` for numbers of vertices of which the device leaves out some, or all, without a word."""
+        topology, given = str(self.region.attrs["topology"]), "indices" if self._indexed else "vertices"
+        each, least, shape = PRIMITIVES[topology]
+        if drawn >= least and drawn % each == 0:
+            return
+        single = given[:-1].replace("ice", "ex") if drawn == 1 else given
+        made = f"makes no {shape}" if drawn == 1 else f"make no whole {shape}s"
+        other = f"{shape}_strip" if drawn >= least > 1 else "points"
+        more = f"give {each} {given} for each {shape}" if each > 1 else f"give {least} {given} or more"
+        raise ShapeError(
+            f"{self.name}: {drawn} {single} {made}",
+            saw=f"{drawn} {single}, topology={topology!r}",
+            expected=f"a multiple of {each}" if each > 1 else f"at least {least}",
+            hint=f"{more}, or write .options(topology={other!r})",
+        )
 
     def _check(self, slots: Sequence[Layout]) -> None:
         for operand in self.operands:

@@ -11,6 +11,7 @@ from fusepy.backend.execute.tape import LinkedTape
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.raster.text import same
 
 _ARGUMENT, _DESTINATION, _NEW = range(3)  # where an object of a launch comes from
 
@@ -85,7 +86,10 @@ class Repeat:
                 for i, offset in addresses:
                     values[i] = tensor.low + offset
             places = args, outs, made
-            objects = [places[k][i].value if read is None else read(places[k][i]) for k, i, read in self._objects]
+            objects = [
+                places[k][i] if read is same else places[k][i].value if read is None else read(places[k][i])
+                for k, i, read in self._objects
+            ]
             kernel.launch(sink, bindings, values, self._count, self._groups, objects=objects)
         return made
 

@@ -20,6 +20,13 @@ TOPOLOGIES = {
     "line_strip": _T.line_strip,
     "points": _T.point_list,
 }
+PRIMITIVES = {  # vertices of each, the least number of vertices of a draw, what they make
+    "triangles": (3, 3, "triangle"),
+    "triangle_strip": (1, 3, "triangle"),
+    "lines": (2, 2, "line"),
+    "line_strip": (1, 2, "line"),
+    "points": (1, 1, "point"),
+}
 CULLS = {"none": spy.CullMode.none, "back": spy.CullMode.back, "front": spy.CullMode.front}
 FRONTS = {"counter_clockwise": spy.FrontFaceMode.counter_clockwise, "clockwise": spy.FrontFaceMode.clockwise}
 FILLS = {"solid": spy.FillMode.solid, "wireframe": spy.FillMode.wireframe}

@@ -10,8 +10,8 @@ import slangpy as spy
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.kernels.globals import Bindings, reads_of_calls
-from fusepy.backend.kernels.kernel import Kernel
-from fusepy.backend.rays.stage import RayGeneration, TracedPipeline
+from fusepy.backend.kernels.kernel import LONG, Kernel
+from fusepy.backend.rays.stage import RayGeneration
 from fusepy.backend.scenes.levels import TopLevel
 from fusepy.errors import ArgumentError
 
@@ -78,16 +78,22 @@ class RayKernel(Kernel):
         objects: Sequence[Any] = (),
     ) -> None:
         """Binds `objects` and records the rays; see `Kernel.launch`."""
-        self._check(objects)
-        linked = [self._structure(value) for value in objects]
         if bindings is not None:
             if bindings is not self._checked:
                 self._linked, self._checked = self._of_table(bindings), bindings
             bindings = self._linked
+        if by_axis and self.binds_nothing(sink, bindings):
+            self.fill(values)
+            _trace(sink, self.pipeline, self.root, by_axis)
+            if count >= LONG:
+                sink.start()
+            return
+        self._check(objects)
+        linked = [self._structure(value) for value in objects]
         super().launch(self.staged(sink, _trace), bindings, values, count, by_axis, beside, more, linked)
 
 
-def _trace(sink: Sink, pipeline: TracedPipeline, root: spy.ShaderObject, rays: Sequence[int]) -> None:
+def _trace(sink: Sink, pipeline: Any, root: spy.ShaderObject, rays: Sequence[int]) -> None:
     """Records a pass of `rays` along x, y and z."""
 
     def work(encoder: spy.CommandEncoder) -> None:

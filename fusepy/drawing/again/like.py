@@ -37,7 +37,7 @@ from fusepy.trace.trace import current_trace
 LIKE = 64  # sizes of images for which a function keeps a call
 MISSES = 8  # calls of this size that are not like the kept one, or have other tensors; then another one is kept
 NEVER = -(1 << 40)  # calls until a kind of call is asked again that needs more than one launch
-_OWN = ("image_size", "vertices", "indices", "instances", "image_formats")
+_OWN = ("image_size", "groups", "vertices", "indices", "instances", "image_formats")
 _LISTS = (list, tuple)
 _HOST = (np.ndarray, list, tuple)  # classes of indices of the host
 
@@ -51,11 +51,12 @@ class DrawAgain:
         textures: true if the targets are textures.
     """
 
-    __slots__ = ("_groups", "_keys", "_leaves", "_names", "_others", "_same", "_size", "misses", "program", "textures")
+    __slots__ = ("_first", "_groups", "_keys", "_leaves", "_names", "_others", "_same", "misses", "program", "textures")
 
     def __init__(self, program: Program, groups: Groups, given: Mapping[str, Any], names: Sequence[str], textures: bool):
         self.program, self.textures, self.misses, self._others = program, textures, 0, MISSES - 1
-        self._size, self._same = given["image_size"], cast("SameTensors | None", None)
+        self._first = [given[name] for name in ("image_size", "groups") if name in given]  # they are in the key of the call
+        self._same = cast("SameTensors | None", None)
         self._groups = tuple([_told(group) for group in groups])
         self._leaves: dict[int, Any] = {i: given[name]["count"] for i, name in _counts(groups)}
         self._names = tuple(names)
@@ -67,7 +68,30 @@ class DrawAgain:
         Raises:
             ArgumentError, ShapeError: for indices of the host that are no integers, or point past the vertices.
         """
-        found = [self._size]
+        vertices, indices, instances = groups
+        told = self._groups
+        if vertices.__class__ is dict and indices.__class__ is told[1] is Tensor and instances is told[2] is None:
+            if tuple(vertices) != told[0]:  # the most common call
+                return None
+            found = [*self._first, *vertices.values(), indices]
+        elif (made := self._grouped(groups, what)) is None:
+            return None
+        else:
+            found = made
+        if tuple(shared) == self._names:
+            found += shared.values()
+            return found
+        if len(shared) != len(self._names):
+            return None
+        try:
+            found += [shared[name] for name in self._names]
+        except KeyError:  # another name: the ordinary way tells
+            return None
+        return found
+
+    def _grouped(self, groups: Groups, what: str) -> list[Any] | None:
+        """Returns the sizes, and the arguments among vertices, indices and instances; None if the call has others."""
+        found = [*self._first]
         for i, (group, told) in enumerate(zip(groups, self._groups)):
             cls = group.__class__
             if cls is dict:
@@ -90,12 +114,6 @@ class DrawAgain:
             else:
                 vertices = groups[0] if groups[0].__class__ is not int else {"count": self._leaves[0]}
                 found.append(indices_of(group, vertices, what))
-        if len(shared) != len(self._names):
-            return None
-        try:
-            found += [shared[name] for name in self._names]
-        except KeyError:  # another name: the ordinary way tells
-            return None
         return found
 
     def run(self, args: list[Any], result: Any, setup: Setup | None) -> Any:
@@ -131,10 +149,16 @@ class DrawAgain:
         return [program.destinations.targets[j].place(one, program.device) for j, one in enumerate(listed)]
 
 
-def run_again(function: DeviceFunction, targets: Any, groups: Groups, shared: Mapping[str, Any], result: Any) -> Any:
-    """Runs a call if it is like an earlier one of this function; returns None if it is not."""
+def run_again(
+    function: DeviceFunction, targets: Any, groups: Groups, shared: Mapping[str, Any], result: Any, counts: Any = None
+) -> Any:
+    """Runs a call if it is like an earlier one of this function; returns None if it is not.
+
+    Args:
+        counts: the numbers of groups of a mesh shader.
+    """
     key = key_of_targets(targets)
-    again: DrawAgain | None = function.programs.again.get(key)
+    again: DrawAgain | None = function.programs.again.get(key if counts is None else (key, counts))
     if again is None or not _is_plain(function, result) or current_trace() is not None:
         return None
     if again.textures:
@@ -160,15 +184,19 @@ def run_again(function: DeviceFunction, targets: Any, groups: Groups, shared: Ma
     return made
 
 
-def keep(function: DeviceFunction, targets: Any, groups: Groups, given: Mapping[str, Any], result: Any) -> None:
+def keep(
+    function: DeviceFunction, targets: Any, groups: Groups, given: Mapping[str, Any], result: Any, counts: Any = None
+) -> None:
     """Keeps a call that has run, if later ones may be like it, and no call with such targets is kept.
 
     Args:
+        counts: as of `run_again`.
         given: the arguments by the names of the program's parameters.
         result: the destinations as the caller gave them.
     """
-    table, key = function.programs, key_of_targets(targets)
-    if key == () or current_trace() is not None or RECORDER.get() is not None:
+    table, asked = function.programs, key_of_targets(targets)
+    key = asked if counts is None else (asked, counts)
+    if asked == () or current_trace() is not None or RECORDER.get() is not None:
         return
     held: DrawAgain | None = table.again.get(key)
     if len(table.again) >= LIKE if held is None else held.misses < MISSES and held.program.state.held:
@@ -181,7 +209,7 @@ def keep(function: DeviceFunction, targets: Any, groups: Groups, given: Mapping[
         or not (_is_told(groups[1]) or groups[1].__class__ in _HOST)
     ):
         return
-    textures = key.__class__ is Textures
+    textures = asked.__class__ is Textures
     if textures:
         if result is not None or is_read(targets, groups, {str(i): value for i, value in enumerate(shared)}):
             return
@@ -211,7 +239,12 @@ def _is_plain(function: DeviceFunction, result: Any) -> bool:
         return False
     if result is None or result.__class__ is Tensor:
         return True
-    return result.__class__ is tuple and all([one.__class__ is Tensor for one in cast("tuple[Any, ...]", result)])  # noqa: C419  # half of the time
+    if result.__class__ is not tuple:
+        return False
+    for one in cast("tuple[Any, ...]", result):  # noqa: SIM110  # `all` takes three times as long
+        if one.__class__ is not Tensor:
+            return False
+    return True
 
 
 def _told(group: Any) -> Any:

@@ -24,16 +24,20 @@ _NUMBERS = (float, int, bool)
 class SameTensors:
     """A call of a program, with weak references to its tensors."""
 
-    __slots__ = ("_others", "_outs", "_program", "_repeat", "_size", "_tensors")
+    __slots__ = ("_numbers", "_others", "_outs", "_program", "_repeat", "_size", "_tensors", "_tuple")
 
     def __init__(self, program: Program, args: Sequence[Any], placed: Sequence[Any], outs: Sequence[Any], repeat: Repeat):
         self._program, self._repeat, self._size = program, repeat, placed[0]
         self._tensors = [(i, ref(a)) for i, a in enumerate(args) if a.__class__ is Tensor]
-        self._others = [
+        others = [
             (i, signature(a), place, None if p.__class__ in _NUMBERS else _shape(p))
             for i, (a, p, place) in enumerate(zip(args, placed, program.inputs.places))
             if i and a.__class__ is not Tensor
         ]
+        self._numbers = [i for i, _, place, _ in others if args[i].__class__ is float and place is None]  # all have one key
+        self._others = [other for other in others if other[0] not in self._numbers]
+        structure = program.recording.structure  # a tuple of results is returned as it was given
+        self._tuple = structure is not LEAF and structure.flat and structure.cls is tuple
         self._outs = [(j, None if out.__class__ is Bound else ref(out)) for j, out in enumerate(outs)]
 
     @staticmethod
@@ -86,8 +90,13 @@ class SameTensors:
         for j, known in self._outs:
             if known is not None and outs[j] is not known():
                 return None
+        for i in self._numbers:
+            if args[i].__class__ is not float:
+                return None
         placed = [*args]
         placed[0] = self._size
+        if not self._others:
+            return self.launch(placed, outs, result, setup)
         try:
             for i, key, place, shape in self._others:
                 value = args[i]
@@ -116,7 +125,7 @@ class SameTensors:
             return None
         structure = program.recording.structure
         if outs:
-            return result if structure is LEAF else structure.fill(result)
+            return result if structure is LEAF or (self._tuple and result.__class__ is tuple) else structure.fill(result)
         convert = program.convert
         handed = made if convert is None else map(convert, made)
         return next(iter(handed)) if structure is LEAF else structure.fill(handed)

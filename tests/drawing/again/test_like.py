@@ -11,6 +11,7 @@ import slangpy as spy
 
 import fusepy as fp
 from fusepy.drawing.function import Raster
+from fusepy.drawing.mesh import MeshRaster
 from tests.support.rasters import need_raster
 
 SOURCE = """
@@ -193,3 +194,38 @@ def test_a_view_of_a_target_is_refused_when_it_comes_again(device: Any) -> None:
         draw(mesh, targets=target, scale=1.0, seen=other.create_view({}))
     with pytest.raises(fp.ArgumentError, match="reads a texture that it draws into"):
         draw(mesh, targets=target, scale=1.0, seen=target.create_view({}))
+
+
+MESH = """
+struct Corner { float4 position : SV_Position; float3 colour; };
+[shader("mesh")] [numthreads(3, 1, 1)] [outputtopology("triangle")]
+void ms(uint k : SV_GroupThreadID, uint3 group : SV_GroupID, float red, OutputVertices<Corner, 3> corners,
+    OutputIndices<uint3, 1> triangles)
+{
+    SetMeshOutputCounts(3, 1);
+    corners[k] = { float4(k == 1 ? 3 : -1, k == 2 ? 3 : -1, 0.5, 1), float3(red * (1 + group.x), 0, 0) };
+    if (k == 0)
+        triangles[0] = uint3(0, 1, 2);
+}
+[shader("fragment")] float4 fs(Corner c) : SV_Target { return float4(c.colour, 1); }
+"""
+
+
+def test_draws_of_mesh_shaders_come_again(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_raster(device)
+    if "mesh_shader" not in device.features:
+        pytest.skip("no mesh shaders")
+    m = fp.Module.load_from_source(device, "again_meshes", MESH)
+    draw = fp.raster(m, mesh="ms", fragment="fs").options(formats="rgba32_float", blend="add", clear=(0, 0, 0, 0))
+    image, asked = fp.Tensor.empty(device, (4, 4), "float4"), []
+    given = MeshRaster._of_groups
+    monkeypatch.setattr(MeshRaster, "_of_groups", lambda self, *args: (asked.append(args[0]), given(self, *args))[1])
+    for groups, seen in ((1, 0.5), (2, 1.5), ((2, 1), 1.5)):
+        for _ in range(3):
+            draw(groups, targets=(4, 4), red=0.5, _result=image)
+            assert image.to_numpy()[..., 0].tolist() == [[seen] * 4] * 4
+    assert asked == [1, 2, (2, 1)]
+    with pytest.raises(fp.ShapeError, match="groups are one to three numbers"):
+        draw(True, targets=(4, 4), red=0.5, _result=image)
+    draw(1, targets=(4, 4), red=0.25, _result=image)
+    assert image.to_numpy()[0, 0, 0] == 0.25

@@ -28,6 +28,7 @@ float4 shown(float3 colour, Texture2D<float4> read) { return read[int2(0)]; }
 """
 AT, COLOUR = np.float32([[-1, -1], [3, -1], [-1, 3]]), np.ones((3, 3), np.float32)
 V = {"at": AT, "colour": COLOUR}
+QUAD = {"at": np.float32([[-1, -1], [1, -1], [-1, 1], [1, 1]]), "colour": np.ones((4, 3), np.float32)}
 WHITE = np.ones((2, 2, 4), np.float32)
 
 
@@ -188,6 +189,24 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "leave the call out where there is nothing to draw",
         lambda m: np.zeros((2, 2, 4), np.float32),
         0 * WHITE,
+    ),
+    "two indices for a triangle": (
+        lambda m: drawn(indices=[0, 1]),
+        "give 3 indices for each triangle, or write .options(topology='points')",
+        lambda m: drawn(indices=[0, 1, 2]),
+        WHITE,
+    ),
+    "four vertices for triangles": (
+        lambda m: drawn(vertices=QUAD),
+        "give 3 vertices for each triangle, or write .options(topology='triangle_strip')",
+        lambda m: of().options(topology="triangle_strip")(QUAD, targets=(2, 2)),
+        WHITE,
+    ),
+    "two vertices of a strip": (
+        lambda m: of().options(topology="triangle_strip")({k: v[:2] for k, v in V.items()}, targets=(2, 2)),
+        "give 3 vertices or more",
+        right,
+        WHITE,
     ),
     "an option of other words": (
         lambda m: of().options(samples=3),
