@@ -11,7 +11,7 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.texture_results import Into, Target
-from fusepy.backend.marshals.registry import RESULTS, texture_kind, waits
+from fusepy.backend.marshals.registry import RESULTS, kind_of_class, texture_kind, waits
 from fusepy.backend.marshals.result_kinds import check_type, leading, stream_of
 from fusepy.backend.memory.element import Element
 from fusepy.ir.argmap import UNSAID, ArgMap
@@ -52,7 +52,7 @@ def compile_program(
     graph = run_pipeline(recording.graph, trace.oracle)
     inputs = Inputs.of(recording, graph)
     values = inputs.values(recording.arguments)
-    word = returns if isinstance(returns, str) else leading(map(unmapped, recording.arguments)).word
+    word = returns if isinstance(returns, str) else _container(recording)
     written = _destinations(recording, graph, returns)
     options = options.joined(trace.options, graph.name)
     lowering = _lowering(recording, graph, inputs, options, strict, written)
@@ -79,6 +79,15 @@ def compile_program(
     )
     device.save_facts()
     return program
+
+
+def _container(recording: Recording) -> str:
+    """Returns the container of results: that of the arguments; for arrays made of numbers alone, that of the captured values."""
+    word = leading(map(unmapped, recording.arguments)).word
+    if word != "scalar" or not any(v.rank for v in recording.graph.outputs):
+        return word
+    captured = [(c, kind_of_class(c.__class__)) for c in map(unmapped, recording.trace.captures)]
+    return leading(c for c, kind in captured if kind is not None and kind.memory is not None).word
 
 
 def _without_arguments(recording: Recording) -> Recording:

@@ -54,8 +54,7 @@ def _eager(draw: Callable[..., Any], rank: int, type: Type, device: Any) -> Fuse
 def _drawn(draw: Callable[..., Any], key: Any, shape: Extents, type: Type, low: Any, high: Any, device: Any) -> Any:
     """Draws an array of these extents: in a trace as a part of it, else as a call."""
     if isinstance(key, (tuple, list)):  # most likely the extents
-        hint = f"write fp.random.{draw.__name__.lstrip('_').replace('unit', 'uniform')}(fp.random.key(0), (2, 3))"
-        raise ArgumentError("a key comes first", saw=repr(cast("Any", key))[:60], hint=hint)
+        raise _no_key(key, draw.__name__.lstrip("_").replace("unit", "uniform"))
     extents = as_shape(shape)
     if len(extents) > 4:
         raise ShapeError("random numbers over more than 4 axes", saw=extents, hint="draw fewer, and reshape")
@@ -68,7 +67,15 @@ def _drawn(draw: Callable[..., Any], key: Any, shape: Extents, type: Type, low: 
     return _eager(draw, len(extents), type, device)(key, at, low, high, _result="tensor")
 
 
+def _no_key(given: Any, name: str) -> ArgumentError:
+    """Returns the error for the arguments of NumPy's functions, which have no key."""
+    hint = f"write fp.random.{name}(fp.random.key(0), (2, 3))"
+    return ArgumentError("a key comes first", saw=repr(given)[:60], hint=hint)
+
+
 def _type(dtype: Any, name: str, wanted: str) -> Type:
+    if isinstance(dtype, tuple):  # most likely NumPy's order: two numbers and the extents
+        raise _no_key(dtype, name)
     type = element_of(dtype).type
     kinds = "f" if wanted == "floats" else "iu"
     if type.kind is not Kind.SCALAR or type.dtype is None or type.dtype.kind not in kinds:

@@ -142,7 +142,9 @@ class Traced(Numberless, Symbolic):
         )
 
     def __float__(self) -> float:
-        raise self._refuse("float()", "a traced value has no number yet; use fp.vcast(value, 'float') to convert it")
+        raise self._refuse(
+            "float()", "a traced value has no number yet; use fp.vcast(value, 'float') to convert it, and fp.sin for math.sin"
+        )
 
     def __int__(self) -> int:
         raise self._refuse("int()", "a traced value has no number yet; use fp.vcast(value, 'int') to convert it")

@@ -49,6 +49,7 @@ SLIPS: dict[str, Any] = {
     "fp.mean(x, where=x > 1)": np.where(X > 1, X, 0).mean(),
     "fp.fuse(f, static_argnums=(0,))": None,
     "fp.random.uniform((2, 3))": None,
+    "fp.random.normal(0, 1, (2, 3))": None,
     "fp.zeros(2, 3)": np.zeros((2, 3)),
     "fp.max(x, dim=0)": X.max(0),
     # Python and NumPy of traced values
@@ -74,6 +75,8 @@ SLIPS: dict[str, Any] = {
 }
 NUMPYS = {  # names of NumPy's, and what NumPy gives
     "fp.permute_dims": X.T,
+    "fp.mm": X @ (X + 1),
+    "fp.append": np.append(X, X + 1, 0),
     "t.clamp": np.float32([0.5, 1.0]),
     "t.norm": np.linalg.norm([0.5, 2.0]),
     "t.median": 1.25,
