@@ -46,7 +46,7 @@ class Raster(DeviceFunction):
         self,
         vertices: Any = None,
         indices: Any = None,
-        *,
+        *more: Any,
         instances: Any = None,
         targets: Any = None,
         _result: Any = None,
@@ -70,6 +70,8 @@ class Raster(DeviceFunction):
             ShapeError: for attributes of different lengths, an index past the vertices, an empty mesh.
             UnsupportedArgumentError: if a target cannot hold what the fragment function returns.
         """
+        if more:
+            raise too_many(self.__name__, 2 + len(more), "vertices and indices")
         groups = vertices, indices, instances
         made = run_again(self, targets, groups, shared, _result)
         if made is None:
@@ -166,3 +168,13 @@ class Raster(DeviceFunction):
 
 
 STATIC.add(Raster)
+
+
+def too_many(what: str, count: int, known: str) -> ArgumentError:
+    """Returns the error for more arguments by position than a draw has; `known` are those that it has."""
+    return ArgumentError(
+        f"{what}: only {known} may be given by position",
+        place=user_line(),
+        saw=f"{count} arguments",
+        hint="name the others: targets=(height, width), and each parameter of the functions",
+    )

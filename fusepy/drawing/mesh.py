@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from fusepy.backend.marshals.registry import device_of
 from fusepy.drawing.again.like import keep, run_again
 from fusepy.drawing.extents import CallExtents
-from fusepy.drawing.function import Raster
+from fusepy.drawing.function import Raster, too_many
 from fusepy.drawing.options import NAMES
 from fusepy.errors import ShapeError
 from fusepy.functions.device_function import DeviceFunction
@@ -49,7 +49,7 @@ class MeshRaster(Raster):
     own_names = ("groups", "targets")
 
     def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, groups: Any = 1, *, targets: Any = None, _result: Any = None, **shared: Any
+        self, groups: Any = 1, *more: Any, targets: Any = None, _result: Any = None, **shared: Any
     ) -> Any:
         """Runs groups of threads, draws the triangles that they make, and returns the image; with depth a tuple.
 
@@ -63,6 +63,8 @@ class MeshRaster(Raster):
             ArgumentError: for an unknown or missing parameter or global.
             ShapeError: for more groups than devices run.
         """
+        if more:
+            raise too_many(self.__name__, 1 + len(more), "groups")
         counts = groups if groups.__class__ is tuple else (groups,)
         told = all(n.__class__ is int for n in counts)
         made = run_again(self, targets, _NO_ARRAYS, shared, _result, counts) if told else None

@@ -80,8 +80,9 @@ def _check_shape(shape: Sequence[int], columns: int, what: str) -> None:
 
 
 def _wrong_type(what: str, saw: object, type: Type) -> UnsupportedArgumentError:
-    numbers = "floats" if type is FLOAT else "integers"
+    numbers = f"{'floats' if type is FLOAT else 'integers'} of 32 bits"
     cast = "np.float32" if type is FLOAT else "np.uint32"
-    return UnsupportedArgumentError(
-        f"{what} holds no {numbers}", saw=saw, expected=numbers, hint=f"convert the array: array.astype({cast})"
-    )
+    hint = f"convert the array: array.astype({cast})"
+    if getattr(saw, "kind", "") in ("U", "S"):
+        hint = "give numbers; fp.Mesh.load(path) reads the file of a mesh"
+    return UnsupportedArgumentError(f"{what} holds no {numbers}", saw=saw, expected=numbers, hint=hint)

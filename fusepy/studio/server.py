@@ -139,10 +139,10 @@ class StudioServer:
             raise web.HTTPForbidden(text="A websocket needs the origin of the studio.", headers=HEADERS)
         page = web.WebSocketResponse(max_msg_size=LONGEST, heartbeat=30)
         await page.prepare(request)
-        for event in self.session.events():
-            await page.send_str(json.dumps(event))
-        self._pages.add(page)
         try:
+            for event in self.session.events():
+                await page.send_str(json.dumps(event))
+            self._pages.add(page)
             async for message in page:
                 if message.type != WSMsgType.TEXT:
                     continue
@@ -151,6 +151,8 @@ class StudioServer:
                 except (ValueError, RecursionError):
                     parsed = None
                 await page.send_str(json.dumps(await self._requests.answer(parsed)))
+        except ConnectionResetError:  # the page was closed while its answer was made
+            pass
         finally:
             self._pages.discard(page)
         return page

@@ -101,9 +101,13 @@ def serve(pipe: Connection, folder: str, modules: tuple[str, ...], functions: tu
         try:
             if engine is None:
                 engine = StudioEngine(folder, modules, functions)
-            pipe.send(("ok", getattr(engine, method)(*args)))
+            answer = "ok", getattr(engine, method)(*args)
         except FusepyError as error:
-            pipe.send(("error", {name: _text(getattr(error, name)) for name in _FIELDS}))
+            answer = "error", {name: _text(getattr(error, name)) for name in _FIELDS}
+        try:
+            pipe.send(answer)
+        except ConnectionError:  # the other end was closed meanwhile
+            return
 
 
 def _text(value: object) -> str | None:

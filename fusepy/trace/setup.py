@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.kernels.values import freeze
-from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
+from fusepy.errors import ArgumentError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 
 Hook = Callable[["CallContext"], object]
 
@@ -111,7 +111,17 @@ def given(what: str, values: Sequence[Any], named: dict[str, Any]) -> dict[str, 
         for name in asked:
             if not isinstance(name, str):
                 raise ArgumentError(f"{what}: set() takes names", saw=repr(name), hint="name the global by a string")
-    return {name: freeze(value, f"{what}: {name}") for name, value in asked.items()}
+    return {name: _frozen(value, f"{what}: {name}") for name, value in asked.items()}
+
+
+def _frozen(value: Any, path: str) -> Any:
+    try:
+        return freeze(value, path)
+    except RecursionError:
+        raise UnsupportedArgumentError(
+            f"{path} cannot be set to a {type(value).__name__}: its attributes refer to each other without an end",
+            hint="give numbers, arrays, dicts or resources; meshes become a resource by fp.Scene(mesh)",
+        ) from None
 
 
 def no_global(name: str, known: Sequence[str], what: str) -> UnknownNameError:

@@ -73,6 +73,12 @@ def test_vertices_that_make_no_whole_shapes_are_refused(
     other(V, [0, 1, 2][:least], targets=(4, 4))
 
 
+def test_more_arguments_by_position_are_refused(draw: Any) -> None:
+    with pytest.raises(fp.ArgumentError, match="only vertices and indices may be given by position") as caught:
+        draw(V, [0, 1, 2], 3, targets=(4, 4))
+    assert "targets=(height, width)" in str(caught.value.hint)
+
+
 def test_targets_that_are_refused(draw: Any) -> None:
     sgl, usage = draw.tracer.device.sgl, spy.TextureUsage
 

@@ -192,6 +192,7 @@ def test_mesh_shaders_that_do_not_fit_are_refused(m: Any) -> None:
         (lambda: draw(groups=4, targets=SIZE), fp.ArgumentError, "reads the global 'depth'"),
         (lambda: draw(groups=4, targets=SIZE, dept=1.0), fp.ArgumentError, "depth"),
         (lambda: draw(groups=(1, 2, 3, 4), targets=SIZE), fp.ShapeError, "groups are one to three numbers"),
+        (lambda: draw(4, 5, targets=SIZE), fp.ArgumentError, "only groups may be given by position"),
         (lambda: draw(groups=70_000, targets=SIZE), fp.ShapeError, "65,535"),
         (lambda: draw.options(topology="lines"), fp.ArgumentError, "no option 'topology'"),
         (lambda: draw.options(fast_math=True), fp.ArgumentError, "no option 'fast_math'"),

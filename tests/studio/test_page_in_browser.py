@@ -242,6 +242,7 @@ def test_by_keyboard_alone_and_the_values_behind_a_pixel(page: Page) -> None:
         "document.querySelector('.values h3')?.textContent === 'Pixel x 33, y 24' && document.querySelector('.values tr.bad')"
     )
     rows = page.run("[...document.querySelectorAll('.values tr')].map(r => [r.className, r.innerText])")
+    assert page.run("Math.min(...[...document.querySelectorAll('.values th')].map(name => name.clientWidth))") > 80
     text = "\n".join(row for _, row in rows)
     assert "float3" in text
     assert "look.slang:4: float3 logarithm" in text

@@ -137,6 +137,31 @@ def test_a_page_builds_a_graph_and_saves_it(served: Served):
     served.with_page(test)
 
 
+def test_a_page_that_closes_while_its_answer_is_made_is_no_error(
+    served: Served, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    async def test(client: ClientSession, page: Page) -> None:
+        asked, closed = asyncio.Event(), asyncio.Event()
+        answer = served.server._requests.answer
+
+        async def late(message: Any) -> Any:
+            asked.set()
+            await closed.wait()
+            return await answer(message)
+
+        monkeypatch.setattr(served.server._requests, "answer", late)
+        async with served.connect(client) as socket:
+            await socket.send_str(json.dumps({"id": 1, "op": "undo"}))
+            await asked.wait()
+            socket._response.connection.transport.abort()
+        await asyncio.sleep(0.05)
+        closed.set()
+        await asyncio.sleep(0.05)
+
+    served.with_page(test)
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 def test_only_pages_of_this_origin_with_the_token_get_in(served: Served):
     async def test(client: ClientSession, page: Page) -> None:
         url = served.server.url

@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.marshals.base import INSTEAD
 from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.backend.memory.slangpy_names import TensorStorage
 from fusepy.backend.memory.tensor import Tensor
@@ -128,6 +129,9 @@ def freeze(value: Any, path: str) -> Any:
         return HostArray(given)
     if isinstance(value, Mapping):
         return {str(k): freeze(v, f"{path}.{k}") for k, v in cast("Mapping[Any, Any]", value).items()}
+    instead = getattr(cast("type[Any]", type(value)), INSTEAD, None)
+    if instead is not None:  # a mesh: it becomes a resource by a scene
+        raise UnsupportedArgumentError(f"{path} cannot be set to a {type(value).__name__}", saw=shown(value), hint=instead)
     unpack = getattr(value, "get_this", None)  # slangpy's protocol for wrapped objects
     if unpack is not None:
         return freeze(unpack(), path)

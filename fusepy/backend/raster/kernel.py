@@ -112,13 +112,14 @@ class DrawKernel(Kernel):
         sink.record(work, pipeline, root, images, indices, results, views)
 
     def _indices(self, sink: Sink, given: Tensor) -> Tensor:
-        """Returns the indices in a buffer of the device: memory of other frameworks is copied."""
+        """Returns the indices one after the other in a buffer of the device; others are copied, and so is foreign memory."""
         buffer = given.block.buffer
-        if buffer is self._indices_in:
-            return given
-        if isinstance(buffer, spy.Buffer) and buffer.desc.usage & spy.BufferUsage.index_buffer:
-            self._indices_in = buffer  # asking sgl for its flags takes 2 to 4 µs
-            return given
+        if given.linear:
+            if buffer is self._indices_in:
+                return given
+            if isinstance(buffer, spy.Buffer) and buffer.desc.usage & spy.BufferUsage.index_buffer:
+                self._indices_in = buffer  # asking sgl for its flags takes 2 to 4 µs
+                return given
         own = Tensor(self._device, given.element, given.shape)
         copy_elements(given, own, sink)
         return own

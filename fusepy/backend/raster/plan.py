@@ -64,7 +64,7 @@ class DrawPlan(Plan):
         """Returns the numbers of vertices and instances, and the extents of the results.
 
         Raises:
-            ShapeError: if attributes have different lengths, or there are no vertices; for indices with gaps between them.
+            ShapeError: if attributes have different lengths, or there are no vertices, or they make no whole shapes.
         """
         self._check(slots)
         lying = [slots[p] for p in self.positions]
@@ -118,13 +118,6 @@ class DrawPlan(Plan):
                     expected=f"trailing axes {components}",
                     hint="reshape the array so that its last axes are the components, or vcast to another type",
                 )
-        if self._indexed and not slots[self.positions[1]].linear:
-            raise ShapeError(
-                f"{self.name}: the indices must lie one after the other",
-                saw=f"strides {slots[self.positions[1]].strides}",
-                expected="a contiguous tensor",
-                hint="copy the view first",
-            )
 
     def launches(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int], new: Callable[[], int]) -> list[Launch]:
         """Returns the draw. Its ``groups`` are the width and height of the image, and the numbers of elements and instances.

@@ -37,7 +37,7 @@ function Row({ name, type, value, slang, python, bad }) {
   return html`
     <tr class=${bad ? "bad" : ""}>
       <th class="name" scope="row">${name} <span class="type">${type}</span></th>
-      <td class=${short(value).length < 40 ? "number one" : "number"}><${Value} value=${value} /></td>
+      <td class=${short(value).length < 24 ? "number one" : "number"}><${Value} value=${value} /></td>
     </tr>
     ${(slang || python) && html`<tr class=${bad ? "bad where" : "where"}><td colSpan="2">
       ${slang && html`<code title="Slang">${slang}</code>`}

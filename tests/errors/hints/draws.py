@@ -190,6 +190,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: np.zeros((2, 2, 4), np.float32),
         0 * WHITE,
     ),
+    "three arguments by position": (
+        lambda m: of()(V, [0, 1, 2], 2, targets=(2, 2)),
+        "name the others: targets=(height, width)",
+        lambda m: of()(V, [0, 1, 2], instances=2, targets=(2, 2)),
+        WHITE,
+    ),
     "two indices for a triangle": (
         lambda m: drawn(indices=[0, 1]),
         "give 3 indices for each triangle, or write .options(topology='points')",

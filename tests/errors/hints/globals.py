@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,12 @@ def scaled(m: Any) -> Any:
     return fp.Module.load_from_source(fp.default_device(), "hint_globals", "uniform float k; float f(float x) { return k * x; }")
 
 
+def endless() -> Any:
+    made = SimpleNamespace()
+    made.next = made
+    return made
+
+
 def points(m: Any) -> Any:
     source = """[shader("compute")] [numthreads(32, 1, 1)]
     void fill(uint3 at : SV_DispatchThreadID, uniform float* p, uniform int n) { if (at.x < n) p[at.x] = 7 * at.x; }"""
@@ -37,6 +44,12 @@ def dispatched(module: Any, t: Any) -> Any:
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     # globals
+    "an object that holds itself": (
+        lambda m: scaled(m).f.set(k=endless())(X),
+        "give numbers, arrays, dicts or resources",
+        lambda m: scaled(m).f.set(k=2.0)(X),
+        2 * X,
+    ),
     "a global that is not set": (
         lambda m: scaled(m).f(X),
         ".set(k=…)",

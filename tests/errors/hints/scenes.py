@@ -20,6 +20,8 @@ SOURCE = """
 import fusepy_rays;
 float depth(RaytracingAccelerationStructure scene, float3 from)
 { return closest_hit(scene, ray_from(from, float3(0, 0, -1), 0, 99)).t; }
+RaytracingAccelerationStructure world;
+float depth_of_global(float3 from) { return depth(world, from); }
 """
 FLAT = np.array([[0, 0, 0], [2, 0, 0], [0, 2, 0], [2, 2, 0]], F32)
 PAIR = np.array([[0, 1, 2], [2, 1, 3]], np.uint32)
@@ -91,6 +93,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: on(fp.default_device()).depth(fp.Mesh(FLAT, PAIR), ABOVE),
         "wrap it in a scene: fp.Scene([mesh])",
         lambda m: on(fp.default_device()).depth(fp.Scene([fp.Mesh(FLAT, PAIR)]), ABOVE),
+        SEEN,
+    ),
+    "a mesh as a global": (
+        lambda m: on(fp.default_device()).depth_of_global.set(world=fp.Mesh(FLAT, PAIR))(ABOVE),
+        "wrap it in a scene: fp.Scene([mesh])",
+        lambda m: on(fp.default_device()).depth_of_global.set(world=fp.Scene([fp.Mesh(FLAT, PAIR)]))(ABOVE),
+        SEEN,
+    ),
+    "the name of a file for a mesh": (
+        lambda m: fp.Mesh("house.obj"),
+        "give numbers; fp.Mesh.load(path) reads the file of a mesh",
+        lambda m: seen(fp.Mesh(FLAT, PAIR)),
         SEEN,
     ),
     "a list of instances in place of a scene": (
