@@ -10,10 +10,11 @@ times as much (two float3 to one, 16 elements against 8).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fusepy.ir.graph import Node
-from fusepy.ir.ops.doubles import is_long
+from fusepy.ir.ops.doubles import FUNCTIONS, is_long
 
 LANES = 8  # the width of lavapipe's vectors
 SHARED_BYTES = 1 << 14  # shared memory of a group that every Vulkan device has
@@ -25,6 +26,9 @@ HEAVY_PRICE = (
     64.0  # from it on, code takes longer than loads: on GPUs each thread has one element, so that few elements fill the device
 )
 LIGHT_NODES = 12  # a body of so many nodes is unrolled for up to 32 elements; for folds see `backend.emit.fold.tuning`
+# Simple operations that lavapipe compiles in the time of one call: of a function of floats, of a power, which may loop, of a
+# function of doubles, and of a double's sine, which takes a second
+CALL_WEIGHT, POWER_WEIGHT, LONG_WEIGHT, ANGLE_WEIGHT = 5, 16, 20, 100
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,17 @@ def is_light(region: Node) -> bool:
     assert region.body is not None
     nodes = region.body.nodes
     return len(nodes) <= LIGHT_NODES and not any(n.bodies or n.op.name == "slang.call" or is_long(n) for n in nodes)
+
+
+def weight_of(nodes: Iterable[Node]) -> int:
+    """Returns the number of simple operations that compile in the time of these nodes. The bodies of loops count once."""
+    return sum(_weight(n) + weight_of(inner for body in n.bodies for inner in body.nodes) for n in nodes)
+
+
+def _weight(node: Node) -> int:
+    if is_long(node):
+        return ANGLE_WEIGHT if node.op.name in ("sin", "cos", "tan") else LONG_WEIGHT
+    return POWER_WEIGHT if node.op.name == "pow" else CALL_WEIGHT if node.op.name in FUNCTIONS else 1
 
 
 def power_above(number: int) -> int:

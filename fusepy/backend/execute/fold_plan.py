@@ -61,7 +61,7 @@ class ReducePlan(Plan):
         first = len(region.body.inputs)
         self._placed = any(o.position < first and addressing(ACCESSES[o.arrival], o) == "computed" for o in self.operands)
         self._contiguous = self._may_be_linear()
-        self._copies = copies_of(region)
+        self._copies = copies_of(region, self.device.target.kind)
         self._staged = staged_bytes(accumulators_of(region)) if self._scans else 0
         self._sides = sides_of(region, self.operands, self.device.target) if self._factors is not None else None
 

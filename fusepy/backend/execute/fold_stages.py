@@ -113,7 +113,7 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     """Returns the stages of a fold on a device `kind`."""
     outputs, reduced = work.outputs, work.reduced
     if work.along_rows(kind):
-        shape, chunks = shape_along_rows(reduced, work.row)
+        shape, chunks = shape_along_rows(reduced, work.row, work.copies)
     else:
         further: dict[str, Any] = {"copies": work.copies, "nbytes": work.nbytes, "linear": variant.linear}
         shape, chunks = fold_shape(kind, outputs, reduced, work.inner, **further)

@@ -9,9 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusepy.backend.emit.fold.tuning import COLUMN, HEAVY, LEAN, LIGHT, copies_of, fold_shape, lanes_for, scan_lanes, scan_shape
+from fusepy.backend.emit.fold.tuning import (
+    COLUMN,
+    DEAR,
+    HEAVY,
+    LEAN,
+    LIGHT,
+    copies_of,
+    fold_shape,
+    lanes_for,
+    scan_lanes,
+    scan_shape,
+    shape_along_rows,
+)  # fmt: skip
 from fusepy.backend.emit.fold.variant import FoldShape
-from fusepy.backend.emit.tuning import choose
+from fusepy.backend.emit.tuning import choose, weight_of
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.fold_stages import Work, all_variants, fold_stages, scan_stages
 from fusepy.ir.parse import parse_graph
@@ -146,6 +158,15 @@ graph @g(%x: Tensor<float>[?]) -> (float) {
   }
   return %0
 }"""
+POWERS = """graph @g(%x: Tensor<float>[?], %n: weak int) -> (Tensor<float>[?]) {
+  %0 = const() {type = "int", value = 0} : weak int
+  %1 = fori_loop(%0 vmap(), %n vmap(), %x vmap(d0)) : Tensor<float>[?]
+  body @body(%i: int, %c: float) -> (float) {
+    %0 = pow(%c vmap(), %c vmap()) : float
+    return %0
+  }
+  return %1
+}"""
 TWO = """graph @g(%x: Tensor<float>[?]) -> (Tensor<float>[?], float) {
   %0, %1 = region(%x vmap(d0)) fold(sum) over(d0) : Tensor<float>[?] vmap(d0), float vmap()
   body @g(%x: float) -> (float, float) {
@@ -168,7 +189,34 @@ TWO = """graph @g(%x: Tensor<float>[?]) -> (Tensor<float>[?], float) {
     ids=["lean", "double", "vector", "argmax", "stored", "call"],
 )
 def test_how_often_bodies_are_spelled_out(text: str, copies: int) -> None:
-    assert copies_of(parse_graph(text).nodes[0]) == copies
+    for kind in ("software", "cuda", "vulkan"):
+        assert copies_of(parse_graph(text).nodes[0], kind) == copies
+
+
+SPELLED_OUT = 16 * 384  # operations of a kernel that lavapipe compiles in a few seconds
+
+
+@pytest.mark.parametrize("operation", ["neg float", "exp float", "sin float", "exp double", "sin double"])
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 12, 40])
+def test_what_compiles_long_is_spelled_out_less_often(operation: str, count: int) -> None:
+    """Twelve sines in a column's sum took lavapipe more than 30 s, and one sine of doubles as long."""
+    function, type = operation.split()
+    chain = [f"%{i} = {function}(%{i - 1 if i else 'x'}) : {type}" for i in range(count)]
+    text = ONE.replace("float", type).replace(f"%0 = neg(%x) : {type}", "\n    ".join(chain))
+    region = parse_graph(text.replace("return %0\n  }\n", f"return %{count - 1}\n  }}\n", 1)).nodes[0]
+    assert region.body is not None
+    weight, copies = weight_of(region.body.nodes), copies_of(region, "software")
+    assert len(region.body.nodes) == count
+    for inner in (True, False):
+        shape = fold_shape("software", 4096, 4096, inner, copies=copies)[0]
+        assert shape.columns * shape.unroll * weight <= SPELLED_OUT or copies == DEAR
+        assert copies != DEAR or shape.columns * shape.unroll == 1
+    assert shape_along_rows(4096, 64, copies)[0].unroll * weight <= SPELLED_OUT or copies == DEAR
+
+
+def test_the_bodies_of_loops_have_weight() -> None:
+    nodes = parse_graph(POWERS).nodes
+    assert weight_of(nodes) == len(nodes) + weight_of(nodes[1].bodies[0].nodes) > 16
 
 
 @given(
@@ -176,7 +224,7 @@ def test_how_often_bodies_are_spelled_out(text: str, copies: int) -> None:
     st.integers(1, 1 << 20),
     st.integers(1, 1 << 24),
     st.booleans(),
-    st.sampled_from([HEAVY, LIGHT, LEAN]),
+    st.sampled_from([DEAR, HEAVY, LIGHT, LEAN]),
     st.booleans(),
 )
 def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner: bool, copies: int, linear: bool) -> None:

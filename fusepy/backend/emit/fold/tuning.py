@@ -11,9 +11,10 @@ more per thread, and as many groups as it runs at a time. Therefore the threads 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from fusepy.backend.emit.fold.variant import FoldShape
-from fusepy.backend.emit.tuning import LANES, SHARED_BYTES, is_light
+from fusepy.backend.emit.tuning import ANGLE_WEIGHT, LANES, LIGHT_NODES, SHARED_BYTES, is_light, weight_of
 from fusepy.backend.memory.element import Element
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import folds_of
@@ -25,7 +26,7 @@ GROUPS_OF_GPU = 1056
 # knows how many. If all take as long, the last ones leave no room idle where that number divides 24; for 5 a 25th, for 7 a 7th.
 # Of 8 groups, 6 at a time leave a third idle.
 GROUPS_OF_MORE = 3168
-HEAVY, LIGHT, LEAN = 32, 128, 512  # the most elements that a body is unrolled for; compiling takes up to a second
+DEAR, HEAVY, LIGHT, LEAN = 1, 32, 128, 512  # the most elements that a body is unrolled for; compiling takes up to a second
 PAGE = 1024  # numbers of 4 bytes
 ROW = 64  # the shortest row of the grid that the lanes of a group share
 ROW_GROUPS = 256
@@ -37,18 +38,22 @@ FULL = 1 << 18  # threads that fill a GPU
 COLUMN = FoldShape(False, False, LANES, 4, 16, turns=True)
 
 
-def copies_of(region: Node) -> int:
+def copies_of(region: Node, kind: str) -> int:
     """Returns the number of elements that the body may be unrolled for.
 
-    A body is lean if it has one number per result, and stores nothing for each element.
+    A body is lean if it has one number per result, and stores nothing for each element. On a CPU, what compiles long is spelled
+    out less often: twelve sines for 512 elements took 30 s, and one sine of doubles for 32.
     """
     assert region.body is not None
-    if not is_light(region):
+    weight = weight_of(region.body.nodes) if kind == "software" else 0
+    if weight >= ANGLE_WEIGHT:
+        return DEAR
+    if not is_light(region) or weight > 4 * LIGHT_NODES:
         return HEAVY
     types = [v.type for v in region.body.outputs]
     simple = [f.kind not in ("argmax", "argmin", "call") for f in folds_of(region)]
     small = types[0].kind is Kind.SCALAR and Element.of(types[0]).nbytes <= 4
-    return LEAN if simple == [True] and len(types) == 1 and small else LIGHT
+    return LEAN if simple == [True] and len(types) == 1 and small and weight <= LIGHT_NODES else LIGHT
 
 
 def fold_shape(
@@ -82,12 +87,12 @@ def _software(outputs: int, reduced: int, inner: bool, copies: int, linear: bool
     """Returns the shape, the number of groups per chunk, and the minimal number of elements in a chunk."""
     alone = outputs < LANES and reduced >= 32  # fewer results than lanes
     if inner:
-        shape = FoldShape(False, True, LANES, 16 if copies >= LIGHT else 4, 16, turns=True)
+        shape = FoldShape(False, True, LANES, 16 if copies >= LIGHT else min(4, copies), 16, turns=True)
         return shape, outputs / LANES, 4096 if alone else 1024
-    columns = 64 if copies >= LEAN else 32
-    rows = rows_as_one(outputs, reduced, LANES * columns) if linear and outputs else 0
+    columns = 64 if copies >= LEAN else 32 if copies >= HEAVY else 1
+    rows = rows_as_one(outputs, reduced, LANES * columns) if linear and outputs and columns > 1 else 0
     if not rows or (rows > 1 and outputs * reduced < 1 << 17):
-        return COLUMN, outputs / LANES, 1024 if alone else 512
+        return replace(COLUMN, unroll=min(4, copies)), outputs / LANES, 1024 if alone else 512
     across = -(-outputs * rows // (LANES * columns))
     return FoldShape(False, False, LANES, min(8, copies // columns), 16, columns), across, 512 if rows == 1 else 128 * rows
 
@@ -146,10 +151,10 @@ def turns_of(threads: int) -> int:
     return _power(threads // (2 * LANES * GROUPS["software"]), 1, 32)
 
 
-def shape_along_rows(reduced: int, row: int) -> tuple[FoldShape, int]:
+def shape_along_rows(reduced: int, row: int, copies: int = LEAN) -> tuple[FoldShape, int]:
     """Returns the shape on the CPU for bodies that use their coordinates: neighbouring threads read neighbouring memory."""
     chunks = min(ROW_GROUPS, -(-reduced // 8192), reduced // row)
-    return FoldShape(True, True, LANES, 8, 16, rows=True), max(1, chunks)
+    return FoldShape(True, True, LANES, min(8, copies), 16, rows=True), max(1, chunks)
 
 
 def scan_shape(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int = 8, staged: int = 4) -> tuple[FoldShape, int]:

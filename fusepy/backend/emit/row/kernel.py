@@ -95,7 +95,12 @@ class _RowKernel:
             *decoded(self.variant, "fz_row", outer),
         ]
         if self.shape.held and not self.shape.exact:  # the elements of the thread
-            lines.append(f"uint fz_count = (uint({BLOCK}.reduced) + fz_lanes - 1 - fz_in) >> fz_bits;")
+            count = f"(uint({BLOCK}.reduced) + fz_lanes - 1 - fz_in) >> fz_bits"
+            if self.shape.reach == "thread" and self.text.software:
+                # From a count that is the same for all threads, folds of constants are so too. Before each loop that starts from
+                # such a value, lavapipe walks all paths to the parameter block, of which each selection doubles the number.
+                count = f"fz_own ? {count} : 0"
+            lines.append(f"uint fz_count = {count};")
         shared = [o for v, o in self.operand.items() if v in self.body.whole and o in self.text.loaded]
         return [*lines, *(f"{declare(o.want, f'a_{o.name}')} = {self.text.load(o)};" for o in shared)]
 

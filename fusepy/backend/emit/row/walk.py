@@ -10,6 +10,7 @@ from fusepy.backend.emit.row.reduction import StageFolds
 from fusepy.backend.emit.row.variant import RUN, RowShape, RowVariant
 from fusepy.backend.emit.spaces.space import decoded, linear_index
 from fusepy.backend.emit.text import KernelText
+from fusepy.backend.emit.tuning import ANGLE_WEIGHT, weight_of
 from fusepy.ir.graph import Value
 from fusepy.ir.ops.control import block
 from fusepy.ir.rows.body import RowStage
@@ -57,9 +58,20 @@ class StageWalk:
         inner = self.run(run, "", "fz_e")
         if not shape.exact:
             return [f"for ({index} fz_e = 0; fz_e < {reduced}; fz_e += {run} * {step})", *block(inner)]
+        if weight_of(self.text.body.nodes) >= ANGLE_WEIGHT and self.text.software:
+            return [f"{index} fz_e = 0;", *self.one_by_one(run, step, reduced)]
         full = f"for (; fz_e + {run} * {step} <= {reduced}; fz_e += {run} * {step})"
         rest = [f"for (; fz_e + {index}(fz_in) < {reduced}; fz_e += {step})", *block(self.elements(1, "", "fz_e"))]
         return [f"{index} fz_e = 0;", full, *block(inner), *self.folds.running(rest)]
+
+    def one_by_one(self, run: int, step: str, reduced: str) -> list[str]:
+        """Returns the loop of a body that compiles for a second, such as a sine of doubles: it stands in the loop once."""
+        one = block(self.elements(1, "", "fz_e"))
+        if run == 1:
+            return [f"for (; fz_e + {self.index}(fz_in) < {reduced}; fz_e += {step})", *one]
+        stop = f"{self.index} fz_stop = {reduced} - fz_e < {run} * {step} ? {reduced} : fz_e + {run} * {step};"
+        loop = [f"for (; fz_e + {self.index}(fz_in) < fz_stop; fz_e += {step})", *one]
+        return [f"while (fz_e < {reduced})", *block([stop, *self.folds.running(loop), "fz_e = fz_stop;"])]
 
     def run(self, run: int, first: str, start: str) -> list[str]:
         """Returns the lines of one run of elements, in pieces whose loads are in flight together.

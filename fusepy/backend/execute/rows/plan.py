@@ -10,7 +10,7 @@ from typing import Any
 from fusepy.backend.emit.row.reduction import exchanged_bytes
 from fusepy.backend.emit.row.tuning import RowWork, cost, row_shape
 from fusepy.backend.emit.row.variant import RowVariant
-from fusepy.backend.emit.tuning import GROUPS_PER_ROW, is_light
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW, weight_of
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
@@ -21,6 +21,7 @@ from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import spec_of
 from fusepy.ir.rows.body import RowBody
 
+MOST_NODES = 40  # a body of so many operations is unrolled, see `weight_of`
 MARGIN = 1 << 20  # how far past the last element the arithmetic of a kernel may go
 
 
@@ -49,7 +50,10 @@ class RowPlan(Plan):
         spec, body = spec_of(region), RowBody(region)
         self._rows = spec.rows
         self.rank = max(self.rank, spec.rows[-1] + 1)
-        self._light, self._words = is_light(region) or len(body.body.nodes) <= 40, body.words()
+        self._words = body.words()
+        # what a CPU's driver compiles slowly is not unrolled: 32 powers take it 3 s
+        weight = weight_of(body.body.nodes) if self.device.target.kind == "software" else len(body.body.nodes)
+        self._light = weight <= MOST_NODES
         inputs = {v: i for i, v in enumerate(body.body.inputs)}
         along = [{inputs[v] for v in stage.loads} for stage in body.stages(held=False)]
         self._loads = [[i for i in sorted(stage) if self.operands[i] in self.memory] for stage in along]

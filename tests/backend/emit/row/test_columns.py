@@ -41,6 +41,7 @@ SOFTMAX = """graph @softmax(%x: Tensor<float>[?,?,?]) -> (Tensor<float>[?,?,?], 
 }"""
 TEXTS: list[tuple[str, str, RowShape, bool]] = [
     ("column_of_a_lane", "software", RowShape(64, 0, 4, "thread", exact=True, columns=True), False),
+    ("column_held_by_a_lane", "software", RowShape(8, 32, 16, "thread", columns=True), False),
     ("column_of_a_thread", "vulkan", RowShape(128, 16, 16, "thread", exact=True, columns=True), False),
     ("column_shared", "vulkan", RowShape(256, 32, 16, columns=True), False),
     ("column_shared_64", "cuda", RowShape(512, 64, 16, exact=True, columns=True), True),
@@ -56,6 +57,27 @@ def test_texts(name: str, kind: str, shape: RowShape, wide: bool) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     assert text == path.read_text()
+
+
+def test_a_lane_counts_its_elements_by_its_own_place() -> None:
+    """From a count that all lanes share, lavapipe took minutes for a fold of constants and loops that start from it."""
+    (region,) = parse_graph(SOFTMAX).nodes
+    for kind, own in [("software", True), ("vulkan", False)]:
+        variant = RowVariant(False, 3, False, shape=RowShape(8, 32, 16, "thread", columns=True))
+        (line,) = [
+            x for x in emit_rows(region, variant, Emission(Target(kind, 8), ACCESSES, {})).text.splitlines() if "fz_count =" in x
+        ]
+        assert ("fz_count = fz_own ? " in line) == own
+
+
+@pytest.mark.parametrize(("function", "calls"), [("exp", 2), ("sin", 1)])
+def test_what_compiles_for_a_second_stands_in_a_stage_once(function: str, calls: int) -> None:
+    """The body of a sine of doubles stood in each stage many times: lavapipe took 7 s."""
+    (region,) = parse_graph(SOFTMAX.replace("float", "double").replace("exp", function)).nodes
+    for columns, reach in [(True, "thread"), (False, "thread"), (False, "wave")]:
+        variant = RowVariant(False, 3, False, shape=RowShape(8, 0, 1, reach, exact=True, columns=columns))
+        text = emit_rows(region, variant, Emission(Target("software", 8), ACCESSES, {})).text
+        assert [text.count(f" fz_stage{k}_of_softmax(") - 1 for k in (1, 2)] == [calls, calls]
 
 
 def of_gpu(kind: str, lanes: int, work: tuning.RowWork) -> tuple[RowShape, int]:

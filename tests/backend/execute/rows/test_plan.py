@@ -115,3 +115,16 @@ def test_what_is_the_same_along_the_row_is_not_summed_along_it(device: Any) -> N
     x = ramp(4, 6)
     np.testing.assert_allclose(look(x), x - x.sum(-1, keepdims=True), rtol=1e-6)
     assert "smaller than what uses it" in refusal(look, x)
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "8 elements a thread in registers"), (3, "columns read once for each stage")])
+def test_several_powers_are_not_spelled_out_for_each_element_of_a_column(device: Any, count: int, said: str) -> None:
+    """A CPU's driver takes 4 s for each power that is spelled out 32 times."""
+
+    def powers(x: Any) -> Any:
+        y = x - fp.mean(x, 0, True)
+        for _ in range(count):
+            y = y**x
+        return y
+
+    assert said in str(fp.fuse(powers).explain(ramp(8, 40)))
