@@ -15,6 +15,7 @@ from fusepy.errors import ArgumentError, DeviceError
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction, fuse
 from fusepy.location import user_line
+from fusepy.modules.loading import as_module
 
 
 @overload
@@ -27,7 +28,7 @@ def raster(
     """Returns a function that draws a mesh.
 
     Args:
-        module: the module of the functions that are given by name.
+        module: the module of the functions that are given by name; one of slangpy too.
         vertex: a function that takes the attributes of a vertex, and returns its position in clip space and the values to
             interpolate: the name of a Slang function that returns a struct with a member ``float4 position : SV_Position``,
             or a Python function that returns a dict with ``"position"`` first.
@@ -51,6 +52,7 @@ def raster(
         >>> fp.raster(vertex=vs, fragment=fs)({"at": [[-1.0, -1], [3, -1], [-1, 3]]}, targets=(2, 2), turn=1.0)[0, 1]
         array([0.5, 0.5, 0.5, 1. ], dtype=float32)
     """
+    module = None if module is None else as_module(module)
     if vertex is None and mesh is not None:
         return _of_meshes(module, task, mesh, fragment)
     opened: Device = module.device if module is not None else default_device() if device is None else device

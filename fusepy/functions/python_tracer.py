@@ -6,7 +6,7 @@ import copy
 import inspect
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -44,6 +44,9 @@ class PythonTracer:
         self.__name__ = " ".join(str(getattr(function, "__name__", "fused")).split())  # a name is one line
         self.function = function
         self.device = device
+        if not isinstance(static, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            hint = 'write fp.fuse(f, static=["x"]), with the names of static parameters'
+            raise ArgumentError("static takes names of parameters", saw=repr(static)[:60], hint=hint)
         self.static = frozenset(static)
         self.values: Mapping[str, Any] = {}
         self.signature = signature_of(function, self.__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from fusepy.backend.device.device import Device
@@ -89,7 +88,7 @@ class Module(Lookup):
             CompileError: if the file does not exist or Slang rejects it.
         """
         opened = as_device(device)
-        source = source_of_file(opened, Path(path), kwargs)
+        source = source_of_file(opened, path, kwargs)
         return Module(opened, source, strict_broadcasting=strict_broadcasting, strict=strict)
 
     @staticmethod

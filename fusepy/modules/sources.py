@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,19 @@ from fusepy.errors import ArgumentError, CompileError, did_you_mean
 from fusepy.location import user_line
 
 
-def source_of_file(device: Device, path: Path, options: Mapping[str, Any]) -> ModuleSource:
+def source_of_file(device: Device, path: str | os.PathLike[str], options: Mapping[str, Any]) -> ModuleSource:
     """Reads the source from a file: at an absolute path, in the working directory, or in one of the device's include paths.
 
     Args:
         options: ``defines`` and ``options`` of `ModuleSource.make`.
 
     Raises:
-        ArgumentError: for other options.
+        ArgumentError: for other options, or what is no path.
         CompileError: if there is no such file.
     """
-    found = _find(path, device.include_paths)
+    if not isinstance(path, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError("load() takes a path", saw=repr(path)[:60], hint='write fp.load("look.slang")')
+    found = _find(Path(path), device.include_paths)
     text = found.read_text(encoding="utf-8", errors="surrogateescape")
     return ModuleSource.make(found.stem, text, str(found), device.include_paths, **_checked(options))
 
@@ -50,7 +53,7 @@ def source_of_linked(module: Any) -> ModuleSource:
 def _find(path: Path, include_paths: tuple[str, ...]) -> Path:
     searched = [path] if path.is_absolute() else [Path.cwd() / path, *(Path(p) / path for p in include_paths)]
     for candidate in searched:
-        if candidate.is_file():
+        if len(candidate.name) < 256 and candidate.is_file():  # the system refuses to look for a longer name
             return candidate.resolve()
     near = [p.name for folder in {c.parent for c in searched} if folder.is_dir() for p in folder.glob("*.slang")]
     raise CompileError(

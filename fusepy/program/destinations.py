@@ -18,6 +18,7 @@ from fusepy.backend.kernels.overlap import apart
 from fusepy.backend.marshals.registry import host_array, kind_of_class
 from fusepy.backend.marshals.result_kinds import container_named, destination, dimensions, in_grid_order
 from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.host_arrays import share_elements
 from fusepy.backend.memory.recast import reinterpret
 from fusepy.backend.memory.storage import overlap
 from fusepy.backend.memory.tensor import Tensor, computed
@@ -71,7 +72,7 @@ class Destinations:
         for j, array in arrays.items():  # before anything runs: a call that fails changes nothing
             self._check_target(array, extents[j], self.elements[j], self.target(j))
             for k, other in arrays.items():
-                if k < j and np.may_share_memory(array, other):
+                if k < j and share_elements(array, other):
                     raise self._shared(j, k)
         return outs, arrays
 

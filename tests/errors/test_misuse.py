@@ -461,6 +461,9 @@ def test_row_9_two_results_in_one_place(lib: Any, device: Any) -> None:
     t, a = fp.Tensor.zeros(device, 3), np.zeros(3, F32)
     misuse(lambda: lib.split(ramp(3), t, t), fp.ShapeError, ValueError, "split", "argument 'rest'", "another result")
     misuse(lambda: lib.split(ramp(3), a, a), fp.ShapeError, ValueError, "split", "argument 'rest'", "another result")
+    columns = np.zeros((3, 2), F32)  # which have no element in common
+    lib.split(ramp(3), columns[:, 0], columns[:, 1])
+    same(columns.sum(1), ramp(3))
 
 
 def test_row_9_tensor_that_repeats(lib: Any, device: Any) -> None:
@@ -655,6 +658,10 @@ def test_row_12_leaks(lib: Any) -> None:
         lambda: fp.fuse(lambda x: x + kept[0])(1.0),
         lambda: fp.fuse(lambda x: lib.add(x, kept[0]))(1.0),
         lambda: fp.fuse(lambda x: kept[0])(1.0),
+        lambda: fp.Tensor.from_numpy(lib.device, kept[0]),
+        lambda: fp.Tensor.full(lib.device, 2, kept[0]),
+        lambda: fp.Tensor([1, 2]).__setitem__(0, kept[0]),
+        lambda: lib.add.set(k=kept[0])(1.0, 1.0),
     ]
     for use in uses:
         misuse(use, fp.LeakedTracerError, TypeError, f"made at {HERE}:{line}")

@@ -21,7 +21,7 @@ from fusepy.backend.scenes.levels import TopLevel
 from fusepy.errors import ArgumentError, FusepyError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import Type
-from fusepy.symbolic import Symbolic
+from fusepy.symbolic import TRACING, Symbolic, misplaced
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RESOURCES = (spy.Texture, spy.TextureView, spy.Buffer, spy.Sampler, spy.AccelerationStructure)
@@ -114,6 +114,8 @@ def freeze(value: Any, path: str) -> Any:
             hint="omit it to keep the previous value",
         )
     if isinstance(value, Symbolic):
+        if TRACING.get() is None:
+            raise misplaced(value)
         raise UnsupportedArgumentError(f"{path} cannot be set to a traced value", hint="pass it as an argument of the function")
     if isinstance(value, np.generic):
         return cast("Any", value.item())

@@ -12,7 +12,7 @@ from fusepy.backend.device.recorder import Written
 from fusepy.backend.device.sink import Sink, sink_on
 from fusepy.backend.device.strided_copy import Side
 from fusepy.backend.memory.element import Element, scalar_type
-from fusepy.backend.memory.host_arrays import as_array, list_as
+from fusepy.backend.memory.host_arrays import as_array, full, list_as
 from fusepy.backend.memory.pending import PENDING, before_write
 from fusepy.backend.memory.recast import element_in
 from fusepy.backend.memory.storage import Storage, overlap
@@ -157,14 +157,16 @@ def fill(tensor: Made, value: Any, idle: bool = False) -> Made:
 
     Raises:
         RangeError: if the element cannot hold the number.
+        ArgumentError: for a value that is no element.
     """
     element = tensor.element
     if isinstance(value, (int, float)):
         check_range(value, element.type, str(value), hint="widen dtype")
     else:
         value = as_array(value)
+    filled = full(tensor.shape, value, element)
     if tensor.size:
-        copy_from_numpy(tensor, np.full(tensor.shape + element.shape, value, element.dtype), idle)
+        copy_from_numpy(tensor, filled, idle)
     return tensor
 
 

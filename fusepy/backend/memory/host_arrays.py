@@ -54,6 +54,7 @@ def as_array(value: Any, dtype: Any = None) -> Array:
         UnsupportedArgumentError: for a masked array, and for memory that the host cannot read.
         GradientError: for a torch tensor that requires gradients.
         ShapeError: for ragged lists.
+        TraceError: for a value of a trace.
     """
     if type(value) is np.ndarray and dtype is None:
         return value
@@ -65,9 +66,25 @@ def as_array(value: Any, dtype: Any = None) -> Array:
         return np.asarray(given, dtype)
     except ValueError as error:
         raise ShapeError("values that do not form an array", saw=error, hint="give every row the same length") from None
+    except FusepyError:  # of a traced value
+        raise
     except (RuntimeError, TypeError) as error:  # torch raises these for device memory and for conjugated tensors
         raise UnsupportedArgumentError(
             f"a {type(given).__name__} cannot be read as an array", saw=error, hint="convert it with numpy.asarray"
+        ) from None
+
+
+def full(shape: tuple[int, ...], value: Any, element: Element) -> Array:
+    """Returns an array with `value` in every element.
+
+    Raises:
+        ArgumentError: for a value that is no element.
+    """
+    try:
+        return np.full(shape + element.shape, value, element.dtype)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"this does not fill elements of {element.type}", saw=error, hint="give one number, or one number per component"
         ) from None
 
 
@@ -139,3 +156,11 @@ def list_as(value: Sequence[Any], element: Element, what: str) -> Array:
         raise ArgumentError(f"{what} of {element.type} truncates floats", saw=repr(value)[:60], hint="round them first")
     check_range(array, scalar, "a number in a list")
     return array.astype(element.dtype)
+
+
+def share_elements(a: Array, b: Array) -> bool:
+    """True if two arrays have an element in common, or if this is too hard to tell."""
+    try:
+        return np.shares_memory(a, b, max_work=1000)  # pyright: ignore[reportArgumentType]
+    except np.exceptions.TooHardError:
+        return True

@@ -20,6 +20,7 @@ _NOISE = re.compile(
 _NARROW_MATRIX = re.compile(r"\bmatrix\s*<\s*u?int(?:8|16|64)_t\b|\bu?int(?:8|16|64)_t[1-4]x[1-4]\b")
 
 
+_ARRAY_TYPE = re.compile(r"undefined identifier '(?:W|RW|Atomic)?(?:Diff)?(?:Tensor|NDBuffer)'")
 _UNSIZED_GLOBAL = re.compile(r"\b(\w+)\s*\[\s*\]\s*;")
 
 
@@ -50,6 +51,8 @@ def advice(words: str, searched: Sequence[object]) -> str:
     """Returns the hint for Slang's diagnostics; `searched` are the folders of imports and includes."""
     if "cannot open file" in words or "include file not found" in words:
         return f"paths searched: {', '.join(map(str, searched))}; add others with init_device(include_paths=[…])"
+    if _ARRAY_TYPE.search(words):
+        return "whole arrays are types of fusepy's Slang library: write import fusepy; in the first line of the module"
     if "is not accessible from the current context" in words:
         return "where anything in a module is public, the rest is its own: write public before what is called from Python"
     if "ambiguous reference to" in words:

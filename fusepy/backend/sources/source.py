@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -68,8 +68,8 @@ class ModuleSource:
         _check_text(text, path or alias)
         own = [str(Path(path).resolve().parent)] if path else []
         dirs = tuple(dict.fromkeys([*own, *include_dirs, *INCLUDE_DIRS]))
-        pairs = tuple(sorted(_define(k, v) for k, v in (defines or {}).items()))
-        extra = tuple(sorted(_option(k, v) for k, v in (options or {}).items()))
+        pairs = tuple(sorted(_define(k, v) for k, v in _named("defines", defines)))
+        extra = tuple(sorted(_option(k, v) for k, v in _named("options", options)))
         digest, cacheable, files, extends = closure_of(text, dirs, Path(path).parent if path else None)
         digest.update(repr((alias, pairs, extra)).encode())
         closure = digest.hexdigest()
@@ -97,6 +97,13 @@ class ModuleSource:
     def imported(self) -> list[str]:
         """Returns the direct imports, as spelled. Users of this module do not see them."""
         return direct_imports(self.text, Path(self.path).parent if self.path else None, self.include_dirs)
+
+
+def _named(what: str, given: Any) -> list[tuple[Any, Any]]:
+    """Returns the items of a dict, or none for ``None``; anything else is an error."""
+    if given is not None and not isinstance(given, Mapping):
+        raise ArgumentError(f"{what} are no dict", saw=repr(given)[:60], hint=f"write {what}={{name: value}}")
+    return list(cast("Mapping[Any, Any]", given or {}).items())
 
 
 def _define(name: Any, value: Any) -> tuple[str, str]:

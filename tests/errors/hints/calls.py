@@ -71,6 +71,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.fuse(lambda colour, gain: colour * gain)(colour=X, gain=2.0),
         2 * X,
     ),
+    "a place as the name of a static argument": (
+        lambda m: fp.fuse(lambda x, n: x * n, static=1)(X, 2),
+        'write fp.fuse(f, static=["x"]), with the names of static parameters',
+        lambda m: fp.fuse(lambda x, n: x * n, static=["n"])(X, 2),
+        2 * X,
+    ),
     "a list as a static argument": (
         lambda m: fp.fuse(lambda x, n: x * len(n), static=("n",))(X, [1, 2]),
         "pass a number, string or tuple; a static argument is part of the program's identity",

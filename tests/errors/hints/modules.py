@@ -77,6 +77,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: load_file(written(outer="float f(float x) { return x; }") / "outer.slang").f(X),
         X,
     ),
+    "a number for a path": (
+        lambda m: fp.load(3),
+        'write fp.load("look.slang")',
+        lambda m: load_file(written(look="float f(float x) { return x; }") / "look.slang").f(X),
+        X,
+    ),
+    "a name that is too long for a file": (
+        lambda m: load_file(Path("outer" * 100 + ".slang")),
+        "Folders are added with init_device(include_paths=[…])",
+        lambda m: load_file(written(outer="float f(float x) { return x; }") / "outer.slang").f(X),
+        X,
+    ),
     "a name that is not public": (
         lambda m: load_file(
             written(outer="import inner; float f(float x) { return g(x); }", inner="public int i; float g(float x) { return x; }")
@@ -103,6 +115,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "write it as text",
         lambda m: load("hint_define", "float f(float x) { return x * A; }", defines={"A": "(1 + 1)"}).f(X),
         2 * X,
+    ),
+    "defines in a list": (
+        lambda m: load("hint_define", "float f(float x) { return x * A; }", defines=["A=2"]),
+        "write defines={name: value}",
+        lambda m: load("hint_define", "float f(float x) { return x * A; }", defines={"A": 2}).f(X),
+        2 * X,
+    ),
+    "options in a word": (
+        lambda m: load("hint_define", "float f(float x) { return x; }", options="fast_math"),
+        "write options={name: value}",
+        lambda m: load("hint_define", "float f(float x) { return x; }", options={"fast_math": True}).f(X),
+        X,
     ),
     "a define of two lines": (
         lambda m: load("hint_define", "float f(float x) { return x * A; }", defines={"A": "1 +\n1"}),

@@ -208,6 +208,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: s(m).four(1.0),
         1,
     ),
+    "a whole array without the library": (
+        lambda m: load("hint_array", "float at(NDBuffer<float, 1> a, int i) { return a[i]; }").at(X, STEP[1:3]),
+        "whole arrays are types of fusepy's Slang library: write import fusepy; in the first line of the module",
+        lambda m: load("hint_array", "import fusepy;\nfloat at(NDBuffer<float, 1> a, int i) { return a[i]; }").at(X, STEP[1:3]),
+        X[1:3],
+    ),
     "a divisor that is 0 before the first step of a loop": (
         lambda m: load("hint_steps", STEPS.replace("$", "c")).f(STEP),
         "if this divisor is 0 only before the first step of a loop, Slang is mistaken: divide by max(d, d) in its place",

@@ -231,4 +231,10 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: cursor_with(m, lambda c: c[0].reach.write(7.0)),
         np.array([7, 5], F32),
     ),
+    "a word in every element": (
+        lambda m: fp.Tensor.full(m.device, 2, "a"),
+        "give one number, or one number per component",
+        lambda m: fp.Tensor.full(m.device, 2, [1, 2, 3], "float3").to_numpy() - fp.Tensor.full(m.device, (2, 3), 1).to_numpy(),
+        np.array([[0, 1, 2]] * 2, F32),
+    ),
 }
