@@ -68,7 +68,7 @@ class SlangTracer:
         alias = self.module_in(trace)
         if config.specs or config.named_specs:
             args, kwargs = self._with_specs(args, kwargs, config)
-        found = trace.call(alias, self.__name__, args, kwargs, strict=config.strict)
+        found = trace.call(alias, self.__name__, args, kwargs, strict=config.strict, unstretched=config.strict_broadcasting)
         if not self.accumulators or found is None:
             return found
         results: tuple[Traced, ...] = (found,) if isinstance(found, Traced) else found

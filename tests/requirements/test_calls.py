@@ -73,6 +73,28 @@ def test_c5_broadcasting(m: Any) -> None:
         strict(x, np.array([1, 2, 3], F32))
 
 
+@pytest.mark.req("C19")
+def test_c19_strict_functions_in_programs(m: Any) -> None:
+    """They stretch nothing inside of fused functions, gradients, lazy calls and graphs either."""
+    strict = m.add.strict_broadcasting()
+    fused = fp.fuse(lambda a, b: strict(a * 2, b) + 1)
+    graph = fp.Graph(inputs=["a", "b"])
+    graph.set_outputs(strict.node()(*graph.get_inputs()))
+    x, column = np.ones((2, 3), F32), np.ones((2, 1), F32)
+    same(fused(x, x), 3 * x + 1)
+    same(fused(x, 1.0), 3 * x + 1)
+    compiled = fp.stats().kernels_compiled
+    same(fused(np.ones((4, 5), F32), np.ones((4, 5), F32)), np.full((4, 5), 4, F32))
+    assert fp.stats().kernels_compiled == compiled
+    with fp.lazy():
+        lazy = fused(x, x)
+    same(lazy, 3 * x + 1)
+    for call in (fused, graph, fp.grad(lambda a, b: fp.sum(strict(a, b)))):
+        for a, b in ((x, column), (column, x), (x, np.ones(3, F32))):
+            with pytest.raises(fp.ShapeError, match="Strict broadcasting is enabled"):
+                call(a, b)
+
+
 def test_strict_broadcasting_of_what_reductions_leave(m: Any) -> None:
     """They are called as the user calls them, with the axes that the user sees."""
 

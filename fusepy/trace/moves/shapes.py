@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fusepy.derivatives.extents import Extents
-from fusepy.errors import TraceError
-from fusepy.ir.graph import Value
+from fusepy.errors import ShapeError, TraceError
+from fusepy.ir.graph import Node, Value
 from fusepy.ir.resolve.settle import settle
 from fusepy.ir.value import is_spread
 from fusepy.trace.moves.extents import TraceShapes
@@ -66,3 +66,27 @@ def known_shapes(trace: OpenTrace) -> KnownShapes:
     if trace.moves.shapes is None:
         trace.moves.shapes = KnownShapes(trace)
     return trace.moves.shapes
+
+
+def check_unstretched(trace: OpenTrace, node: Node, name: str) -> None:
+    """Compares the extents of all arguments of a call that have axes of the grid; its program is for these extents only.
+
+    Raises:
+        ShapeError: if one would be stretched.
+    """
+    maps, _ = settle(node, trace.oracle)
+    first: tuple[str, tuple[int, ...]] | None = None
+    for i, (value, map) in enumerate(zip(node.operands, maps)):
+        if not map.dims or is_spread(value):
+            continue
+        extents = shape_of(trace, value)[: len(map.dims)]
+        found = value.name or f"argument {i + 1}", extents
+        first = first or found
+        if extents != first[1]:
+            raise ShapeError(
+                f"{name}: {first[0]} and {found[0]} do not broadcast: Shape mismatch",
+                place=node.loc,
+                saw=f"{first[1]} and {extents}",
+                expected="identical shapes: Strict broadcasting is enabled",
+                hint="repeat the smaller one with fp.repeat or fp.tile, or call the function without strict broadcasting",
+            )
