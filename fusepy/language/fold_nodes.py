@@ -149,6 +149,8 @@ def _of_one(trace: Trace, value: Value, way: Reduction, loc: str | None) -> Trac
         Fold("call", function=way.function.__name__, identity=way.identity).start(want)  # raises unless the identity fits
     if want is value.type:
         return Traced(trace, value, loc)
+    if value.weak:  # Python's number stays one, as it does in an eager call
+        return trace.record("mul", [Traced(trace, value, loc), 1.0 if want.is_float else 1])
     return Traced(trace, trace.builder.add(OPS["cast"], [value], None, {"type": want.name}, loc)[0], loc)
 
 

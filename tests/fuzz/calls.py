@@ -11,8 +11,8 @@ import numpy as np
 from tests.fuzz.components import construct, dot, matmul, part
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, add, multiply, subtract, where
 from tests.fuzz.reductions import chain, reduce, summed
-from tests.fuzz.uploads import TEXTURE, padded, uploaded
-from tests.fuzz.values import UNIT, WIDE, Refused, Val, is_float, make, number, special, strong
+from tests.fuzz.uploads import padded, uploaded
+from tests.fuzz.values import TEXTURE, UNIT, WIDE, Refused, Val, is_float, make, number, special, strong
 
 
 def _constant(*numbers: float) -> Val:

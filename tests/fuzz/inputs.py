@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.program import Arg, Program
-from tests.fuzz.uploads import TEXTURE, as_texture, way
-from tests.fuzz.values import SCALARS, Val, is_float, make
+from tests.fuzz.uploads import as_texture, way
+from tests.fuzz.values import SCALARS, TEXTURE, Val, is_float, make
 
 CALLS = 2  # the first call, and one with other numbers and extents
 

@@ -10,8 +10,7 @@ import numpy as np
 from tests.fuzz.inputs import meant
 from tests.fuzz.meaning import evaluate
 from tests.fuzz.program import Arg, Program
-from tests.fuzz.uploads import TEXTURE
-from tests.fuzz.values import Refused, Val, is_float
+from tests.fuzz.values import TEXTURE, Refused, Val, is_float
 
 
 def moved(arg: Arg, array: Any, jitter: float) -> Any:
@@ -21,6 +20,18 @@ def moved(arg: Arg, array: Any, jitter: float) -> Any:
     one = array[:1] if arg.layout == "repeated" and arg.dims else array
     moved = one + np.random.default_rng(arg.seed).uniform(0.3, 1, one.shape) * jitter
     return np.array(np.broadcast_to(moved, array.shape), array.dtype)
+
+
+def untied(program: Program) -> Program:
+    """The program with elements of their own in place of repeated ones, if it chooses among elements: each is a tie then."""
+    chooses = any(
+        s.attrs.get("kind") in ("max", "min") or s.op in ("maximum", "minimum") or s.attrs.get("word") in ("sort", "topk")
+        for s in program.steps
+    )
+    if not chooses:
+        return program
+    args = [dataclasses.replace(a, layout="C") if a.layout == "repeated" else a for a in program.args]
+    return dataclasses.replace(program, args=args)
 
 
 def known(v: Val) -> Any:

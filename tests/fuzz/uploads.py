@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tests.fuzz.components import part
 from tests.fuzz.program import Arg, Step
-from tests.fuzz.values import SCALARS, Refused, Val, convert, is_float, make, special
+from tests.fuzz.values import SCALARS, TEXTURE, Refused, Val, convert, is_float, make, special
 
 if TYPE_CHECKING:
     from tests.fuzz.generate import Draw
 
-TEXTURE, NARROWS = "texture", "narrows"
+NARROWS = "narrows"
 
 # the texel that Slang reads, and the dtype in which the texture holds it; the first of a texel is that of programs made small
 FORMATS: dict[str, tuple[str, tuple[int, ...], Any]] = {
@@ -124,7 +125,7 @@ def channels(attrs: dict[str, Any], x: Val) -> list[Val]:
     count = comp[0] if comp else 1
     if count > x.comp[0]:
         raise Refused("channels")
-    return [convert(part(x, list(range(count)) if comp else 0), attrs["scalar"])]
+    return [convert(replace(part(x, list(range(count)) if comp else 0), arrives=TEXTURE), attrs["scalar"])]
 
 
 def padded(t: Val) -> list[Val]:

@@ -20,6 +20,7 @@ SCALARS: dict[str, Any] = {
 }  # fmt: skip
 FLOATS = ("half", "float", "double")
 INTS = tuple(n for n in SCALARS if "int" in n)
+TEXTURE = "texture"  # how a value arrives; the others are in `uploads`
 UNIT = {"half": 2.0**-11, "float": 2.0**-24, "double": 2.0**-53}
 TINY = {"half": 2.0**-24, "float": 2.0**-126, "double": 2.0**-1000}  # a device may flush what is smaller than normal
 WIDE = np.longdouble
@@ -116,7 +117,9 @@ def convert(x: Val, scalar: str) -> Val:
     if is_float(scalar):
         if x.weak and scalar == "half" and np.any(np.abs(x.v.astype(WIDE)) > 65504):
             raise Refused("a Python number out of range")
-        return make(scalar, x.comp, x.v.astype(WIDE), x.e, x.weak)
+        # lavapipe rounds texels towards 0 as it reads them, where they become halfs
+        cut = UNIT["half"] * np.abs(x.v.astype(WIDE)) if scalar == "half" and x.arrives == TEXTURE else 0
+        return make(scalar, x.comp, x.v.astype(WIDE), x.e + cut, x.weak)
     if not is_float(x.scalar):
         limits = (0, 1) if scalar == "bool" else (np.iinfo(SCALARS[scalar]).min, np.iinfo(SCALARS[scalar]).max)
         if x.weak and x.v.size and not (limits[0] <= int(x.v.min()) and int(x.v.max()) <= limits[1]):

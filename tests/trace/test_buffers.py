@@ -136,9 +136,9 @@ def test_elements_in_every_mode(m: Any, buffer: Any, device: Any) -> None:
         device.submit_command_buffer(encoder.finish())
         assert recorded.tolist() == (2 * data).tolist()
     assert compiled[1:] == [0, 0]
-    assert captured(1.0) == (2 * x + 1).tolist()
+    assert captured(1.0).tolist() == (2 * x + 1).tolist()
     held.copy_from_numpy(x + 5)  # the program keeps the buffer, and reads what is in it
-    assert captured(1.0) == (2 * x + 11).tolist()
+    assert captured(1.0).tolist() == (2 * x + 11).tolist()
 
 
 @pytest.mark.req("T22", "C9")
