@@ -128,7 +128,7 @@ def capture(f: Callable[..., Any], *args: Any) -> Capture:
 
     Raises:
         ExportError: if `f` reads a result on the host, or returns something else than tensors.
-        ArgumentError: if `f` launches nothing, or on several devices.
+        ArgumentError: if `f` is no function, launches nothing, or launches on several devices.
 
     Example:
         >>> import fusepy as fp
@@ -138,6 +138,8 @@ def capture(f: Callable[..., Any], *args: Any) -> Capture:
         >>> g.result.tolist(), g.replay(fp.Tensor([0, 5, 1])).tolist()
         ([4.0, 8.0, 12.0], [0.0, 20.0, 4.0])
     """
+    if not callable(f):
+        raise ArgumentError("capture() takes a function", saw=repr(f)[:60], hint="write fp.capture(f, x): it calls f(x) once")
     leaves = flat(args)
     with _Recorder(next((leaf.device for leaf in leaves if leaf.__class__ is Tensor), None)) as recorder:
         result = f(*args)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -146,10 +146,11 @@ class Graph(FusedFunction):
 
 def _checked(inputs: Sequence[str], name: str) -> list[str]:
     """Checks and returns the names of a graph's inputs."""
-    names = [] if isinstance(inputs, str) else list(inputs)
+    listed = isinstance(inputs, Iterable) and not isinstance(inputs, str)  # pyright: ignore[reportUnnecessaryIsInstance]
+    names = list(inputs) if listed else []
     wrong = [n for n in [*names, name] if not (isinstance(n, str) and n.isidentifier())]  # pyright: ignore[reportUnnecessaryIsInstance]
     doubled = [n for n in names if names.count(n) > 1]
-    if isinstance(inputs, str) or wrong or doubled:
+    if not listed or wrong or doubled:
         raise GraphError(
             f"Graph(): the name {doubled[0]!r} is given to two inputs" if doubled else "Graph(): inputs are a list of names",
             saw=repr(wrong[0] if wrong else inputs),

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.errors import ShapeError, TraceError
+from fusepy.errors import ArgumentError, ShapeError, TraceError
 from fusepy.functions.fused import fuse
 from fusepy.inspect.pixel_report import PixelReport, PixelValue, mark_of
 from fusepy.inspect.probe import ValueProbe
@@ -34,6 +34,7 @@ def inspect_pixel(function: Callable[..., Any], args: Any, /, *, at: int | Seque
 
     Raises:
         ShapeError: if the results have no such element.
+        ArgumentError: for what is no function.
         TraceError: if `function` returns nothing that is computed, or if this is called while a fused function is traced.
 
     Example:
@@ -43,6 +44,9 @@ def inspect_pixel(function: Callable[..., Any], args: Any, /, *, at: int | Seque
     """
     if current_trace() is not None:
         raise TraceError("inspect_pixel() inside of a fused function", hint="call it outside, on the fused function")
+    if not callable(function):
+        hint = "write fp.inspect_pixel(f, (x, y), at=(0, 0))"
+        raise ArgumentError("inspect_pixel() takes a function", saw=repr(function)[:60], hint=hint)
     given = cast("tuple[Any, ...]", args) if isinstance(args, tuple) else (args,)
     probe = ValueProbe(function)
     arrays = [np.asarray(v) for v in fuse(probe)(*given, **kwargs, _result="numpy")]

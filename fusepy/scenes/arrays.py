@@ -37,6 +37,10 @@ def rows_of(value: Any, columns: int, type: Type, what: str, device: Device, che
             raise ShapeError(f"{what} holds a number below 0", saw=host.min(), hint="number the vertices from 0")
         array = np.ascontiguousarray(host, type.dtype)
         return Tensor.from_numpy(device, array), array if checked else None
+    if not hasattr(cast("object", value), "shape"):
+        raise UnsupportedArgumentError(
+            f"{what} are an array", saw=repr(cast("object", value))[:60], hint=f"pass an array of shape (n, {columns})"
+        )
     tensor = kind_of_value(value).place(value, type, device)
     scalar = tensor.dtype.scalar
     if scalar is None or (scalar is not type and not (type is UINT and scalar.name == "int")):

@@ -196,7 +196,19 @@ def test_row_3_index_and_reshape(device: Any) -> None:
     misuse(lambda: fp.grid(()), fp.ShapeError, ValueError, "0 dimensions")
 
 
-NO_SHAPES = (2.7, (2.7,), "12", b"12", ["2", 3], (True, 2), (2, None), {"a": 1}, np.array([2.5]), (2, np.float32(2)), [[2, 3]])
+NO_SHAPES = (
+    2.7,
+    (2.7,),
+    "12",
+    b"12",
+    ["2", 3],
+    (True, 2),
+    (2, None),
+    {"a": 1},
+    np.array([2.5]),
+    (2, np.float32(2)),
+    [[2, 3]],
+)
 TAKE_SHAPES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "empty": lambda lib, device, shape: fp.Tensor.empty(device, shape),
     "zeros": lambda lib, device, shape: fp.Tensor.zeros(device, shape),
@@ -231,6 +243,10 @@ def test_row_3_what_is_no_shape(lib: Any, device: Any, name: str) -> None:
 
 
 def test_row_3_counts(lib: Any, device: Any) -> None:
+    with pytest.raises(fp.ShapeError):
+        fp.Tensor.zeros(device, {2})  # type: ignore[arg-type]  # a set has no order
+    with pytest.raises(fp.ArgumentError):
+        fp.Tensor.full(device, 2, None)
     misuse(lambda: fp.Tensor.arange(device, 300, "uint8_t"), fp.RangeError, OverflowError, "arange(300)")
     misuse(lambda: fp.Tensor.zeros(device, 1).broadcast_to(-1), fp.ShapeError, ValueError, "negative")
     wide = lib.add.call_group_shape((4, 4))

@@ -162,7 +162,7 @@ def fill(tensor: Made, value: Any, idle: bool = False) -> Made:
     element = tensor.element
     if isinstance(value, (int, float)):
         check_range(value, element.type, str(value), hint="widen dtype")
-    else:
+    elif value is not None:
         value = as_array(value)
     filled = full(tensor.shape, value, element)
     if tensor.size:

@@ -81,6 +81,8 @@ def full(shape: tuple[int, ...], value: Any, element: Element) -> Array:
         ArgumentError: for a value that is no element.
     """
     try:
+        if value is None:  # NumPy makes NaN of it
+            raise TypeError("None is no number")
         return np.full(shape + element.shape, value, element.dtype)
     except (TypeError, ValueError) as error:
         raise ArgumentError(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, cast
 
 import numpy as np
@@ -170,7 +170,7 @@ def integers(given: Any, what: str) -> tuple[int, ...]:
         ShapeError: for anything else, such as floats, strings and bools.
     """
     try:
-        if isinstance(given, (str, bytes, Mapping)):
+        if isinstance(given, (str, bytes, Mapping, Set)):
             raise TypeError
         listed: list[Any] = [given] if isinstance(given, (int, np.integer)) else list(given)
         if any(isinstance(n, bool) for n in listed):

@@ -242,7 +242,19 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: tensor(np.zeros(2, diff().Ray.dtype), diff().Ray).with_grads().grad is not None,
         True,
     ),
+    "a strict function that would stretch": (
+        lambda m: fused(lambda x: m.add.strict_broadcasting()(x, x[:1]), X),
+        "repeat the smaller one with fp.repeat or fp.tile, or call the function without strict broadcasting",
+        lambda m: fused(lambda x: m.add.strict_broadcasting()(x, fp.tile(x[:1], len(X))), X),
+        X + X[0],
+    ),
     # captures
+    "a capture of a number": (
+        lambda m: fp.capture(3, tensor(X)),  # type: ignore[arg-type]
+        "write fp.capture(f, x): it calls f(x) once",
+        lambda m: float(fp.capture(fp.fuse(lambda x: fp.sum(x)), tensor(X)).result),
+        np.sum(X),
+    ),
     "a capture that reads": (
         lambda m: fp.capture(lambda x: float(fp.sum(x)), tensor(X)),
         "read g.result after fusepy.capture",

@@ -56,6 +56,12 @@ def encoder() -> Any:
 
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a pixel of a number": (
+        lambda m: fp.inspect_pixel(3, (X, X), at=0),  # type: ignore[arg-type]
+        "write fp.inspect_pixel(f, (x, y), at=(0, 0))",
+        lambda m: fp.inspect_pixel(lambda x, y: x + y, (X, X), at=0).first_bad is None,
+        True,
+    ),
     "a check for NaN of a number": (
         lambda m: fp.debug.check_nan(3),  # type: ignore[arg-type]
         "write fp.debug.check_nan(f)(x)",

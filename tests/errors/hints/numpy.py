@@ -67,6 +67,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda x: x + fp.zeros(1), X),
         X,
     ),
+    "a seed that is no integer": (
+        lambda m: fp.random.key("seven"),
+        "write fp.random.key(7)",
+        lambda m: fp.random.bits(fp.random.key(7), 2).tolist() == fp.random.bits(fp.random.key(np.int64(7)), 2).tolist(),
+        True,
+    ),
     "a seed of more than 64 bits": (
         lambda m: fp.random.key(2**64),
         "take it modulo 2**64",

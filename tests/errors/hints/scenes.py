@@ -83,6 +83,12 @@ UP = np.eye(4, dtype=F32)
 UP[2, 3] = 0.5
 DOWN = np.array([0, 0, -1], F32)
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a mesh of a number": (
+        lambda m: fp.Mesh(3, PAIR),
+        "pass an array of shape (n, 3)",
+        lambda m: seen(fp.Mesh(FLAT, PAIR)),
+        SEEN,
+    ),
     "a device without rays": (
         lambda m: fp.Mesh(FLAT, PAIR, device=fp.init_device("cpu")),
         'device = fp.init_device("vulkan")',
