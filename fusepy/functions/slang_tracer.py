@@ -16,12 +16,13 @@ from fusepy.functions.nodes import Use, wrong_count
 from fusepy.functions.options import constants_of
 from fusepy.functions.parts import Config
 from fusepy.functions.slots import directions_of, is_differentiable, slots_of
-from fusepy.inspect.resolution import call_answer
+from fusepy.inspect.resolution import call_answer, last_call
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import IN, INOUT, OUT, Param, Signature
 from fusepy.pytree import Structure, several
 from fusepy.trace.arity import result_counts
 from fusepy.trace.inputs import argument
+from fusepy.trace.moves.shapes import check_unstretched
 from fusepy.trace.recording import Recording
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
@@ -68,7 +69,9 @@ class SlangTracer:
         alias = self.module_in(trace)
         if config.specs or config.named_specs:
             args, kwargs = self._with_specs(args, kwargs, config)
-        found = trace.call(alias, self.__name__, args, kwargs, strict=config.strict, unstretched=config.strict_broadcasting)
+        found = trace.call(alias, self.__name__, args, kwargs, strict=config.strict)
+        if config.strict_broadcasting:
+            check_unstretched(trace, last_call(trace.builder.nodes))
         if not self.accumulators or found is None:
             return found
         results: tuple[Traced, ...] = (found,) if isinstance(found, Traced) else found

@@ -56,20 +56,21 @@ class Resolved:
         return "\n".join(lines)
 
 
-def _last_call(nodes: Sequence[Node]) -> Node:
+def last_call(nodes: Sequence[Node]) -> Node:
+    """Returns the last call of a Slang function."""
     return next(n for n in reversed(nodes) if isinstance(n.op, SlangCall))
 
 
 def call_answer(nodes: Sequence[Node], oracle: Oracle) -> Resolution:
     """Returns Slang's answer for the last call among these nodes."""
-    node = _last_call(nodes)
+    node = last_call(nodes)
     assert isinstance(node.op, SlangCall)
     return node.op.resolution(node, oracle)
 
 
 def resolved_call(recording: Recording) -> Resolved:
     """Returns Slang's answer for a traced call."""
-    node = _last_call(recording.graph.nodes)
+    node = last_call(recording.graph.nodes)
     answer = call_answer(recording.graph.nodes, recording.trace.oracle)
     params = [p for p in answer.params if p.direction != OUT]
     values: list[Value] = list(node.operands)

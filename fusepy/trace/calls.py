@@ -16,7 +16,6 @@ from fusepy.trace.arity import bind
 from fusepy.trace.buffers import chosen
 from fusepy.trace.components.operands import of_call
 from fusepy.trace.maps import call_map
-from fusepy.trace.moves.shapes import check_unstretched
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.structs import check_loose, passed
 from fusepy.trace.traced import Traced
@@ -32,7 +31,6 @@ def record_call(
     inherit: bool = True,
     dirs: tuple[str, ...] | None = None,
     strict: bool = False,
-    unstretched: bool = False,
 ) -> Any:
     """Records a call of a Slang function, and returns ``None``, its result, or a tuple of results.
 
@@ -40,16 +38,14 @@ def record_call(
         inherit: let results run along the dimensions that all arguments are mapped to.
         dirs: the directions of the parameters, if outputs among the arguments select the overloads.
         strict: make this call strict, even if the trace is not.
-        unstretched: refuse arguments that would be stretched, as strict broadcasting does.
 
     Raises:
         ArgumentError, ResolveError: if the arguments do not fit.
-        ShapeError: if `unstretched` arguments differ in shape.
     """
     if strict and not trace.strict:
         trace.strict = True
         try:
-            return record_call(trace, alias, function, args, kwargs, inherit=inherit, dirs=dirs, unstretched=unstretched)
+            return record_call(trace, alias, function, args, kwargs, inherit=inherit, dirs=dirs)
         finally:
             trace.strict = False
     operands, maps = _operands(trace, alias, function, args, kwargs, dirs)
@@ -61,8 +57,6 @@ def record_call(
     attrs |= RECORDED.get().get(function, {})
     maps, inherited = call_map(trace, operands, maps, attrs, loc) if inherit else (maps, None)
     values = trace.builder.add(OPS["slang.call"], operands, maps, attrs, loc)
-    if unstretched:
-        check_unstretched(trace, trace.builder.nodes[-1], function)
     check_loose(trace, function, operands, loc)
     if inherited is not None:
         trace.maps.update(dict.fromkeys(values, inherited))

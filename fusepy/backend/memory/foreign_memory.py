@@ -16,7 +16,7 @@ from fusepy.backend.memory.contents import from_array
 from fusepy.backend.memory.element import Element, scalar_type
 from fusepy.backend.memory.host_arrays import refuse_loss
 from fusepy.backend.memory.recast import element_in
-from fusepy.backend.memory.storage import Foreign, HostMemory, Storage
+from fusepy.backend.memory.storage import TENSORS, Foreign, HostMemory, Storage
 from fusepy.backend.torch import is_torch
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import TensorShape, contiguous_strides, is_contiguous, span
@@ -123,7 +123,7 @@ def over(
     new = made.__new__(made)
     new.device, new.element, new.block, new.key = device, element, block, key
     new.shape, new.size = TensorShape(extents), math.prod(extents)
-    new.origin, new.grads = 0, None
+    new.origin, new.grads, new.as_numbers = 0, None, TENSORS
     low, high = block.address, new.size
     new.address = low
     new.linear = strides is None or is_contiguous(extents, strides)

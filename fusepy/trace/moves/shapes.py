@@ -68,7 +68,7 @@ def known_shapes(trace: OpenTrace) -> KnownShapes:
     return trace.moves.shapes
 
 
-def check_unstretched(trace: OpenTrace, node: Node, name: str) -> None:
+def check_unstretched(trace: OpenTrace, node: Node) -> None:
     """Compares the extents of all arguments of a call that have axes of the grid; its program is for these extents only.
 
     Raises:
@@ -84,7 +84,7 @@ def check_unstretched(trace: OpenTrace, node: Node, name: str) -> None:
         first = first or found
         if extents != first[1]:
             raise ShapeError(
-                f"{name}: {first[0]} and {found[0]} do not broadcast: Shape mismatch",
+                f"{node.text('function')}: {first[0]} and {found[0]} do not broadcast: Shape mismatch",
                 place=node.loc,
                 saw=f"{first[1]} and {extents}",
                 expected="identical shapes: Strict broadcasting is enabled",
