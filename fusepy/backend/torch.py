@@ -48,7 +48,7 @@ def place_of(value: Any) -> tuple[tuple[int, ...] | None, int] | None:
 
     That is its strides, None where each element follows the last, and the last four bits of its address.
     """
-    if not getattr(value, "is_cuda", False) or value.layout is not sys.modules["torch"].strided or not value.numel():
+    if not getattr(value, "is_cuda", False) or getattr(value, "layout", None) is not need_torch().strided or not value.numel():
         return None
     if value.is_neg():
         return None

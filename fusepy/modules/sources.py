@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +50,21 @@ def source_of_linked(module: Any) -> ModuleSource:
     return source_of_slangpy(module)[1] if loaded is None else loaded.source
 
 
+def _exists(path: Path, kind: Callable[[Path], bool]) -> bool:
+    """True if there is such a file or folder; the system refuses to look for names that are too long."""
+    try:
+        return kind(path)
+    except OSError:
+        return False
+
+
 def _find(path: Path, include_paths: tuple[str, ...]) -> Path:
     searched = [path] if path.is_absolute() else [Path.cwd() / path, *(Path(p) / path for p in include_paths)]
     for candidate in searched:
-        if len(candidate.name) < 256 and candidate.is_file():  # the system refuses to look for a longer name
+        if _exists(candidate, Path.is_file):
             return candidate.resolve()
-    near = [p.name for folder in {c.parent for c in searched} if folder.is_dir() for p in folder.glob("*.slang")]
+    folders = {c.parent for c in searched if _exists(c.parent, Path.is_dir)}
+    near = [p.name for folder in folders for p in folder.glob("*.slang")]
     raise CompileError(
         f"there is no file {str(path)!r}",
         place=user_line(),

@@ -3,6 +3,9 @@
 ``x == max(x)`` asks whether two computations of `x` agree to the last bit: one for the maximum, one for the comparison. A driver
 may make one instruction of a product and a sum in one of them only, and then nothing is equal to the maximum. So the sums that
 lead to such an `x` are rounded by themselves. The gradients of ``max`` and ``min`` ask that too.
+
+Found are comparisons of `x` itself with what ``max`` or ``min`` leaves of it, kept axes included. Views in between, differences
+from the maximum, and sums in bodies of loops or in Slang functions are not looked into.
 """
 
 from __future__ import annotations
@@ -50,15 +53,17 @@ def _is_extreme(node: Node) -> bool:
 
 def _compared(operands: tuple[Value, ...], producer: Mapping[Value, Node]) -> list[Value]:
     """Returns the operands of a comparison of which the other side is the extreme."""
-    return [x for x, other in (operands, operands[::-1]) if _extreme_of(other, producer) is x]
+    return [x for x, other in (operands, operands[::-1]) if x in _elements_of(other, producer)]
 
 
-def _extreme_of(value: Value, producer: Mapping[Value, Node]) -> Value | None:
-    """Returns the elements of which `value` is the maximum or minimum."""
-    node = producer.get(value)
-    while node is not None and node.op.name == "expand":
+def _elements_of(value: Value, producer: Mapping[Value, Node]) -> list[Value]:
+    """Returns the elements of which `value` is the maximum or minimum, also of several steps."""
+    found, node = list[Value](), producer.get(value)
+    while node is not None and (node.op.name == "expand" or _is_extreme(node)):
+        if _is_extreme(node):
+            found.append(node.operands[0])
         node = producer.get(node.operands[0])
-    return node.operands[0] if node is not None and _is_extreme(node) else None
+    return found
 
 
 def _rounds(node: Node) -> bool:

@@ -42,9 +42,10 @@ def key(seed: int) -> Any:
         >>> fp.random.uniform(key, 2).tolist() == fp.random.uniform(key, 3).tolist()[:2]
         True
     """
-    if not hasattr(seed, "__index__"):
-        raise ArgumentError("key: a seed is an integer", saw=repr(seed)[:60], hint="write fp.random.key(7)")
-    number = operator.index(seed)
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise ArgumentError("key: a seed is an integer", saw=repr(seed)[:60], hint="write fp.random.key(7)") from None
     if not -(1 << 63) <= number < 1 << 64:
         raise RangeError("key: a seed has 64 bits", saw=number, hint="take it modulo 2**64")
     return _UINT2(number & _WORD, (number >> 32) & _WORD)

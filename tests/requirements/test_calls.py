@@ -89,7 +89,11 @@ def test_c19_strict_functions_in_programs(m: Any) -> None:
     with fp.lazy():
         lazy = fused(x, x)
     same(lazy, 3 * x + 1)
-    for call in (fused, graph, fp.grad(lambda a, b: fp.sum(strict(a, b)))):
+    source = "struct Pair { float a; float b; }; float both(Pair p) { return p.a + p.b; }"
+    paired = fp.Module.load_from_source(m.device, "strict_pairs", source, strict_broadcasting=True)
+    composed = fp.fuse(lambda a, b: paired.both({"a": a, "b": b}))
+    same(composed(x, x), 2 * x)
+    for call in (fused, graph, composed, fp.grad(lambda a, b: fp.sum(strict(a, b)))):
         for a, b in ((x, column), (column, x), (x, np.ones(3, F32))):
             with pytest.raises(fp.ShapeError, match="Strict broadcasting is enabled"):
                 call(a, b)

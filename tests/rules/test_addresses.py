@@ -44,6 +44,7 @@ ELSEWHERE: dict[str, str] = {
     "trace/moves/joins.py": "language/movement/test_joins.py",
     "trace/moves/plans.py": "language/movement/test_views.py",
     "trace/moves/products.py": "vocabulary/test_products.py",
+    "trace/moves/shapes.py": "requirements/test_calls.py",
     "trace/moves/steps.py": "language/movement/test_views.py",
     "arguments/fields.py": "arguments/test_nested.py",
     "arguments/mapping.py": "arguments/test_mapped_outputs.py",

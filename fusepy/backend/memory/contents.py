@@ -240,6 +240,7 @@ def copy(tensor: Made) -> Made:
     check_read(tensor, "a copy")
     made = tensor.alike(tensor.element)
     _copy(tensor, made)
+    made.stand_for(tensor.as_numbers)
     return made
 
 

@@ -159,7 +159,7 @@ class Storage:
 
     def attach(self, grad_in: Any, grad_out: Any) -> None:
         """Sets the gradients of a new view, without checks. Internal."""
-        self.grads = (grad_in, grad_out)
+        self.grads, self.as_numbers = (grad_in, grad_out), TENSORS  # an array of the host has none
         plain = telling(self.shape) if self.element.scalar else len(self.shape)
         self.key = self.element.key(("pair", telling(self.shape)) if self.paired else plain, self.device)
         # one index serves both halves of a pair

@@ -54,7 +54,7 @@ class FastCallMaker:
             strided=[slot for slot, (strides, _) in self._places.items() if strides is not None],
             odd=[slot for slot, (_, bits) in self._places.items() if bits],
             alone=any(y is self._asked for y in self._given.values()),
-            onto=[(s, i) for s, y in self._given.items() for i, x in self._tensors.items() if _same_memory(x, y)],
+            onto=[(s, i) for s, y in self._given.items() for i, x in self._tensors.items() if same_memory(x, y)],
             launches=launches,
             returned=self._returned(),
         )
@@ -129,7 +129,8 @@ class FastCallMaker:
         self.names["unusual"] = (RuntimeError, FusepyError, struct.error, OverflowError, TypeError)
 
 
-def _same_memory(x: Any, y: Any) -> bool:
+def same_memory(x: Any, y: Any) -> bool:
+    """True if two tensors of torch have the same elements in the same places."""
     return x.data_ptr() == y.data_ptr() and x.shape == y.shape and x.stride() == y.stride() and x.itemsize == y.itemsize
 
 

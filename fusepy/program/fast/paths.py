@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from fusepy.backend.execute.tape import LinkedTape
-from fusepy.backend.torch import place_of
-from fusepy.program.fast.call import FastCall, FastCallMaker
+from fusepy.backend.torch import place_of, span_of
+from fusepy.program.fast.call import FastCall, FastCallMaker, same_memory
 from fusepy.program.program import Program
 
 CALLS = 64  # of one function
+SAME_SHAPE = 16  # of these with one shape of the first argument: a call that none takes tries all of them
 _AGAIN = 4096  # ordinary calls; then other calls may have become usual
 _NUMBERS = (float, int, bool)
 
@@ -92,10 +93,12 @@ class FastPaths:
             self._seen[key] = again is not None
         if again is not False:
             return
+        first = getattr(args[0], "shape", None)
+        if len(self._by_shape.get(first, ())) >= SAME_SHAPE:
+            return
         with program.device.lock:
             linked = _tape_of(program, args, targets)
             if linked is not None:
-                first = getattr(args[0], "shape", None)
                 made = FastCallMaker(program, args, targets, asked, linked).call()
                 with self._lock:
                     self._by_shape[first] = (*self._by_shape.get(first, ()), made)
@@ -129,6 +132,8 @@ def _tape_of(program: Program, args: Sequence[Any], targets: Sequence[Any]) -> L
         return None
     if any(t.device != tensors[0].device for t in (*tensors, *targets)):
         return None
+    if any(_meet(x, y) for k, y in enumerate(targets) for x in (*tensors, *targets[:k])):
+        return None
     placed = program.inputs.placed(args)
     outs, arrays = program.destinations.memory([*targets], lambda: program.out_shapes(placed)) if targets else ((), None)
     if arrays or any(out.low != y.data_ptr() for out, y in zip(outs, targets)):
@@ -144,3 +149,9 @@ def _tape_of(program: Program, args: Sequence[Any], targets: Sequence[Any]) -> L
     if linked.packed or not linked.rows or any(not row.kernel.direct or row.reads or row.bound for row in linked.rows):
         return None
     return linked if all(slot in numbers for slot, _ in linked.reads) else None
+
+
+def _meet(x: Any, y: Any) -> bool:
+    """True if the memory of two tensors lies in one range, and is not the same: rows or columns in turns are not compared."""
+    (a, b), (m, n) = (x.data_ptr(), y.data_ptr()), (span_of(x), span_of(y))
+    return a < b + n and b < a + m and not same_memory(x, y)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fusepy.derivatives.extents import Extents
 from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.graph import Node, Value
@@ -74,14 +76,9 @@ def check_unstretched(trace: OpenTrace, node: Node) -> None:
     Raises:
         ShapeError: if one would be stretched.
     """
-    maps, _ = settle(node, trace.oracle)
     first: tuple[str, tuple[int, ...]] | None = None
-    for i, (value, map) in enumerate(zip(node.operands, maps)):
-        if not map.dims or is_spread(value):
-            continue
-        extents = shape_of(trace, value)[: len(map.dims)]
-        found = value.name or f"argument {i + 1}", extents
-        first = first or found
+    for found in _extents_of_arguments(trace, node, ""):
+        first, extents = first or found, found[1]
         if extents != first[1]:
             raise ShapeError(
                 f"{node.text('function')}: {first[0]} and {found[0]} do not broadcast: Shape mismatch",
@@ -90,3 +87,16 @@ def check_unstretched(trace: OpenTrace, node: Node) -> None:
                 expected="identical shapes: Strict broadcasting is enabled",
                 hint="repeat the smaller one with fp.repeat or fp.tile, or call the function without strict broadcasting",
             )
+
+
+def _extents_of_arguments(trace: OpenTrace, node: Node, within: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yields the arguments of a call, and the members of those that are put together of several, with their extents."""
+    composed = {n.results[0]: n for n in trace.builder.nodes if n.op.name == "struct"}
+    for i, (value, map) in enumerate(zip(node.operands, settle(node, trace.oracle)[0])):
+        if not map.dims or is_spread(value):
+            continue
+        name = value.name or f"argument {i + 1}{within}"
+        if value in composed:
+            yield from _extents_of_arguments(trace, composed[value], f" of {name}")
+        else:
+            yield name, shape_of(trace, value)[: len(map.dims)]

@@ -136,3 +136,17 @@ def test_what_is_refused(m: fp.Module, device: Any) -> None:
             fp.fuse(function)(*args)
     with pytest.raises(NoMatchError):
         fp.fuse(lambda x: m.f(x * 2, 1.0)).strict()(X)
+
+
+def test_copies_and_gradients_of_lazy_results(device: Any) -> None:
+    """A copy stands for an array as its original does; what has gradients is a tensor, and shares no program with it."""
+    source = "float add(float a, float b) { return a + b; } int next(int a) { return a + 1; }"
+    m = fp.Module.load_from_source(device, "lazy_copies", source)
+    with fp.lazy():
+        whole, real = fp.add(np.arange(4), 1), fp.add(np.arange(4.0), 1)
+        with pytest.warns(fp.PrecisionWarning):
+            made = m.next(whole.copy()), m.next(whole[::2].contiguous())
+    assert [one.tolist() for one in made] == [[2, 3, 4, 5], [2, 4]]
+    for given in (real.with_grads(), fp.Tensor.from_numpy(device, np.arange(4.0)).with_grads()):
+        with pytest.raises(fp.NoMatchError):
+            m.add(given, 1)
