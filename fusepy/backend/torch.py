@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from fusepy.errors import GradientError, MissingPackageError, UnsupportedArgumentError
+from fusepy.ir.strides import span
 
 _NAMES = ("bool", "float16", "float32", "float64", *(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)))
 _NUMPY = {f"torch.{name}": np.dtype(name) for name in _NAMES}
@@ -57,8 +58,7 @@ def place_of(value: Any) -> tuple[tuple[int, ...] | None, int] | None:
 
 def span_of(value: Any) -> int:
     """Returns the bytes from the first to the last element of a torch tensor."""
-    steps = zip(value.shape, value.stride())
-    return (sum((n - 1) * step for n, step in steps) + 1) * value.itemsize
+    return span(value.shape, value.stride())[1] * value.itemsize
 
 
 def current_cuda_device() -> int:

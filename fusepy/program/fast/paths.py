@@ -93,12 +93,10 @@ class FastPaths:
             self._seen[key] = again is not None
         if again is not False:
             return
-        first = getattr(args[0], "shape", None)
-        if len(self._by_shape.get(first, ())) >= SAME_SHAPE:
-            return
         with program.device.lock:
             linked = _tape_of(program, args, targets)
-            if linked is not None:
+            first = getattr(args[0], "shape", None) if args else None
+            if linked is not None and len(self._by_shape.get(first, ())) < SAME_SHAPE:
                 made = FastCallMaker(program, args, targets, asked, linked).call()
                 with self._lock:
                     self._by_shape[first] = (*self._by_shape.get(first, ()), made)

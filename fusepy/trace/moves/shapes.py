@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from fusepy.derivatives.extents import Extents
 from fusepy.errors import ShapeError, TraceError
@@ -77,7 +77,8 @@ def check_unstretched(trace: OpenTrace, node: Node) -> None:
         ShapeError: if one would be stretched.
     """
     first: tuple[str, tuple[int, ...]] | None = None
-    for found in _extents_of_arguments(trace, node, ""):
+    composed = {n.results[0]: n for n in trace.builder.nodes if n.op.name == "struct"}
+    for found in _extents_of_arguments(trace, node, composed):
         first, extents = first or found, found[1]
         if extents != first[1]:
             raise ShapeError(
@@ -89,14 +90,15 @@ def check_unstretched(trace: OpenTrace, node: Node) -> None:
             )
 
 
-def _extents_of_arguments(trace: OpenTrace, node: Node, within: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _extents_of_arguments(
+    trace: OpenTrace, node: Node, composed: Mapping[Value, Node], within: str = ""
+) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yields the arguments of a call, and the members of those that are put together of several, with their extents."""
-    composed = {n.results[0]: n for n in trace.builder.nodes if n.op.name == "struct"}
     for i, (value, map) in enumerate(zip(node.operands, settle(node, trace.oracle)[0])):
         if not map.dims or is_spread(value):
             continue
         name = value.name or f"argument {i + 1}{within}"
         if value in composed:
-            yield from _extents_of_arguments(trace, composed[value], f" of {name}")
+            yield from _extents_of_arguments(trace, composed[value], composed, f" of {name}")
         else:
             yield name, shape_of(trace, value)[: len(map.dims)]
