@@ -112,7 +112,8 @@ class Pushing:
         maps: list[ArgMap] = []
         for value, map, term in zip(node.operands, node.maps, found):
             operands.append(value if term is None else term.value)
-            maps.append(map if term is None else ArgMap(tuple(own[d] for d in term.dims), term.wants))
+            said = map.type if node.bodies else None  # a body has typed inputs: an argument of float64 is converted for it
+            maps.append(map if term is None else ArgMap(tuple(own[d] for d in term.dims), term.wants or said))
         attrs = tuple((k, repr(v)) for k, v in node.attrs.items())
         key = node.op.name, tuple(operands), tuple(maps), attrs, node.bodies, self.trace.moves.since
         results = self.trace.moves.again.get(key)

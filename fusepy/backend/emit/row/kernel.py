@@ -99,7 +99,7 @@ class _RowKernel:
             if self.shape.reach == "thread" and self.text.software:
                 # From a count that is the same for all threads, folds of constants are so too. Before each loop that starts from
                 # such a value, lavapipe walks all paths to the parameter block, of which each selection doubles the number.
-                count = f"fz_own ? {count} : 0"
+                count = f"({count}) + fz_lane * {BLOCK}.zero"
             lines.append(f"uint fz_count = {count};")
         shared = [o for v, o in self.operand.items() if v in self.body.whole and o in self.text.loaded]
         return [*lines, *(f"{declare(o.want, f'a_{o.name}')} = {self.text.load(o)};" for o in shared)]
