@@ -1,6 +1,7 @@
-"""Order of views: ``expand`` nodes move behind elementwise nodes, which then run on the smaller grid.
+"""Order of views: ``expand`` nodes move behind elementwise nodes, which then run on the smaller grid, and reductions of them end.
 
-``sqrt(mean(x, keepdims=True))`` becomes a view of a square root, which the kernel of the mean can compute at its end.
+``sqrt(mean(x, keepdims=True))`` becomes a view of a square root, which the kernel of the mean can compute at its end. A sum along
+the axis that `expand` adds is its operand: such sums are in gradients of what is broadcast along rows.
 """
 
 from __future__ import annotations
@@ -10,10 +11,15 @@ from operator import is_
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.oracle import Oracle
 from fusepy.passes.base import Pass
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import reads_whole, spread_values
+from fusepy.passes.rewrite import substitute
+
+PLAIN = frozenset({"sum", "prod", "min", "max", "mean", "any", "all"})  # reductions of which one element is the result
 
 
 @dataclass(frozen=True)
@@ -24,13 +30,20 @@ class SinkViews(Pass):
 
     def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
         shown: dict[Value, Node] = {}  # views, by result
+        same: dict[Value, Value] = {}  # the operands of reductions along axes of extent 1, by result
         spread = spread_values(graph)
         nodes: list[Node] = []
-        for node in graph.nodes:
-            fresh = [node] if any(v in spread for v in node.operands) else _below(node, shown)  # a generator counts all axes
+        for old in graph.nodes:
+            node = substitute(old, same)
+            if any(v in spread for v in node.operands):  # a generator counts all axes
+                nodes.append(node)
+                continue
+            fresh = _reduced(node, shown, same) if node.op.name == "reduce" else _below(node, shown)
             nodes += fresh
             shown.update((view.results[0], view) for view in fresh if view.op.name == "expand")
-        return graph if len(nodes) == len(graph.nodes) and all(map(is_, nodes, graph.nodes)) else graph.replace(nodes=nodes)
+        if len(nodes) == len(graph.nodes) and all(map(is_, nodes, graph.nodes)):
+            return graph
+        return graph.replace(nodes=nodes, outputs=[same.get(v, v) for v in graph.outputs])
 
 
 def _below(node: Node, shown: dict[Value, Node]) -> list[Node]:
@@ -39,21 +52,47 @@ def _below(node: Node, shown: dict[Value, Node]) -> list[Node]:
         return [_joined(node, shown)]
     if not node.op.spreads or not node.results or not is_pure(node) or not node.op.merges:
         return [node]
-    views = {v: shown[v] for v in node.operands if v in shown}
-    ranked = [(v, m) for v, m in zip(node.operands, node.maps) if v.rank]
-    if not views or any(v not in views or reads_whole(m, v) for v, m in ranked):
+    if not any(v in shown for v in node.operands) or any(reads_whole(m, v) for v, m in zip(node.operands, node.maps)):
         return [node]
-    axes = {view.attrs["axes"] for view in views.values()}
-    rank = node.grid_rank
-    if len(axes) != 1 or any(m.dims != ArgMap.identity(rank).dims for _, m in ranked):
+    maps = [m.dims or () if v.rank else () for v, m in zip(node.operands, node.maps)]
+    if any(len(dims) != v.rank for v, dims in zip(node.operands, maps)):  # a vector takes axes
         return [node]
-    (view,) = list(views.values())[:1]
-    small = ArgMap.identity(view.operands[0].rank).dims
-    operands = [views[v].operands[0] if v in views else v for v in node.operands]
-    maps = [ArgMap(small, m.type) if v in views else m for v, m in zip(node.operands, node.maps)]
-    results = [Value(v.type, (None,) * view.operands[0].rank, weak=v.weak) for v in node.results]
-    inner = Node(node.op, operands, maps, results, node.attrs, node.loc, node.bodies)
-    return [inner, *(Node(view.op, [fresh], view.maps, [old], view.attrs, node.loc) for fresh, old in zip(results, node.results))]
+    own = [_axes(shown[v]) if v in shown else tuple(range(v.rank)) for v in node.operands]  # all but those of extent 1
+    taken = sorted({dims[k] for dims, axes in zip(maps, own) for k in axes})
+    units = {dims[k] for dims, axes in zip(maps, own) for k in range(len(dims)) if k not in axes}
+    if not units.isdisjoint(taken) or not units:
+        return [node]
+    operands = [shown[v].operands[0] if v in shown else v for v in node.operands]
+    small = [ArgMap(tuple(taken.index(dims[k]) for k in axes), m.type) for dims, axes, m in zip(maps, own, node.maps)]
+    results = [Value(v.type, (None,) * len(taken), weak=v.weak) for v in node.results]
+    inner = Node(node.op, operands, small, results, node.attrs, node.loc, node.bodies)
+    attrs, map = {"axes": tuple(f"d{d}" for d in sorted(units))}, ArgMap(tuple(taken))
+    return [inner, *(Node(OPS["expand"], [new], [map], [old], attrs, node.loc) for new, old in zip(results, node.results))]
+
+
+def _axes(view: Node) -> tuple[int, ...]:
+    """Returns for each axis of the operand of a view that of its result."""
+    return view.maps[0].dims or ()
+
+
+def _reduced(node: Node, shown: dict[Value, Node], same: dict[Value, Value]) -> list[Node]:
+    """Returns a reduction without the axes that a view adds; nothing, if these are all, and adds its result to `same`."""
+    (value,), (result,), (map,) = node.operands, node.results, node.maps
+    view = shown.get(value)
+    if view is None or node.attrs["kind"] not in PLAIN or map != ArgMap.identity(value.rank):
+        return [node]
+    kept = _axes(view)
+    inner, axes = view.operands[0], axes_of(node, "axes")
+    units = [d for d in axes if d not in kept]
+    if len(units) + len(kept) != value.rank or list(kept) != sorted(kept) or inner.type is not result.type:
+        return [node]
+    if len(units) < len(axes):
+        attrs = {**node.attrs, "axes": tuple(f"d{kept.index(d)}" for d in axes if d in kept)}
+        return [Node(node.op, [inner], [ArgMap.identity(inner.rank)], [result], attrs, node.loc)]
+    if inner.weak != result.weak or inner.name is not None:
+        return [node]
+    same[result] = inner
+    return []
 
 
 def _joined(node: Node, shown: dict[Value, Node]) -> Node:

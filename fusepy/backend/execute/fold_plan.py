@@ -133,10 +133,12 @@ class ReducePlan(Plan):
     ) -> bool:
         """True if elements of one result are closer together in memory than those of neighbouring results.
 
-        Axes of extent 1 count by the strides that arrays have there.
+        The largest arrays decide, such as the matrix that a vector is multiplied by. Axes of extent 1 count by the strides that
+        arrays have there.
         """
         first = len(self.region.bodies[0].inputs)
-        places = [(o, axis, d) for o in self.memory if o.position < first for axis, d in enumerate(o.dims)]
+        size = {o: math.prod(grid[d] for d in o.dims) for o in self.memory if o.position < first}
+        places = [(o, axis, d) for o, n in size.items() if n == max(size.values()) for axis, d in enumerate(o.dims)]
         far = [(abs((strides if grid[d] == 1 else steps)[o.position][axis]), -d) for o, axis, d in places]
         far = [(step, d) for step, d in far if step]
         return -min(far)[1] in self._over if far else otherwise

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from fusepy.derivatives.terms import Term
+from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import Oracle, member_types
 from fusepy.ir.types import Kind, Type
+from fusepy.ir.value import Attr
 from fusepy.trace.moves.plans import Remap, Strided
+from fusepy.trace.moves.shapes import known_shapes
+from fusepy.trace.open_trace import OpenTrace
 
 
 class MovedPart(NamedTuple):
@@ -67,3 +73,31 @@ def store_what_reads_compounds(
             parts[part] = None
             if is_untaken(part, oracle):
                 fixed.add(part)
+
+
+def is_small(trace: OpenTrace, term: Term) -> bool:
+    """True if a term is computed of what is reduced, element by element, and has its axes in order.
+
+    Kernels that go along rows know such values, and views of them with axes of extent 1.
+    """
+    if term.wants is not None or list(term.dims) != sorted(term.dims):
+        return False
+    producer = {v: node for node in trace.builder.nodes for v in node.results}
+    stack, seen = [term.value], set[Value]()
+    while stack:
+        value = stack.pop()
+        node = producer.get(value)
+        if node is not None and node.op.name == "reduce":
+            return True
+        if node is not None and node.op.spreads and value not in seen:
+            stack += [v for v in node.operands if v.rank]
+        seen.add(value)
+    return False
+
+
+def expanded(trace: OpenTrace, term: Term, axes: Sequence[int]) -> Value:
+    """Returns the value of a term with new axes of extent 1."""
+    attrs: dict[str, Attr] = {"axes": tuple(f"d{d}" for d in axes)}
+    (made,) = trace.builder.add(OPS["expand"], [term.value], [ArgMap(term.dims)], attrs, term.terms.loc)
+    known_shapes(trace).update()
+    return made

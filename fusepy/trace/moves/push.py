@@ -20,7 +20,7 @@ from fusepy.location import user_line
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import spread_values
 from fusepy.trace.moves.inputs import owner_of, view_of, viewable
-from fusepy.trace.moves.parts import Below, MovedPart, is_untaken, is_whole, store_what_reads_compounds
+from fusepy.trace.moves.parts import Below, MovedPart, expanded, is_small, is_untaken, is_whole, store_what_reads_compounds
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.shapes import KnownShapes, known_shapes
 from fusepy.trace.moves.steps import ALL, Indexed, Permuted, Run, ViewStep, shape_after, sliced
@@ -108,11 +108,10 @@ class Pushing:
         found = [None if p is None else self.made[p] for p in parts]
         frame = sorted({d for term in found if term is not None for d in term.dims})
         own = {d: i for i, d in enumerate(frame)}
-        operands: list[Value] = []
-        maps: list[ArgMap] = []
+        operands, maps = list[Value](), list[ArgMap]()
         for value, map, term in zip(node.operands, node.maps, found):
             operands.append(value if term is None else term.value)
-            said = map.type if node.bodies else None  # a body has typed inputs: an argument of float64 is converted for it
+            said = map.type if node.bodies else None  # the inputs of a body have types: float64 is converted for it
             maps.append(map if term is None else ArgMap(tuple(own[d] for d in term.dims), term.wants or said))
         attrs = tuple((k, repr(v)) for k, v in node.attrs.items())
         key = node.op.name, tuple(operands), tuple(maps), attrs, node.bodies, self.trace.moves.since
@@ -211,10 +210,11 @@ class Pushing:
 
     def complete(self, term: Term) -> Value:
         """Returns the value of a term with all axes of the plan in their order."""
-        rank = len(self.plan.extents)
-        for d in range(rank):
-            if d not in term.dims:
-                term = self.terms.op("along", term, self.at.along(d))
-        if list(term.dims) != list(range(rank)) or term.wants is not None:
-            term = transposed(self.terms, term, range(rank))
-        return term.value
+        extents, rank = self.plan.extents, range(len(self.plan.extents))
+        missing = [d for d in rank if d not in term.dims]
+        if missing and all(extents[d] == 1 for d in missing) and is_small(self.trace, term):
+            return expanded(self.trace, term, missing)
+        for d in missing:
+            term = self.terms.op("along", term, self.at.along(d))
+        ordered = list(term.dims) == list(rank) and term.wants is None
+        return term.value if ordered else transposed(self.terms, term, rank).value
