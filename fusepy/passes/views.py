@@ -34,8 +34,9 @@ class SinkViews(Pass):
         spread = spread_values(graph)
         nodes: list[Node] = []
         for old in graph.nodes:
-            node = substitute(old, same)
-            if any(v in spread for v in node.operands):  # a generator counts all axes
+            node = substitute(old, same) if same else old
+            seen = shown or node.op.name == "expand"
+            if not seen or (spread and any(v in spread for v in node.operands)):  # a generator counts all axes
                 nodes.append(node)
                 continue
             fresh = _reduced(node, shown, same) if node.op.name == "reduce" else _below(node, shown)

@@ -116,3 +116,21 @@ def test_other_scans_have_none_and_say_so(m: fp.Module) -> None:
         fp.grad(lambda x: fp.sum(fp.scan(m.product3, 1.0, fp.vcast(x, "float3")).x))(np.ones((2, 3), np.float32))
     with pytest.raises(fp.GradientError, match="cannot differentiate rough"):
         fp.grad(lambda x: fp.sum(fp.scan(m.rough, 0.0, x)))(np.float32([1, 2]))
+
+
+def standardised(x: Any) -> Any:
+    d = x - fp.mean(x, -1, keepdims=True)
+    return fp.sum((d / fp.sqrt(fp.mean(d * d, -1, keepdims=True) + 1e-5)) ** 3)
+
+
+def normed(x: Any) -> Any:
+    return fp.sum((x / fp.sqrt(fp.mean(x * x, -1) + 1e-5)[:, None]) ** 3)
+
+
+@pytest.mark.parametrize("loss", [standardised, normed])
+def test_gradients_of_norms_are_one_kernel(loss: Any) -> None:
+    """What is broadcast along a row has a gradient that is summed along the row, and once more along an axis of extent 1."""
+    x = np.random.default_rng(5).normal(size=(4, 40)).astype(np.float32)
+    slope = fp.fuse(fp.grad(loss))
+    assert slope.ir(x, after="join_rows").count(" region(") == 1
+    fp.check_grads(loss, x)

@@ -12,6 +12,7 @@ class Variant:
     `tile` is the size of a thread group along the last two or three dimensions, last one first, if the user sets it.
     `space` names one of `region.SPACES`. `dense`: results are contiguous, operands are not. `packed`: whole arrays are.
     `turned` are the positions of the operands that groups read in squares, see `backend.emit.spaces.turned`.
+    `near` is a dimension along which the elements of all arrays are neighbours: no stride is multiplied.
     """
 
     linear: bool
@@ -22,10 +23,15 @@ class Variant:
     dense: bool = False
     packed: bool = False
     turned: tuple[int, ...] = ()
+    near: int | None = None
 
     @property
     def index(self) -> str:
         return "int64_t" if self.wide else "int"
+
+    def step(self, dim: int, stride: str) -> str:
+        """Returns the distance of an element from the first one along a dimension."""
+        return f"d{dim}" if dim == self.near else f"d{dim} * {stride}"
 
     def __str__(self) -> str:
         way = "linear" if self.linear else f"strided{self.rank}"

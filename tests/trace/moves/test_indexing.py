@@ -111,3 +111,15 @@ def test_an_element_has_the_type_of_its_array() -> None:
         found = fp.fuse(lambda x: x[2] * 2)(np.array([1, 2, 3], dtype))
         assert (found.dtype, found.item()) == (dtype, 6)
     assert fp.fuse(lambda x: x[1] ** 3)(np.array([0.1, 1.1])) == pytest.approx(1.1**3, rel=1e-14)
+
+
+def test_a_new_axis_of_what_is_reduced_is_a_view() -> None:
+    """Kernels that go along rows know views of extent 1; coordinates along that axis would make another kernel."""
+    x = ramp(4, 5)
+    f = fp.fuse(lambda x: x - fp.sqrt(fp.sum(x, 1) + 1)[:, None])
+    np.testing.assert_allclose(np.asarray(f(x)), x - np.sqrt(x.sum(1) + 1)[:, None], rtol=1e-6)
+    assert " along(" not in f.ir(x)
+    plain = fp.fuse(lambda x: (x + 1)[:, None])
+    assert np.asarray(plain(x)).tolist() == (x + 1)[:, None].tolist()
+    columns = fp.fuse(lambda x: (fp.max(x, 0) * 2)[None, :, None])
+    assert np.asarray(columns(x)).tolist() == (x.max(0) * 2)[None, :, None].tolist()

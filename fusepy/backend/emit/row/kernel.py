@@ -108,8 +108,9 @@ class _RowKernel:
         """Returns lines that set the row of a thread, the number of threads that share it, and the thread's place among these."""
         index, shape = self.index, self.shape
         alone = shape.reach == "thread"
-        lanes = [f"uint fz_lanes = {'1' if alone else f'{BLOCK}.lanes'};"]  # a power of two: no division
-        lanes.append(f"uint fz_bits = {'0' if alone else 'firstbithigh(fz_lanes)'};")
+        known = 1 if alone else shape.lanes  # a power of two: no division
+        lanes = [f"uint fz_lanes = {known or f'{BLOCK}.lanes'};"]
+        lanes.append(f"uint fz_bits = {known.bit_length() - 1 if known else 'firstbithigh(fz_lanes)'};")
         if shape.columns and shape.reach == "group":
             return [
                 *lanes,

@@ -11,7 +11,7 @@ RUN = 16  # elements that are added plainly before their sum goes to the accumul
 
 @dataclass(frozen=True)
 class RowShape:
-    """The assignment of rows to threads. The number of threads that share a row is a parameter of the kernel, a power of two.
+    """The assignment of rows to threads. The number of threads that share a row is a power of two.
 
     Attributes:
         threads: threads of a group, which has several rows if a row needs fewer.
@@ -23,6 +23,8 @@ class RowShape:
         sure: elements of every thread that lie in the row for certain, so that nothing is asked of them.
         columns: rows lie side by side in memory, as columns do: neighbouring threads have neighbouring ones. The threads that
             share a column stand as far apart in their group as it has columns.
+        lanes: the number of threads that share a row; 0 if it is a parameter of the kernel. Where it is known, and elements are
+            neighbours, a thread computes one address for all its elements: half the instructions of a row of halfs.
     """
 
     threads: int
@@ -32,6 +34,7 @@ class RowShape:
     exact: bool = False
     columns: bool = False
     sure: int = 0
+    lanes: int = 0
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,9 @@ SOFTMAX = """graph @softmax(%x: Tensor<float>[?,?,?]) -> (Tensor<float>[?,?,?], 
   }
   return %0, %1
 }"""
+HELD_ROW = RowShape(128, 32, 16, sure=31, lanes=32)
 TEXTS: list[tuple[str, str, RowShape, bool]] = [
+    ("row_of_neighbours", "cuda", HELD_ROW, False),
     ("column_of_a_lane", "software", RowShape(64, 0, 4, "thread", exact=True, columns=True), False),
     ("column_held_by_a_lane", "software", RowShape(8, 32, 16, "thread", columns=True), False),
     ("column_of_a_thread", "vulkan", RowShape(128, 16, 16, "thread", exact=True, columns=True), False),
@@ -51,7 +53,10 @@ TEXTS: list[tuple[str, str, RowShape, bool]] = [
 @pytest.mark.parametrize(("name", "kind", "shape", "wide"), TEXTS, ids=[t[0] for t in TEXTS])
 def test_texts(name: str, kind: str, shape: RowShape, wide: bool) -> None:
     (region,) = parse_graph(SOFTMAX).nodes
-    text = emit_rows(region, RowVariant(False, 3, wide, shape=shape), Emission(Target(kind, 8), ACCESSES, {})).text
+    near = 2 if shape.lanes else None
+    if near:
+        (region,) = parse_graph(SOFTMAX.replace("rows(d1)", "rows(d2)").replace("vmap(d0,d2)", "vmap(d0,d1)")).nodes
+    text = emit_rows(region, RowVariant(False, 3, wide, near=near, shape=shape), Emission(Target(kind, 8), ACCESSES, {})).text
     path = GOLDEN / f"{name}.slang"
     if os.environ.get("FUSEPY_UPDATE_GOLDEN"):
         path.parent.mkdir(exist_ok=True)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.backend.emit.row.variant import RowShape
+from fusepy.backend.execute.rows import plan
 from fusepy.errors import ShapeError
 from tests.support.slang_functions import ramp
 
@@ -78,6 +80,31 @@ def test_rows_of_a_list_are_weak_as_its_numbers() -> None:
     assert scaled.explain(x.tolist()).kernels == 1
 
 
+def test_the_largest_array_says_how_a_fold_lies(device: Any) -> None:
+    """The rows of a matrix are neighbours, whatever the vector does that multiplies them: a GPU took six times as long."""
+    a, v = fp.Tensor.from_numpy(device, ramp(40, 50)), fp.Tensor.from_numpy(device, ramp(40))
+    for product, way in [(lambda v, a: v @ a, "outer"), (lambda v, a: a.T @ v, "outer"), (lambda v, a: a @ a[0], "inner")]:
+        f = fp.fuse(product)
+        assert f", {way}" in f.explain(v, a).variants[0]
+        np.testing.assert_allclose(f(v, a).to_numpy(), product(v.to_numpy(), a.to_numpy()), rtol=1e-5)
+
+
+def test_rows_of_a_gpu_know_neighbours(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elements of views with steps, and of results that are such views, are found where they are."""
+    monkeypatch.setattr(plan, "row_shape", lambda kind, lanes, work: (RowShape(32, 8, 8, lanes=4), 4))
+    x = ramp(6, 27)
+    scaled = fp.fuse(lambda x: x / fp.sum(x * x, -1, True))
+    want = x / (x * x).sum(-1, keepdims=True)
+    both = np.repeat(x, 2, axis=1)
+    kinds = [x, both[:, ::2], fp.Tensor.from_numpy(device, both)[:, ::2], fp.Tensor.from_numpy(device, x.T.copy()).T]
+    assert [" d1 * " in scaled.source(a) for a in kinds] == [False, False, True, True]
+    for a in kinds:
+        np.testing.assert_allclose(np.asarray(scaled(a)), want, rtol=1e-5)
+    for out in (fp.Tensor.empty(device, (6, 54), "float")[:, ::2], fp.Tensor.empty(device, (27, 6), "float").T):
+        scaled(x, _result=out)
+        np.testing.assert_allclose(out.to_numpy(), want, rtol=1e-5)
+
+
 @pytest.mark.parametrize("columns", [1, 6])
 def test_what_is_reduced_goes_along_a_row_of_its_own_extent(columns: int) -> None:
     """A sum of sums, or a result, along a last axis of extent 1 has one element, whatever the row had that was reduced first."""
@@ -108,13 +135,12 @@ def test_what_is_the_same_along_the_row_is_not_summed_along_it(device: Any) -> N
     """A kept axis has extent 1: its sum is the value, not the value times the length of the row."""
 
     @fp.fuse
-    def look(x: Any) -> Any:
-        kept = fp.sum(x, -1, True)
-        return x - fp.sum(kept, -1, True)
+    def look(x: Any, y: Any) -> Any:
+        return fp.sum(y, -1, True) * (x - fp.sum(x, -1, True))
 
-    x = ramp(4, 6)
-    np.testing.assert_allclose(look(x), x - x.sum(-1, keepdims=True), rtol=1e-6)
-    assert "smaller than what uses it" in refusal(look, x)
+    x, y = ramp(4, 6), ramp(4, 1)
+    np.testing.assert_allclose(look(x, y), y * (x - x.sum(-1, keepdims=True)), rtol=1e-6)
+    assert "smaller than what uses it" in refusal(look, x, y)
 
 
 @pytest.mark.parametrize(("count", "said"), [(1, "8 elements a thread in registers"), (3, "columns read once for each stage")])
