@@ -7,7 +7,7 @@ from typing import Any
 
 from fusepy.errors import ArgumentError, UnknownNameError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.types import Type
+from fusepy.ir.types import Kind, Type
 from fusepy.symbolic import Numberless
 
 
@@ -66,7 +66,11 @@ class Taken(Mapped):
     __hash__ = object.__hash__
 
     def _fusepy_cast(self, type: Type, spec: Any = None) -> Any:
-        return self if type is self.value.type else self.value._fusepy_cast(type, spec)
+        if type is self.value.type:
+            return self
+        number = self.value.is_weak and self.value.type.kind is Kind.SCALAR  # one of Python's, which the first cast makes typed
+        value = self.value._fusepy_cast(self.value.type) if number else self.value
+        return value._fusepy_cast(type, spec)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -31,6 +31,7 @@ PAGE = 1024  # numbers of 4 bytes
 ROW = 64  # the shortest row of the grid that the lanes of a group share
 ROW_GROUPS = 256
 SHORT, SHORT_OF_MANY = 31, 64  # the longest columns of which a thread of a GPU has some by itself; if there are many
+SHORT_ROW = 8  # the longest rows: those of neighbouring threads lie apart
 MANY_ROWS = 4096  # rows that fill a GPU with 32 threads for each
 SCANNED = 16  # neighbouring elements of a thread of a GPU's group that scans, a run: waves exchange totals once for them
 SCANNING = 128  # threads of such a group
@@ -73,8 +74,8 @@ def fold_shape(
         shape, across, least = _software(outputs, reduced, inner, copies, linear)
     else:
         most = 4 if copies < LIGHT else 8
-        if not inner and reduced <= (SHORT_OF_MANY if outputs >= FULL else SHORT):
-            return _short(copies), 1
+        if reduced <= (SHORT_ROW if inner else SHORT_OF_MANY if outputs >= FULL else SHORT):
+            return _short(copies, inner), 1
         shape, across, least = _gpu(outputs, reduced, inner, most, _power(SHARED_BYTES // nbytes, 32, 256))
     groups = GROUPS.get(kind, GROUPS_OF_GPU if copies >= LEAN else GROUPS_OF_MORE)
     share = groups / max(across, 1 / 64)
@@ -127,10 +128,10 @@ def _gpu(outputs: int, reduced: int, inner: bool, most: int, threads: int) -> tu
     return FoldShape(True, inner, threads, most, 16, shared=True), across, max(32, 16 * lanes)
 
 
-def _short(copies: int) -> FoldShape:
-    """Returns the shape of a GPU's threads that have short columns by themselves: up to 32 loads of 4 bytes are in flight."""
+def _short(copies: int, inner: bool) -> FoldShape:
+    """Returns the shape of a GPU's threads that have short rows or columns by themselves: up to 32 loads of 4 bytes are in flight."""
     columns = 4 if copies >= LEAN else 2 if copies >= LIGHT else 1
-    return FoldShape(False, False, 128, 8 if copies >= LEAN else 4, 16, columns, short=True)
+    return FoldShape(False, inner, 128, 8 if copies >= LEAN else 4, 16, columns, short=True)
 
 
 def lanes_for(outputs: int, reduced: int, inner: bool, threads: int, partials: bool) -> int:
