@@ -86,7 +86,8 @@ def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
     lanes = power_above(-(-work.length // held))
     threads = FEWEST if lanes <= FEWEST else 256 if lanes <= 256 else HOLDING
     sure = next((n for n in (held, held - 1, SURE.get(held, held // 2)) if n * lanes <= work.length), 0)
-    return RowShape(threads, held, 16 if held > 8 else 8, exact=lanes * held == work.length, sure=sure, lanes=lanes), lanes
+    known = lanes if lanes >= WAVE else 0  # short rows take 5 % longer with addresses that are known
+    return RowShape(threads, held, 16 if held > 8 else 8, exact=lanes * held == work.length, sure=sure, lanes=known), lanes
 
 
 def _held_in_registers(work: RowWork) -> int | None:
