@@ -1,4 +1,4 @@
-"""Short columns as GPUs fold them: a thread has several results by itself, and loads their elements ahead."""
+"""Short rows and columns as GPUs fold them: a thread has several results by itself, and loads their elements ahead."""
 
 from __future__ import annotations
 
@@ -32,6 +32,21 @@ def test_short_columns_have_numpys_values(device: Any, kind: Any) -> None:
         assert places.tolist() == x.argmin(0).tolist()
         assert some.tolist() == x.any(0).tolist()
     assert "fz_within" in alone.source(fp.Tensor.from_numpy(device, x))
+
+
+@pytest.mark.parametrize("length", [1, 3, 8])
+def test_short_rows_have_numpys_values(device: Any, length: int) -> None:
+    """Contiguous ones, ones with steps, and products of two arrays that are stretched."""
+    x = np.random.default_rng(length).standard_normal((517, 2 * length)).astype(np.float32)
+    beside = fp.fuse(lambda x: (fp.sqrt(fp.sum(x * x, -1)), fp.argmax(x, -1), fp.max(x, -1, True) - 1))
+    for a in (x[:, :length].copy(), fp.Tensor.from_numpy(device, x)[:, ::2]):
+        of = np.asarray(a).astype(np.float64)
+        for got, want in zip(beside(a), (np.sqrt((of * of).sum(-1)), of.argmax(-1), of.max(-1, keepdims=True) - 1)):
+            np.testing.assert_allclose(np.asarray(got), want, rtol=1e-6)
+    assert "fz_within" in beside.source(fp.Tensor.from_numpy(device, x[:, :length]))
+    p, q = x[:40, None, :length], x[40:90, length:]
+    apart = fp.fuse(lambda p, q: fp.sum((p - q) * (p - q), -1))(p, q)
+    np.testing.assert_allclose(apart, ((p - q) * (p - q)).sum(-1), rtol=1e-5)
 
 
 @pytest.mark.parametrize("axis", [1, (0, 1)])
