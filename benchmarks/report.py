@@ -200,7 +200,7 @@ def rows(records: Sequence[Mapping[str, Any]], hardware: bool) -> list[Row]:
     """The ratios that these records allow."""
     found = times(records)
     made: list[Row] = []
-    for ratio in RATIOS:
+    for ratio in (*RATIOS, *_operations(found)):
         here = ratio.on in ("", "gpu" if hardware else "software")
         subject = found.get((ratio.case, ratio.subject))
         others = [o for o in ratio.others if (ratio.case, o) in found]
@@ -218,6 +218,13 @@ def rows(records: Sequence[Mapping[str, Any]], hardware: bool) -> list[Row]:
         mine, theirs = median(subject.values()), median(peer.values())
         made.append(Row(ratio.case, ratio.subject, other, mine, theirs, value, quotients[0], quotients[-1], target, met))
     return made
+
+
+def _operations(found: Times) -> list[Ratio]:
+    """The ratios of the operations that were measured, each beside the fastest of its peers."""
+    names = [peer.removeprefix("fusepy ") for case, peer in found if case == "operations" and peer.startswith("fusepy ")]
+    others = ("torch", "torch.compile", "jax")
+    return [Ratio("operations", f"fusepy {n}", tuple(f"{who} {n}" for who in others), SPEED, 1.0, "gpu") for n in names]
 
 
 def peer_times(records: Sequence[Mapping[str, Any]]) -> list[Time]:
