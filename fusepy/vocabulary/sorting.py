@@ -19,6 +19,8 @@ from fusepy.language.movement.extents import seen_as_array
 from fusepy.language.movement.indices import take, take_along_axis
 from fusepy.language.movement.views import moveaxis, ravel
 from fusepy.trace.moves.arguments import one_axis
+from fusepy.trace.moves.inputs import owner_of
+from fusepy.trace.trace import current_trace
 from fusepy.vocabulary.arithmetic import astype
 from fusepy.vocabulary.creation import arange
 from fusepy.vocabulary.names import isnan
@@ -120,10 +122,17 @@ def _order(x: Any, axis: int, name: str, count: int | None = None, descending: b
         )
     x = moveaxis(astype(x, "int") if x.type is BOOL else x, axis, -1)
     at = arange(length)
-    x = take(x, at, -1)  # store computed elements, so that they are not computed again for each pair
+    x = _stored(x, at)
     place = reductions.sum(astype(_before(x[..., None, :], x[..., :, None], at, descending), "int"), axis=-1)
     found = place[..., None, :] == arange(length if count is None else count)[:, None]
     return moveaxis(reductions.sum(_math.where(found, at, 0), axis=-1), -1, axis)
+
+
+def _stored(x: Any, at: Any) -> Any:
+    """Returns `x` in memory: computed elements would be computed again for each pair, if they were not taken at indices."""
+    trace = current_trace()
+    assert trace is not None, "a composed function runs in a trace"
+    return x if owner_of(trace, trace.lift(x)) is not None else take(x, at, -1)
 
 
 def _before(other: Any, mine: Any, at: Any, descending: bool) -> Any:
@@ -173,7 +182,7 @@ def _histogram(bins: int | None, density: bool, weighed: bool, *arrays: Any) -> 
     x = ravel(seen_as_array(x))
     edges = seen_as_array(others[0]) if bins is None else _edges(x, bins, others)
     count = edges.shape[0] - 1
-    x = take(x, arange(x.shape[0]), 0)  # see `_order`
+    x = _stored(x, arange(x.shape[0]))
     low, high, last = edges[:-1, None], edges[1:, None], arange(count)[:, None] == count - 1
     inside = (x >= low) & ((x < high) | (last & (x == high)))
     if weights is None:

@@ -29,6 +29,7 @@ from fusepy.backend.execute.recipe import Recipe
 
 SEVERAL = 512  # results that fill a CPU, and accumulators that one of its threads merges
 TOP = 64  # chunks of a scan that one thread goes along without a level above
+MANY_OUTPUTS, LONG_ROW = 4096, 1024  # results of which groups on a CPU share rows only if these are long
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,12 @@ class Work:
     staged: int = 4
 
     def along_rows(self, kind: str) -> bool:
-        """True if groups go along rows of the grid. A GPU reads lines of memory anyway, and has caches for the rest."""
-        return kind == "software" and self.inner and self.row >= ROW
+        """True if groups go along rows of the grid. A GPU reads lines of memory anyway, and has caches for the rest.
+
+        Many short rows are for lanes with a row each: a group for each of 131,072 rows of 64 took nine times as long.
+        """
+        long = ROW if self.outputs < MANY_OUTPUTS else LONG_ROW
+        return kind == "software" and self.inner and self.row >= long
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,17 @@ class MovedPart(NamedTuple):
 Below = tuple[Node, list[MovedPart | None]]  # the node that computes a part, and its operands; None for those that are not moved
 
 
-def is_whole(plan: Remap, part: MovedPart) -> bool:
-    """True if a plan takes all elements of a part in order."""
-    same = all(plan.indices[d] == Strided(d) and plan.extents[d] == plan.shape[d] for d in part.dims)
-    return same and part.dims == tuple(sorted(part.dims))
+def whole_along(plan: Remap, part: MovedPart) -> tuple[int, ...] | None:
+    """Returns the axes of the result along which those of a part run, if a plan takes all its elements in order; else ``None``."""
+    dims: list[int] = []
+    for d in part.dims:
+        index = plan.indices[d]
+        if not isinstance(index, Strided) or index.dim is None or index != Strided(index.dim):
+            return None
+        if plan.extents[index.dim] != plan.shape[d] or index.dim in dims:
+            return None
+        dims.append(index.dim)
+    return tuple(dims)
 
 
 def is_untaken(part: MovedPart, oracle: Oracle) -> bool:

@@ -20,7 +20,7 @@ from fusepy.location import user_line
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import spread_values
 from fusepy.trace.moves.inputs import owner_of, view_of, viewable
-from fusepy.trace.moves.parts import Below, MovedPart, expanded, is_small, is_untaken, is_whole, store_what_reads_compounds
+from fusepy.trace.moves.parts import Below, MovedPart, expanded, is_small, is_untaken, store_what_reads_compounds, whole_along
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.shapes import KnownShapes, known_shapes
 from fusepy.trace.moves.steps import ALL, Indexed, Permuted, Run, ViewStep, shape_after, sliced
@@ -145,9 +145,8 @@ class Pushing:
                 saw=value.type,
                 hint="generators compute each element of a grid: make another one, such as fp.grid(shape, offset=…)",
             )
-        if is_whole(self.plan, part):
-            return Term(self.terms, value, part.dims, part.type)
-        return self.taken(part)
+        dims = whole_along(self.plan, part)
+        return self.taken(part) if dims is None else Term(self.terms, value, dims, part.type)
 
     def viewed(self, owner: OpenTrace, part: MovedPart) -> Term | None:
         """Returns the moved elements of an array as a view of it; ``None`` if strides do not express it."""
@@ -180,7 +179,7 @@ class Pushing:
         """True if the moved elements of a leaf are a view of it, or the leaf itself."""
         owner = owner_of(self.trace, part.value)
         if owner is None:
-            return is_whole(self.plan, part)
+            return whole_along(self.plan, part) is not None
         return self.step_of(owner, part) is not None or all(isinstance(self.plan.indices[d], Strided) for d in part.dims)
 
     def joined(self, owner: OpenTrace, value: Value, steps: list[ViewStep]) -> Value:
