@@ -87,7 +87,9 @@ def leaves(tree: Any) -> list[Any]:
 
 
 @pytest.mark.req("B5")
-@pytest.mark.parametrize("program", [of_calls, pytest.param(of_more_calls, marks=pytest.mark.long), of_structs, of_bodies])
+@pytest.mark.parametrize(
+    "program", [of_calls, of_bodies, *(pytest.param(f, marks=pytest.mark.long) for f in (of_more_calls, of_structs))]
+)
 def test_products_with_the_second_derivative(m: fp.Module, program: Any) -> None:
     """Backwards and forwards over the gradient, and backwards over a tangent."""
     total, args = program(m)

@@ -19,7 +19,6 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuInit": (c_uint,),
     "cuGetErrorName": (c_int, c_void_p),
     "cuDeviceGet": (c_void_p, c_int),
-    "cuDeviceGetAttribute": (c_void_p, c_int, c_int),
     "cuDevicePrimaryCtxRetain": (c_void_p, c_int),
     "cuCtxSetCurrent": (c_void_p,),
     "cuModuleGetFunction": (c_void_p, c_void_p, c_char_p),
@@ -45,7 +44,6 @@ _CAPTURE = range(900, 909)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and its neig
 _WITHOUT_TIMES = 2  # CU_EVENT_DISABLE_TIMING
 _WITHOUT_NULL = 1  # CU_STREAM_NON_BLOCKING: no order with the null stream
 _OF_THREAD = 1  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: other threads may do what a capture forbids
-_MULTIPROCESSORS = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 _NOT_READY = 600
 _MAPPED = 2  # CU_MEMHOSTALLOC_DEVICEMAP
 _LOOKS = 200  # some 0.6 µs each, before a wait of the driver, which takes 2 µs more and leaves the core to others
@@ -99,10 +97,6 @@ class CudaDriver:
         context = self._answer(c_void_p, "cuDevicePrimaryCtxRetain", self._answer(c_int, "cuDeviceGet", index))
         self._call("cuCtxSetCurrent", context)
         return context
-
-    def multiprocessors(self, index: int) -> int:
-        """Returns the number of multiprocessors of a device."""
-        return self._answer(c_int, "cuDeviceGetAttribute", _MULTIPROCESSORS, index)
 
     def function(self, module: int, name: str) -> int:
         """Returns the handle of a kernel of a loaded module."""

@@ -9,24 +9,11 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 
 from fusepy.backend.memory.storage import Storage
-
-
-class Waiting(Protocol):
-    """A recorded call, seen by code that writes memory."""
-
-    def reads(self, tensor: Storage) -> bool:
-        """True if it reads memory of `tensor`."""
-        ...
-
-    def run(self) -> None:
-        """Runs it and the calls connected to it, once."""
-        ...
-
 
 # inside `lazy`: the function that records a call instead of running it
 RECORDER: ContextVar[Callable[..., Any] | None] = ContextVar("fusepy_lazy", default=None)

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -83,22 +84,33 @@ def _keyed(
     identity: str, imports: Sequence[tuple[int, str, Path, Path]], sources: Sequence[ModuleSource]
 ) -> list[tuple[Import, Path]]:
     """Returns the imports with the keys of their entries, or none if a file has changed since the compilation."""
-    options = {name: value for source in sources for name, value in source.options}
-    defines = {name: value for source in sources for name, value in source.defines}
-    dirs = [folder for source in sources for folder in source.include_dirs]
-    known = {pair for source in sources for pair in source.files}
+    known = frozenset(pair for source in sources for pair in source.files)
+    dirs = tuple(folder for source in sources for folder in source.include_dirs)
+    defines = tuple(pair for source in sources for pair in source.defines)
+    options = tuple(pair for source in sources for pair in source.options)
     found: list[tuple[Import, Path]] = []
     for folder, file, module, path in imports:
         try:
             text = path.read_text(encoding="utf-8", errors="surrogateescape")
-        except OSError:
+            closure = _closure(str(path), text, known, dirs, defines, options)
+        except (OSError, LookupError):
             return []
-        made = ModuleSource.make(path.stem, text, str(path), dirs, defines, options)
-        digest = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
-        if not known.issuperset([(str(path), digest), *made.files]):
-            return []
-        found.append((Import(folder, file, json.dumps(["import 1", identity, file, made.closure])), module))
+        found.append((Import(folder, file, json.dumps(["import 1", identity, file, closure])), module))
     return found
+
+
+@lru_cache(256)  # all kernels of a module have the same imports, and to read those of slangpy or fusepy takes 5 ms
+def _closure(path: str, text: str, known: frozenset[Any], dirs: tuple[str, ...], *settings: tuple[Any, ...]) -> str:
+    """Returns the digest of an import and all that it imports.
+
+    Raises:
+        LookupError: if one of these files is not `known` with its contents.
+    """
+    made = ModuleSource.make(Path(path).stem, text, path, dirs, *map(dict, settings))
+    digest = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+    if not known.issuperset([(path, digest), *made.files]):
+        raise LookupError(path)
+    return made.closure
 
 
 def entry_of(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -67,6 +68,7 @@ def closure_of(text: str, dirs: Sequence[str], own_dir: Path | None) -> _Closure
     return digest, cacheable, tuple((str(path), content) for path, content in seen.items()), tuple(extends)
 
 
+@lru_cache(64)  # of libraries, again for each module that imports them
 def bare(text: str, in_place: bool = False) -> str:
     """Removes the comments of a source; `in_place` keeps its line numbers."""
     return _COMMENT.sub(lambda m: m[1] or (in_place and "\n" * m[0].count("\n")) or " ", text)

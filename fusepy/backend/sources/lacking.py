@@ -153,8 +153,6 @@ def lacking(words: Sequence[int]) -> list[int]:
 def own_texts(source: ModuleSource) -> Iterator[tuple[str, str]]:
     """Yields the user's own texts of a module: its source and its imports, without those of libraries."""
     yield source.label, source.text
-    folders = [Path(folder).resolve() for folder in INCLUDE_DIRS]
     for name, _ in source.files:
-        path = Path(name)
-        if not any(path.is_relative_to(folder) for folder in folders) and path.is_file():
+        if not name.startswith(INCLUDE_DIRS) and (path := Path(name)).is_file():
             yield name, path.read_text(encoding="utf-8", errors="surrogateescape")

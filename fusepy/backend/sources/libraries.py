@@ -18,7 +18,8 @@ from fusepy.ir.types import Type
 from fusepy.ir.whole import FAMILIES
 
 FOLDER = Path(__file__).resolve().parents[2] / "slang"
-INCLUDE_DIRS = (str(FOLDER), str(spy.SHADER_PATH))  # searched last, so that a user's files come first
+# searched last, so that a user's files come first; resolved, as the paths of a module's files are
+INCLUDE_DIRS = (str(FOLDER), str(Path(spy.SHADER_PATH).resolve()))
 
 _METHODS = {"fusepy": ("_is_fusepy_array",), "slangpy": ("__slangpy_load", "__slangpy_store")}
 _NAMES = {name for names in FAMILIES.values() for name in names}

@@ -72,8 +72,8 @@ class _Texts:
         self._types: set[str] = set()
         self._constants = Constants(source.defines)
         self._prices: dict[str, float] = {}
-        libraries = tuple(map(str, INCLUDE_DIRS))  # their arrays are priced as memory
-        own = replace(source, files=tuple(f for f in source.files if not f[0].startswith(libraries)))
+        # arrays of libraries are priced as memory
+        own = replace(source, files=tuple(f for f in source.files if not f[0].startswith(INCLUDE_DIRS)))
         for text in map(bare, texts_of([own])):
             for name, value in (*_DEFINE.findall(text), *_CONSTANT.findall(text)):
                 self._constants.texts.setdefault(name, value)

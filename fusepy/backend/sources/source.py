@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -88,11 +89,11 @@ class ModuleSource:
         """The file or name that diagnostics show."""
         return self.path or f"{self.alias}.slang"
 
-    @property
+    @cached_property  # asked for each kernel; to resolve the paths of all imports takes a millisecond
     def home(self) -> Path | None:
         """Its file, if one of its imports imports it again: Slang knows by the path that it is the same module."""
         own = Path(self.path).resolve() if self.path else None
-        return own if any(Path(file).resolve() == own for file, _ in self.files) else None
+        return own if own is not None and any(Path(file).resolve() == own for file, _ in self.files) else None
 
     def imported(self) -> list[str]:
         """Returns the direct imports, as spelled. Users of this module do not see them."""

@@ -131,7 +131,7 @@ def test_columns_of_any_length(ways: Ways, length: int) -> None:
 
 
 def test_columns_that_more_threads_share_than_a_wave_has(device: Any, ways: Ways) -> None:
-    x = numbers(2000, 40)
+    x = numbers(600, 40)
     (first,) = found = ways.joined(softmax(0), SHAPES["many"], x)
     alike(found, [exact(x, 0)], 1e-6)
     t = fp.Tensor.from_numpy(device, x)
