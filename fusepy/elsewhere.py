@@ -169,11 +169,9 @@ _NEW = "fp.where(t > 1, 0.0, t), since values do not change: compute a new one"
 OF_TRACED = {  # the hints of values in a trace
     **{name: f"write {line}" for name, line in _OF_VALUES.items() if name != "type"},
     **dict.fromkeys(_IN_PLACE, f"write {_NEW}"),
-    "dtype": "its Slang type is .type; convert with fusepy.vcast(value, type)",
     **dict.fromkeys(("backward", "requires_grad", "requires_grad_", "grad", "grad_fn"), f"write {_GRADIENT}"),
     **dict.fromkeys(("item", "numpy", "tolist", "cpu", "to_numpy", "block_until_ready"), _NO_NUMBER),
     "detach": "write fp.stop_gradient(t)",
-    **dict.fromkeys(("copy", "contiguous"), "write t"),
     **dict.fromkeys(("to", "cuda"), "write t.astype(float)"),
 }
 

@@ -88,7 +88,8 @@ class Traced(Numberless, Symbolic):
     def _fusepy_member(self, name: str, of: Any) -> Any:
         """Returns a method of this value's type, or records a member of `of`: this value, or its vcast."""
         trace = self._recorder
-        found = None if self.type.kind is Kind.NAMED else trace.array_member(self, name)
+        apart = self.type.kind is Kind.NAMED and trace.has_member(self, name)  # a field or method goes first
+        found = None if apart else trace.array_member(self, name)
         if found is not None:
             return found
         if name in OF_TRACED and name not in METHODS and self.type.kind is not Kind.NAMED:
@@ -140,16 +141,6 @@ class Traced(Numberless, Symbolic):
             "use fusepy.where(condition, a, b), or fusepy.cond and fusepy.while_loop for branches and loops; its value is known"
             " on the device only",
         )
-
-    def __float__(self) -> float:
-        raise self._refuse(
-            "float()", "a traced value has no number yet; use fp.vcast(value, 'float') to convert it, and fp.sin for math.sin"
-        )
-
-    def __int__(self) -> int:
-        raise self._refuse("int()", "a traced value has no number yet; use fp.vcast(value, 'int') to convert it")
-
-    __index__ = __int__
 
     def __divmod__(self, other: Any) -> tuple[Traced, Traced]:
         return self // other, self % other
