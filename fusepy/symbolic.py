@@ -43,9 +43,7 @@ class Numberless:
         raise NotImplementedError
 
     def __float__(self) -> float:
-        raise self._refuse(
-            "float()", "it has no number yet; use fp.vcast(value, 'float') to convert it, and fp.sin for math.sin"
-        )
+        raise self._refuse("float()", "it has no number yet; use fp.vcast(value, 'float') to convert it, and fp.sin for math.sin")
 
     def __int__(self) -> int:
         raise self._refuse("int()", "it has no number yet; use fp.vcast(value, 'int') to convert it")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 from fusepy.errors import GraphError
 from fusepy.inspect.lowered import Inspectable, Lowered
@@ -153,6 +153,9 @@ class GraphValue(Numberless, Symbolic):
 
     def __len__(self) -> int:
         raise self._refuse("len()", "its extents are known when the graph is called: make a node of a fused function that asks")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise self._refuse("a NumPy array", "NumPy computes now: use operators and fusepy's functions, e.g. fp.where")
 
     def __divmod__(self, other: Any) -> tuple[GraphValue, GraphValue]:
         return self // other, self % other

@@ -87,6 +87,11 @@ class Type:
     dtype: np.dtype | None
     writes: bool
 
+    __hash__ = object.__hash__  # types are interned; a scalar also equals NumPy's dtype of it: ``t.dtype == np.float32``
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, (np.dtype, type)) and self.kind is Kind.SCALAR and self.dtype == other)
+
     @classmethod
     def intern(cls, name: str, kind: Kind, element: Type | None = None, shape: tuple[int, ...] = (), rank: int = 0) -> Type:
         """Returns the object of this canonical name; for the parser, which alone makes canonical names."""
@@ -128,8 +133,7 @@ class Type:
     @classmethod
     def matrix(cls, element: Type, rows: int, cols: int) -> Type:
         """Returns a matrix of scalars."""
-        short = element.name in _SHORT
-        name = f"{element.name}{rows}x{cols}" if short else f"matrix<{element.name},{rows},{cols}>"
+        name = f"{element.name}{rows}x{cols}" if element.name in _SHORT else f"matrix<{element.name},{rows},{cols}>"
         return cls.intern(name, Kind.MATRIX, element, (rows, cols))
 
     @classmethod
@@ -175,8 +179,7 @@ class Type:
     @property
     def optional(self) -> Type | None:
         """The type inside an ``Optional``; ``None`` for every other type."""
-        name = self.name
-        return Type.parse(name[len("Optional<") : -1]) if name.startswith("Optional<") and name.endswith(">") else None
+        return Type.parse(self.name[len("Optional<") : -1]) if self.head == "Optional" and self.name.endswith(">") else None
 
     def fills(self, have: Type) -> int | None:
         """Returns the number of axes of `have` elements that make one value of this type; ``None`` if they cannot.

@@ -10,9 +10,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from fusepy.elsewhere import OF_TRACED
+from fusepy.elsewhere import of_traced
 from fusepy.errors import FusepyError, LeakedTracerError, TraceError, UnknownNameError
 from fusepy.ir.graph import Attr, Value
+from fusepy.ir.ops import OPS
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import is_spread
 from fusepy.location import line_in, user_line
@@ -92,10 +93,10 @@ class Traced(Numberless, Symbolic):
         found = None if apart else trace.array_member(self, name)
         if found is not None:
             return found
-        if name in OF_TRACED and name not in METHODS and self.type.kind is not Kind.NAMED:
-            raise UnknownNameError(f"a traced value has no .{name}", saw=f"{self.type} made at {self._loc}", hint=OF_TRACED[name])
         if name in METHODS and not self._recorder.has_member(self, name):
             return functools.partial(FUNCTIONS[name], of)
+        if name not in METHODS and self.type.kind is not Kind.NAMED and (hint := of_traced(name)) is not None:
+            raise UnknownNameError(f"a traced value has no .{name}", saw=f"{self.type} made at {self._loc}", hint=hint)
         method = self._recorder.method(self, name)
         return self._record("member", of, name=name) if method is None else method
 
@@ -249,6 +250,10 @@ def _forward(op: str) -> Callable[..., Traced]:
     def record(self: Traced, other: Any, modulus: Any = None) -> Traced:
         if modulus is not None:
             raise no_modulus(self)
+        if other is None:
+            raise TraceError(
+                f"operator {getattr(OPS[op], 'symbol', op)} with None", hint="ask `x is None`; operators take values"
+            )
         return self._record(op, self, other)  # pyright: ignore[reportPrivateUsage]
 
     return record
