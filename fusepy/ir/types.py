@@ -47,7 +47,6 @@ SCALARS: dict[str, np.dtype] = {
 _ALIASES = {"int32_t": "int", "uint32_t": "uint", "float16_t": "half", "float32_t": "float", "float64_t": "double"}
 _BY_DTYPE = {dtype: name for name, dtype in SCALARS.items()}
 _SHORT = {"bool", "int", "uint", "half", "float", "double"}  # scalars with `float3`-like spellings in every Slang version
-
 _LIBRARIES = ("fusepy::", "slangpy::")  # the oracle puts these in front of array types, which it knows by reflection
 TEXTURE_RANKS = {"1D": 1, "2D": 2, "3D": 3, "1DArray": 2, "2DArray": 3, "Cube": 3, "CubeArray": 4}  # axes of the array of texels
 _TEXTURES = frozenset(f"{access}Texture{shape}" for shape in TEXTURE_RANKS for access in ("", "RW"))
@@ -90,7 +89,8 @@ class Type:
     __hash__ = object.__hash__  # types are interned; a scalar also equals NumPy's dtype of it: ``t.dtype == np.float32``
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, (np.dtype, type)) and self.kind is Kind.SCALAR and self.dtype == other)
+        numpys = isinstance(other, np.dtype) or (isinstance(other, type) and issubclass(other, np.generic))
+        return (self.kind is Kind.SCALAR and self.dtype == other) if numpys else NotImplemented  # then identity decides
 
     @classmethod
     def intern(cls, name: str, kind: Kind, element: Type | None = None, shape: tuple[int, ...] = (), rank: int = 0) -> Type:
