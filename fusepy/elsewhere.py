@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fusepy.errors import UnknownNameError
+from fusepy.methods import FUNCTIONS
+from fusepy.symbolic import TRACING
 
 _ON_HOST = "since how many there are is known on the host only"
 _HOST = "which NumPy computes on the host"
@@ -169,27 +171,39 @@ _NEW = "fp.where(t > 1, 0.0, t), since values do not change: compute a new one"
 OF_TRACED = {  # the hints of values in a trace
     **{name: f"write {line}" for name, line in _OF_VALUES.items() if name != "type"},
     **dict.fromkeys(_IN_PLACE, f"write {_NEW}"),
-    "dtype": "its Slang type is .type; convert with fusepy.vcast(value, type)",
     **dict.fromkeys(("backward", "requires_grad", "requires_grad_", "grad", "grad_fn"), f"write {_GRADIENT}"),
     **dict.fromkeys(("item", "numpy", "tolist", "cpu", "to_numpy", "block_until_ready"), _NO_NUMBER),
     "detach": "write fp.stop_gradient(t)",
-    **dict.fromkeys(("copy", "contiguous"), "write t"),
     **dict.fromkeys(("to", "cuda"), "write t.astype(float)"),
 }
 
 
 def no_name(name: str, names: dict[str, str] = NAMES, of: str = "fusepy") -> AttributeError:
     """Returns the error for a name that a module does not have."""
-    if name in names:
-        return UnknownNameError(f"{of} has no {name!r}", hint=f"write {names[name]}")
     known: object = getattr(np, name, None) if names is NAMES and not name.startswith("_") else None
-    if isinstance(known, np.ufunc) or hasattr(known, "_implementation"):  # NumPy's functions of arrays have this
-        return UnknownNameError(f"{of} has no {name!r}", hint=f"write np.{name}, with np.asarray(x) as its array, {_HOST}")
+    line = names.get(name)
+    if line is None and (isinstance(known, np.ufunc) or hasattr(known, "_implementation")):  # as NumPy's functions of arrays
+        line = f"np.{name}, with np.asarray(x) as its array, {_HOST}"
+    if line is not None:
+        before = TRACING.get() is not None and "np.asarray" in line  # which traced values refuse
+        return UnknownNameError(f"{of} has no {name!r}", hint=f"{'before the call, ' if before else ''}write {line}")
     return AttributeError(f"module {of!r} has no attribute {name!r}")
 
 
 def no_attribute(name: str) -> AttributeError:
     """Returns the error for an attribute that tensors do not have."""
-    if name not in OF_TENSORS:
+    line = OF_TENSORS.get(name) or (f"fp.{name}(t)" if name in FUNCTIONS else None)
+    if line is None and not name.startswith("_") and hasattr(np.ndarray, name):
+        line = f"t.numpy().{name}"
+    if line is None and len(name) <= 4 and (set(name) <= set("xyzw") or set(name) <= set("rgba")):
+        line = "t[..., 0], or fp.vcast(t, 'float3').x for a component of vectors"
+    if line is None:
         return AttributeError(f"'Tensor' object has no attribute {name!r}")
-    return UnknownNameError(f"a Tensor has no .{name}", hint=f"write {OF_TENSORS[name]}")
+    return UnknownNameError(f"a Tensor has no .{name}", hint=f"write {line}")
+
+
+def of_traced(name: str) -> str | None:
+    """Returns the hint for an attribute that values in a trace do not have; ``None`` for one that nobody knows."""
+    if name in OF_TRACED or name not in FUNCTIONS:
+        return OF_TRACED.get(name, _NO_NUMBER if hasattr(np.ndarray, name) else None)
+    return f"write fp.{name}(t)"

@@ -35,12 +35,20 @@ def misplaced(value: Symbolic) -> FusepyError:
 
 
 class Numberless:
-    """A base of `Traced` and `Mapped` that refuses the Python operations which need a number."""
+    """A base of `Traced`, `Mapped` and `GraphValue` that refuses the Python operations which need a number."""
 
     __slots__ = ()
 
     def _refuse(self, what: str, hint: str) -> FusepyError:
         raise NotImplementedError
+
+    def __float__(self) -> float:
+        raise self._refuse("float()", "it has no number yet; use fp.vcast(value, 'float') to convert it, and fp.sin for math.sin")
+
+    def __int__(self) -> int:
+        raise self._refuse("int()", "it has no number yet; use fp.vcast(value, 'int') to convert it")
+
+    __index__ = __int__
 
     def __complex__(self) -> complex:
         raise self._refuse("complex()", "Slang has no complex numbers; compute with two values, or a float2")

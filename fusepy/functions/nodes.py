@@ -5,15 +5,14 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 from fusepy.errors import GraphError
 from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.location import user_line
 from fusepy.program.node_results import Results
 from fusepy.pytree import LEAF, NOTHING, Structure, container_of, flatten
-from fusepy.symbolic import Symbolic
-from fusepy.trace.traced import Traced
+from fusepy.symbolic import Numberless, Symbolic
 
 Function = Callable[..., Any]
 _serial = itertools.count()
@@ -106,7 +105,7 @@ def _in_places(structure: Structure, value: Any, name: str) -> Iterator[Any]:
         yield from _in_places(part, found[key], name)
 
 
-class GraphValue(Symbolic):
+class GraphValue(Numberless, Symbolic):
     """A value of a `Graph`: an input, or the result of a node. Its operators, members and indices are nodes, too."""
 
     __slots__ = ("_loc", "_name", "_use", "_wiring")
@@ -131,7 +130,7 @@ class GraphValue(Symbolic):
         return _apply(getattr, f".{name}", self, name)
 
     def __getitem__(self, index: Any) -> GraphValue:
-        return _apply(_indexed, "[]", self, index)
+        return _apply(operator.getitem, "[]", self, index)
 
     def __call__(self, *args: Any, **kwargs: Any) -> GraphValue:
         """Records the call of a method: ``x.sum(axis=0)``."""
@@ -144,12 +143,25 @@ class GraphValue(Symbolic):
             hint="its parts are taken by index; a fused function that returns several says how many: f.node(outputs=2)",
         )
 
+    def _refuse(self, what: str, hint: str) -> GraphError:
+        graph = f"{what} of a value of the graph {self._wiring.name if self._wiring else ''}".rstrip()
+        return GraphError(graph, saw=f"{self._name} made at {self._loc}", hint=hint)
+
     def __bool__(self) -> bool:
-        raise GraphError(
-            f"the truth of a value of the graph {self._wiring.name if self._wiring else ''}".rstrip(),
-            saw=f"{self._name} made at {self._loc}",
-            hint="it is computed when the graph is called; choose in Slang, or in a fused function with fusepy.where",
-        )
+        hint = "it is computed when the graph is called; choose in Slang, or in a fused function with fusepy.where"
+        raise self._refuse("the truth", hint)
+
+    def __len__(self) -> int:
+        raise self._refuse("len()", "its extents are known when the graph is called: make a node of a fused function that asks")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise self._refuse("a NumPy array", "NumPy computes now: use operators and fusepy's functions, e.g. fp.where")
+
+    def __divmod__(self, other: Any) -> tuple[GraphValue, GraphValue]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[GraphValue, GraphValue]:
+        return other // self, other % self
 
     def __pos__(self) -> GraphValue:
         return self
@@ -255,11 +267,6 @@ def wrong_count(use: Use, said: int, has: str) -> GraphError:
 
 def _called(function: Function, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
-
-
-def _indexed(value: Any, index: Any) -> Any:
-    """Returns a part of a value. One index selects a component of a vector, also if the vectors came as an array of numbers."""
-    return value._fusepy_index(index) if isinstance(value, Traced) else value[index]  # pyright: ignore[reportPrivateUsage]
 
 
 def _apply(function: Function, name: str, *args: Any) -> GraphValue:

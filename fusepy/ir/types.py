@@ -47,7 +47,6 @@ SCALARS: dict[str, np.dtype] = {
 _ALIASES = {"int32_t": "int", "uint32_t": "uint", "float16_t": "half", "float32_t": "float", "float64_t": "double"}
 _BY_DTYPE = {dtype: name for name, dtype in SCALARS.items()}
 _SHORT = {"bool", "int", "uint", "half", "float", "double"}  # scalars with `float3`-like spellings in every Slang version
-
 _LIBRARIES = ("fusepy::", "slangpy::")  # the oracle puts these in front of array types, which it knows by reflection
 TEXTURE_RANKS = {"1D": 1, "2D": 2, "3D": 3, "1DArray": 2, "2DArray": 3, "Cube": 3, "CubeArray": 4}  # axes of the array of texels
 _TEXTURES = frozenset(f"{access}Texture{shape}" for shape in TEXTURE_RANKS for access in ("", "RW"))
@@ -86,6 +85,12 @@ class Type:
     scalar: Type | None
     dtype: np.dtype | None
     writes: bool
+
+    __hash__ = object.__hash__  # types are interned; a scalar also equals NumPy's dtype of it: ``t.dtype == np.float32``
+
+    def __eq__(self, other: object) -> bool:
+        numpys = isinstance(other, np.dtype) or (isinstance(other, type) and issubclass(other, np.generic))
+        return (self.kind is Kind.SCALAR and self.dtype == other) if numpys else NotImplemented  # then identity decides
 
     @classmethod
     def intern(cls, name: str, kind: Kind, element: Type | None = None, shape: tuple[int, ...] = (), rank: int = 0) -> Type:
@@ -128,8 +133,7 @@ class Type:
     @classmethod
     def matrix(cls, element: Type, rows: int, cols: int) -> Type:
         """Returns a matrix of scalars."""
-        short = element.name in _SHORT
-        name = f"{element.name}{rows}x{cols}" if short else f"matrix<{element.name},{rows},{cols}>"
+        name = f"{element.name}{rows}x{cols}" if element.name in _SHORT else f"matrix<{element.name},{rows},{cols}>"
         return cls.intern(name, Kind.MATRIX, element, (rows, cols))
 
     @classmethod
@@ -175,8 +179,7 @@ class Type:
     @property
     def optional(self) -> Type | None:
         """The type inside an ``Optional``; ``None`` for every other type."""
-        name = self.name
-        return Type.parse(name[len("Optional<") : -1]) if name.startswith("Optional<") and name.endswith(">") else None
+        return Type.parse(self.name[len("Optional<") : -1]) if self.head == "Optional" and self.name.endswith(">") else None
 
     def fills(self, have: Type) -> int | None:
         """Returns the number of axes of `have` elements that make one value of this type; ``None`` if they cannot.

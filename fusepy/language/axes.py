@@ -3,33 +3,69 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from fusepy.errors import ArgumentError, ShapeError
+from fusepy.methods import FUNCTIONS
 
 Axis = int | Sequence[int] | None
 _F = TypeVar("_F", bound=Callable[..., Any])
 _ELSEWHERE = {"dim": "axis", "dims": "axis", "axes": "axis", "keepdim": "keepdims", "correction": "ddof"}
-_OTHERWISE = {"dtype": "fp.{0}(fp.astype(x, float))", "out": "y[...] = fp.{0}(x)", "where": "fp.{0}(fp.where(x > 1, x, 0.0))"}
+_MASKED = {  # the line for ``where=`` of each function; {1} are the other keywords
+    **{
+        name: f"fp.{name}(fp.where(x > 1, x, {rest}){{1}})"
+        for name, rest in (("sum", "0.0"), ("prod", "1.0"), ("max", "-fp.inf"), ("min", "fp.inf"))
+    },
+    "mean": "fp.sum(fp.where(x > 1, x, 0.0){1}) / fp.sum(x > 1{1})",
+    "any": "fp.any((x > 1) & (x != 0){1})",
+    "all": "fp.all((x <= 1) | (x != 0){1})",
+}
+_STARTED = {
+    "sum": "fp.sum(x{1}) + {2}",
+    "prod": "fp.prod(x{1}) * {2}",
+    "max": "fp.maximum(fp.max(x{1}), {2})",
+    "min": "fp.minimum(fp.min(x{1}), {2})",
+}
+_OTHERWISE = {"where": _MASKED, "initial": _STARTED}
+_ANY = {
+    "dtype": "fp.{0}(fp.astype(x, float){1})",
+    "out": "y[...] = fp.{0}(x{1})",
+    "where": "fp.{0}(fp.where(x > 1, x, 0.0){1})",
+    "initial": "fp.{0}(x{1})",
+}
 
 
 def numpys_words(function: _F) -> _F:
     """Adds an error for keywords of torch and NumPy that a function along axes does not take; its hint is the line to write."""
+    named = inspect.signature(function).parameters
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         for word in kwargs:
-            known = word in _ELSEWHERE
-            if known or word in _OTHERWISE:
-                name = function.__name__
-                line = f"{_ELSEWHERE[word]}={kwargs[word]!r}" if known else _OTHERWISE[word].format(name)
-                raise ArgumentError(f"{name}() takes no {word}=", hint=f"write {line}")
+            if word not in named and (word in _ELSEWHERE or word in _ANY):
+                raise _untaken(function.__name__, word, kwargs)
         return function(*args, **kwargs)
 
     return cast("_F", call)
+
+
+def _untaken(name: str, word: str, kwargs: Mapping[str, Any]) -> ArgumentError:
+    """Returns the error for a keyword that a function does not take."""
+    if word in _ELSEWHERE:
+        line = f"{_ELSEWHERE[word]}={kwargs[word]!r}"
+    else:
+        rest = "".join(f", {k}={v!r}" for k, v in kwargs.items() if k in ("axis", "keepdims"))
+        line = _OTHERWISE.get(word, {}).get(name, _ANY[word]).format(name, rest, repr(kwargs[word])[:30])
+    return ArgumentError(f"{name}() takes no {word}=", hint=f"write {line}")
+
+
+def in_type(function: Callable[[Any], Any], x: Any, dtype: Any) -> Any:
+    """Computes a function of `x` in a type, as ``dtype=`` of NumPy's sums says; ``None`` leaves the types as they are."""
+    return function(x) if dtype is None else FUNCTIONS["astype"](function(FUNCTIONS["astype"](x, dtype)), dtype)
 
 
 def axes_from(given: tuple[int, ...] | None, rank: int, name: str) -> tuple[int, ...]:

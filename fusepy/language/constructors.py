@@ -5,6 +5,7 @@ Numbers make slangpy's object of that name; traced values record Slang's constru
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, cast
@@ -13,9 +14,12 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.errors import ArgumentError
+from fusepy.functions.fused import FusedFunction
+from fusepy.functions.nodes import GraphValue, Use
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, Kind, Type
 from fusepy.location import user_line
+from fusepy.pytree import LEAF
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
@@ -45,6 +49,8 @@ class Constructor(type):
                     hint=f"write {cls.__name__}(x, y, …)",
                 )
             return recorded(cls.type, args)
+        if not kwargs and not _of_slangpy(args) and (made := of_arrays(cls.type, args)) is not None:
+            return made
         if cls.made is None:
             return numbers_as(cls.type, args)
         try:
@@ -99,6 +105,24 @@ def recorded(type: Type, args: Sequence[Any]) -> Traced:
     return trace.record("construct", args, {"type": type.name})
 
 
+def of_arrays(type: Type, args: Sequence[Any]) -> Any:
+    """Returns values of `type` made of arrays of components, or the node of values of a graph; ``None`` without these."""
+    if any(isinstance(a, GraphValue) for a in args):
+        return Use(_of_components(type), str(type), args, {}, user_line()).returning(LEAF)
+    return _of_components(type)(*args) if any(getattr(a, "ndim", 0) for a in args) else None
+
+
+@functools.cache
+def _of_components(type: Type) -> FusedFunction:
+    """Returns the constructor of a type as a function of arrays."""
+
+    def made(*parts: Any) -> Traced:
+        return recorded(type, parts)
+
+    made.__name__ = str(type)
+    return FusedFunction(made)
+
+
 def numbers_as(type: Type, args: Sequence[Any]) -> np.ndarray[Any, Any]:
     """Makes one value of Python or NumPy numbers, as an array of its components.
 
@@ -119,7 +143,7 @@ def _no_numbers(type: Type, args: Sequence[Any]) -> ArgumentError:
     return ArgumentError(
         f"{type}() outside of a fused function takes {math.prod(type.shape)} numbers",
         saw=", ".join(a.__class__.__name__ for a in args) or "nothing",
-        hint="build vectors from arrays inside a function under @fuse",
+        hint="give one number, or one array or number for each component",
     )
 
 

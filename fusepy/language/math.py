@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from fusepy.errors import ArgumentError
 from fusepy.language.elementwise import apply as _apply
+from fusepy.methods import FUNCTIONS
 
 __all__ = [
     "abs", "acos", "asin", "atan", "atan2", "ceil", "clip", "cos", "cosh", "cross", "dot", "exp", "exp2", "floor",
@@ -77,7 +78,14 @@ def power(x: Any, y: Any) -> Any:
 floor = of_one("floor", "Returns the largest whole number not above `x`, in the type of `x`.")
 ceil = of_one("ceil", "Returns the smallest whole number not below `x`, in the type of `x`.")
 trunc = of_one("trunc", "Returns `x` without its fraction, in the type of `x`.")
-round = of_one("round", "Returns the nearest whole number, ties to even, in the type of `x`.")
+_whole = of_one("round", "Returns the nearest whole number, ties to even, in the type of `x`.")
+
+
+def round(x: Any, decimals: int = 0) -> Any:
+    """Returns the nearest whole number, ties to even, in the type of `x`; with `decimals` as `around`."""
+    return FUNCTIONS["around"](x, decimals) if decimals else _whole(x)
+
+
 fract = of_one("fract", "Returns ``x - floor(x)``.")
 abs = of_one("abs", "Returns the magnitude.")
 sign = of_one("sign", "Returns -1, 0 or 1, in the type of `x`; NaN if `x` is NaN.")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast, overload
 from fusepy.errors import ArgumentError
 from fusepy.functions.function import Function
 from fusepy.ir.ops.folds import SCANS
-from fusepy.language.axes import Axis, numpys_words
+from fusepy.language.axes import Axis, in_type, numpys_words
 from fusepy.language.fold_nodes import MISSING, combining, reduced, reduction
 
 __all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "reduce", "scan", "sum"]
@@ -33,12 +33,13 @@ def _identity_by_name(function: _F) -> _F:
 
 
 @numpys_words
-def sum(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def sum(x: Any, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
     """Returns the sum of `x` along axes; an int for bools and small integers. Floats are at least as accurate as pairwise sums.
 
     Args:
         axis: one axis or several; negative ones count from the end; ``None`` for all.
         keepdims: keep the axes, with extent 1.
+        dtype: the type to compute in, and of the result; see `astype`.
 
     Raises:
         ShapeError: for an axis out of range.
@@ -48,19 +49,19 @@ def sum(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
         >>> fp.sum([[1.0, 2.0], [3.0, 4.0]], axis=0)
         [4.0, 6.0]
     """
-    return reduced(x, reduction("sum", axis, keepdims))
+    return in_type(lambda x: reduced(x, reduction("sum", axis, keepdims)), x, dtype)
 
 
 @numpys_words
-def mean(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def mean(x: Any, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
     """Returns the arithmetic mean of `x` along axes, a float; NaN if there are no elements. See `sum` for the arguments."""
-    return reduced(x, reduction("mean", axis, keepdims))
+    return in_type(lambda x: reduced(x, reduction("mean", axis, keepdims)), x, dtype)
 
 
 @numpys_words
-def prod(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def prod(x: Any, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
     """Returns the product of `x` along axes. See `sum` for the arguments."""
-    return reduced(x, reduction("prod", axis, keepdims))
+    return in_type(lambda x: reduced(x, reduction("prod", axis, keepdims)), x, dtype)
 
 
 @numpys_words

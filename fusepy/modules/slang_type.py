@@ -17,7 +17,7 @@ from fusepy.functions.function import Function
 from fusepy.functions.nodes import Node, Use, wrong_count
 from fusepy.inspect.lowered import QUESTIONS
 from fusepy.ir.types import Kind, Type
-from fusepy.language.constructors import numbers_as, recorded
+from fusepy.language.constructors import numbers_as, of_arrays, recorded
 from fusepy.modules.namespace import Named
 from fusepy.modules.slangpy_names import OF_TYPES, of_type
 from fusepy.pytree import LEAF, Structure
@@ -126,7 +126,8 @@ class SlangType:
             raise ArgumentError(f"{self.type} takes its components by position", hint=f"write {self.type}(x, y, …)")
         if current_trace() is not None or any(isinstance(a, Traced) for a in args):
             return recorded(self.type, args)
-        return numbers_as(self.type, args)
+        made = of_arrays(self.type, args)
+        return numbers_as(self.type, args) if made is None else made
 
     def __getitem__(self, name: str) -> Any:
         """Returns a type inside it, or a method, like the attribute of this name."""

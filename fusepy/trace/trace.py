@@ -145,7 +145,7 @@ class Trace:
             return of_mapped(self, value, name)
         if isinstance(value, Symbolic):
             raise misplaced(value)
-        number = cast("Any", value.item() if isinstance(value, np.generic) else value)
+        number = cast("Any", value.item() if isinstance(value, (np.number, np.bool_)) else value)
         if isinstance(number, (bool, int, float)):
             plain = bool if isinstance(number, bool) else int if isinstance(number, int) else float
             return self.constant(plain(number))  # an IntEnum member is a plain number

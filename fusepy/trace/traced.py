@@ -10,9 +10,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from fusepy.elsewhere import OF_TRACED
+from fusepy.elsewhere import of_traced
 from fusepy.errors import FusepyError, LeakedTracerError, TraceError, UnknownNameError
 from fusepy.ir.graph import Attr, Value
+from fusepy.ir.ops import OPS
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import is_spread
 from fusepy.location import line_in, user_line
@@ -88,13 +89,14 @@ class Traced(Numberless, Symbolic):
     def _fusepy_member(self, name: str, of: Any) -> Any:
         """Returns a method of this value's type, or records a member of `of`: this value, or its vcast."""
         trace = self._recorder
-        found = None if self.type.kind is Kind.NAMED else trace.array_member(self, name)
+        apart = self.type.kind is Kind.NAMED and trace.has_member(self, name)  # a field or method goes first
+        found = None if apart else trace.array_member(self, name)
         if found is not None:
             return found
-        if name in OF_TRACED and name not in METHODS and self.type.kind is not Kind.NAMED:
-            raise UnknownNameError(f"a traced value has no .{name}", saw=f"{self.type} made at {self._loc}", hint=OF_TRACED[name])
         if name in METHODS and not self._recorder.has_member(self, name):
             return functools.partial(FUNCTIONS[name], of)
+        if name not in METHODS and self.type.kind is not Kind.NAMED and (hint := of_traced(name)) is not None:
+            raise UnknownNameError(f"a traced value has no .{name}", saw=f"{self.type} made at {self._loc}", hint=hint)
         method = self._recorder.method(self, name)
         return self._record("member", of, name=name) if method is None else method
 
@@ -140,16 +142,6 @@ class Traced(Numberless, Symbolic):
             "use fusepy.where(condition, a, b), or fusepy.cond and fusepy.while_loop for branches and loops; its value is known"
             " on the device only",
         )
-
-    def __float__(self) -> float:
-        raise self._refuse(
-            "float()", "a traced value has no number yet; use fp.vcast(value, 'float') to convert it, and fp.sin for math.sin"
-        )
-
-    def __int__(self) -> int:
-        raise self._refuse("int()", "a traced value has no number yet; use fp.vcast(value, 'int') to convert it")
-
-    __index__ = __int__
 
     def __divmod__(self, other: Any) -> tuple[Traced, Traced]:
         return self // other, self % other
@@ -258,6 +250,10 @@ def _forward(op: str) -> Callable[..., Traced]:
     def record(self: Traced, other: Any, modulus: Any = None) -> Traced:
         if modulus is not None:
             raise no_modulus(self)
+        if other is None:
+            raise TraceError(
+                f"operator {getattr(OPS[op], 'symbol', op)} with None", hint="ask `x is None`; operators take values"
+            )
         return self._record(op, self, other)  # pyright: ignore[reportPrivateUsage]
 
     return record

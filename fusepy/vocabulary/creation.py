@@ -20,8 +20,10 @@ from fusepy.ir.types import Type
 from fusepy.language.elementwise import composed
 from fusepy.language.generators import grid
 from fusepy.language.math import where
+from fusepy.language.movement.graph_calls import node_of_values
+from fusepy.language.movement.joins import stacked
+from fusepy.symbolic import Symbolic
 from fusepy.trace.trace import current_trace
-from fusepy.trace.traced import Traced
 from fusepy.vocabulary.arithmetic import astype, traced
 
 __all__ = ["arange", "array", "asarray", "empty", "eye", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
@@ -103,8 +105,8 @@ def full(shape: Extents, value: Any, dtype: Any = None, device: Any = None) -> A
 
 
 def _type_of(value: Any) -> Any:
-    """Returns the element type of numbers: 32 bits for Python's, else that of the array."""
-    given = getattr(value, "dtype", None)
+    """Returns the element type of numbers: 32 bits for Python's and single ones of NumPy, else that of the array."""
+    given = None if issubclass(value.__class__, np.generic) else getattr(value, "dtype", None)
     return {"b": bool, "i": int}.get(np.asarray(value).dtype.kind, float) if given is None else given
 
 
@@ -182,6 +184,7 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = "float", device: 
     return astype(column - row == k, dtype)
 
 
+@node_of_values
 def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
     """Returns `x` as a tensor; a tensor as it is, and in a fused function a traced value, unless `dtype` is another one.
 
@@ -195,6 +198,7 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
         ([1.0, 2.5], 'int')
     """
     target = _device(device, "asarray")
+    x = stacked(x)
     if target is None:
         return traced(x) if dtype is None else astype(x, dtype)
     held: Any = getattr(x, "element", None)  # of a tensor
@@ -213,4 +217,4 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
 def array(x: Any, dtype: Any = None, device: Any = None) -> Any:
     """Returns a new tensor with the contents of `x`; see `asarray`."""
     made = asarray(x, dtype, device)
-    return made.copy() if made is x and not isinstance(made, Traced) else made
+    return made.copy() if made is x and not isinstance(made, Symbolic) else made

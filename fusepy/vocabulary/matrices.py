@@ -13,7 +13,7 @@ from fusepy.language.elementwise import composed
 from fusepy.language.movement.extents import ndim, seen_as_array, shape
 from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.indices import take
-from fusepy.language.movement.joins import concatenate
+from fusepy.language.movement.joins import concatenate, stacked
 from fusepy.language.movement.views import broadcast_to, flip, moveaxis, ravel, reshape, swapaxes
 from fusepy.vocabulary.creation import arange
 
@@ -78,14 +78,14 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
 @node_of_values
 def hstack(arrays: Sequence[Any]) -> Any:
     """Returns arrays one behind the other: numbers and arrays of one axis along it, others along their second axis."""
-    listed = [reshape(x, (1,)) if not ndim(x) else x for x in arrays]
+    listed = [reshape(x, (1,)) if not ndim(x) else x for x in map(stacked, arrays)]
     return concatenate(listed, 0 if listed and ndim(listed[0]) == 1 else 1)
 
 
 @node_of_values
 def vstack(arrays: Sequence[Any]) -> Any:
     """Returns arrays one below the other; those of one axis are rows."""
-    return concatenate([reshape(x, (1, -1)) if ndim(x) < 2 else x for x in arrays], 0)
+    return concatenate([reshape(x, (1, -1)) if ndim(x) < 2 else x for x in map(stacked, arrays)], 0)
 
 
 def flipud(x: Any) -> Any:

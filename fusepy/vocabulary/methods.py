@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.arguments.mapped import Mapped
 from fusepy.backend.marshals.registry import device_of
 from fusepy.backend.memory.recast import field
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.elsewhere import no_attribute
 from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
 from fusepy.functions.nodes import GraphValue, Use
+from fusepy.ir.ops.structure import swizzle
 from fusepy.language import math as _math
 from fusepy.language import reductions
+from fusepy.language.elementwise import composed
 from fusepy.language.movement import extents, indices, joins, views
 from fusepy.location import user_line
 from fusepy.methods import FUNCTIONS, METHODS, takes
@@ -22,6 +25,7 @@ from fusepy.pytree import LEAF, flatten
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import no_function
 from fusepy.vocabulary import arithmetic, compositions, creation, matrices, names, products, quantiles, sorting, statistics
+from fusepy.vocabulary.arithmetic import traced
 
 # words that mean another function, that are in numpy.linalg, or whose meaning for Slang's vectors is not NumPy's for arrays
 _OTHERS = {"round": arithmetic.around, "rint": _math.round, "flatten": views.flatten, "norm": statistics.norm}
@@ -83,9 +87,23 @@ def _node(self: GraphValue, function: Any, types: Any, args: tuple[Any, ...], kw
     return Use(mine, function.__name__, args, kwargs, user_line()).returning(LEAF)
 
 
+@composed("name")
+def _components(x: Any, name: str) -> Any:
+    return getattr(traced(x), name)
+
+
+def _of_mapped(self: Mapped, name: str) -> Any:
+    """Returns components of what is cast to vectors: ``fp.vcast(image, "float3").x``."""
+    type = None if name.startswith("_") else self.map.type
+    return _refused(self, name) if type is None or swizzle(type, name) is None else _components(self, name)
+
+
 def _attribute(self: Tensor, name: str) -> Any:
-    """Returns a field of a tensor of structs as a view: ``rays.position``."""
+    """Returns a field of a tensor of structs or a component of one of vectors, as a view: ``rays.position``, ``image.x``."""
     found = None if name.startswith("_") else field(self, name)
+    parts = swizzle(self.dtype, name) if found is None and self.dtype.shape else None
+    if parts is not None:
+        return self.flatten_dtype()[..., parts[0]] if len(parts) == 1 else _components(self, name)
     if found is None:
         fields = self.element.dtype.names or ()
         if fields and not name.startswith("_"):
@@ -100,4 +118,6 @@ for _name in METHODS:
     setattr(Tensor, _name, FUNCTIONS[_name])
 setattr(Tensor, "__array_function__", _function)  # noqa: B010
 setattr(GraphValue, "__array_function__", _node)  # noqa: B010
+_refused = Mapped.__getattr__
+setattr(Mapped, "__getattr__", _of_mapped)  # noqa: B010
 setattr(Tensor, "__getattr__", _attribute)  # noqa: B010  # no method of the class, which would hide misspelled names from checkers

@@ -12,7 +12,7 @@ from fusepy.arguments.mapping import vmap
 from fusepy.errors import ArgumentError
 from fusepy.language import math as _math
 from fusepy.language import reductions
-from fusepy.language.axes import Axis, numpys_words
+from fusepy.language.axes import Axis, in_type, numpys_words
 from fusepy.language.differentiable import stop_gradient
 from fusepy.language.elementwise import composed
 from fusepy.language.fold_nodes import reduced, reduction
@@ -33,26 +33,27 @@ amax, amin = reductions.max, reductions.min
 
 
 @numpys_words
-def var(x: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Any:
+def var(x: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False, *, dtype: Any = None) -> Any:
     """Returns the variance of `x` along axes: the mean of ``(x - mean(x)) ** 2``, a float. It is as accurate as in two passes.
 
     Args:
         axis: one axis or several; ``None`` for all.
         ddof: what is subtracted from the number of elements; 1 for the estimate from a sample.
         keepdims: keep the axes, with extent 1.
+        dtype: the type to compute in, and of the result.
 
     Example:
         >>> import fusepy as fp
         >>> fp.var([1.0, 2.0, 3.0]), fp.var([1.0, 2.0, 3.0], ddof=1)
         (0.6666666865348816, 1.0)
     """
-    return _var(x, axis, ddof, keepdims)
+    return in_type(lambda x: _var(x, axis, ddof, keepdims), x, dtype)
 
 
 @numpys_words
-def std(x: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Any:
+def std(x: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False, *, dtype: Any = None) -> Any:
     """Returns the standard deviation of `x` along axes, the root of `var`. Where it is 0, its gradient is 0."""
-    return _std(x, axis, ddof, keepdims)
+    return in_type(lambda x: _std(x, axis, ddof, keepdims), x, dtype)
 
 
 @composed("axis", "ddof", "keepdims")
@@ -76,10 +77,10 @@ def _root(x: Any) -> Any:
 
 
 def _running(name: str, kind: str, doc: str, first: int | None = 0) -> Callable[..., Any]:
-    def function(x: Any, axis: int | None = first) -> Any:
+    def function(x: Any, axis: int | None = first, *, dtype: Any = None) -> Any:
         if axis is None:
             x, axis = x if ndim(x) == 1 else ravel(x), 0
-        return reduced(x, reduction(kind, axis, scans=True))
+        return in_type(lambda x: reduced(x, reduction(kind, axis, scans=True)), x, dtype)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc

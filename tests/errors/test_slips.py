@@ -45,8 +45,9 @@ SLIPS: dict[str, Any] = {
     "fp.stack([x, y], dim=1)": np.stack([X, X + 1], 1),
     "fp.concatenate([x, y], dim=1)": np.concatenate([X, X + 1], 1),
     # NumPy and JAX
-    "fp.sum(x, dtype=float)": X.sum(),
-    "fp.mean(x, where=x > 1)": np.where(X > 1, X, 0).mean(),
+    "fp.mean(x, where=x > 1)": X.mean(where=X > 1),
+    "fp.max(x, initial=5.0)": 5.0,
+    "fp.max(x, dtype=float)": 4.0,
     "fp.fuse(f, static_argnums=(0,))": None,
     "fp.random.uniform((2, 3))": None,
     "fp.random.normal(0, 1, (2, 3))": None,

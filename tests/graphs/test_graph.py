@@ -138,7 +138,7 @@ def test_operators_members_and_indices_of_values(m: Any) -> None:
     g = fp.Graph(inputs=["c", "n"])
     c, n = g.get_inputs()
     lit = m.tone.node()(c, 2.0)
-    g.set_outputs((-lit.x + lit[1] ** 2) / 2 - 1, (n % 3) & 1 | 4, lit.x < lit.y, 5 - abs(lit.z))
+    g.set_outputs((-lit.x + lit[..., 1] ** 2) / 2 - 1, (n % 3) & 1 | 4, lit.x < lit.y, 5 - abs(lit.z))
     colours = ramp(4, 3)
     a, b, less, d = g(colours, np.arange(4, dtype=np.int32))
     same(a, (-2 * colours[:, 0] + (2 * colours[:, 1]) ** 2) / 2 - 1)

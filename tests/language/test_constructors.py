@@ -54,7 +54,7 @@ REFUSED: list[tuple[Callable[[], Any], type[fp.FusepyError], str]] = [
     (lambda: fp.int3(2**40, 1, 2), fp.RangeError, "out of range"),
     (lambda: fp.uint2(-1, 1), fp.RangeError, "out of range"),
     (lambda: fp.float3(1.0, 2.0), fp.ArgumentError, "takes 3 numbers"),
-    (lambda: fp.float3(X, 1.0, 2.0), fp.ArgumentError, "takes 3 numbers"),
+    (lambda: fp.float3("a", 1.0, 2.0), fp.ArgumentError, "takes 3 numbers"),
     (lambda: fp.float3(fp.vmap(X, 0), 1.0, 2.0), fp.ArgumentError, "takes 3 numbers"),
     (lambda: fp.float3(None, 1, 1), fp.ArgumentError, "takes 3 numbers"),
     (lambda: fp.double3(1j, 1, 1), fp.ArgumentError, "takes 3 numbers"),

@@ -20,7 +20,8 @@ from tests.rules.tree import FILES, only, trees
 # never.
 ORDER = [
     "errors",
-    "elsewhere location methods pytree symbolic",
+    "location methods pytree symbolic",
+    "elsewhere",
     "ir",
     "passes",
     "derivatives",

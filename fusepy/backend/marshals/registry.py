@@ -47,7 +47,7 @@ from fusepy.ir.types import BOOL, FLOAT, INT, UINT, Type
 
 _MARSHALS: dict[type, Marshal] = {
     Tensor: TensorMarshal(),
-    np.ndarray: NumPyMarshal(),
+    **dict.fromkeys((np.ndarray, np.void), NumPyMarshal()),  # one element of a structured array is a void
     spy.Tensor: SlangpyMarshal(),
     list: ListMarshal(),
     float: NumberMarshal(FLOAT),

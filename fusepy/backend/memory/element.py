@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import slangpy as spy
@@ -132,11 +132,11 @@ def element_of(dtype: Any) -> Element:
     if type is not None:
         layout = getattr(dtype, "layout", None) if isinstance(dtype, Reflected) else None
         return Element.of(type, None if layout is None else PROGRAMS.get(id(layout)))
-    if dtype in (float, int, bool):  # Slang's types of these names, as for Python's numbers
+    if any(dtype is python for python in (float, int, bool)):  # Slang's types of these names; NumPy's equal Python's
         return Element.of(Type.parse(dtype.__name__))
     numpys = None if isinstance(dtype, str) and _is_slang(dtype) else _numpys(dtype)
     if numpys is None:
-        return Element.of(Type.parse(dtype))
+        return Element.of(Type.parse(cast("str", dtype)))
     return Element.of(scalar_type(numpys))
 
 

@@ -14,6 +14,8 @@ from fusepy.language.axes import numpys_words
 from fusepy.language.movement.extents import made, ndim, shape
 from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.views import Extents, expand_dims, ravel, reshape
+from fusepy.pytree import flatten
+from fusepy.symbolic import Symbolic
 from fusepy.trace.moves import joins
 from fusepy.trace.moves.arguments import one_axis, several_axes
 from fusepy.trace.trace import Trace
@@ -69,9 +71,17 @@ def _several(name: str, arrays: Sequence[Any]) -> list[Any]:
     else:
         rows = hasattr(arrays, "shape") and ndim(arrays) > 0
         listed = [cast("Any", arrays)[i, ...] for i in range(shape(arrays)[0])] if rows else []
+    listed = [stacked(x) for x in listed]
     if not listed:
         raise ArgumentError(f"{name}() takes several arrays", saw=repr(cast("Any", arrays))[:60], hint=f"write fp.{name}([a, b])")
     return listed
+
+
+def stacked(x: Any) -> Any:
+    """Returns nested lists with traced values or tensors among them as one array; anything else as it is."""
+    if not isinstance(x, (list, tuple)) or not any(isinstance(v, (Symbolic, Storage)) for v in flatten(cast("Any", x))[0]):
+        return cast("Any", x)
+    return stack(cast("Sequence[Any]", x))
 
 
 @node_of_values

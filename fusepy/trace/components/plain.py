@@ -52,7 +52,9 @@ class PlainVectors:
                 self._typed[value] = None if word is None or word in _SINGLE else word not in _NUMBERS
             else:
                 found = [f for v in node.operands if (f := self._in_tensors(v)) is not None]
-                self._typed[value] = any(found) if found else None
+                # a field of an array of structs is an array of numbers, in tensors too
+                field = node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED
+                self._typed[value] = any(found) and not field if found else None
         return self._typed[value]
 
     def follow(self, value: Value, other: Value) -> None:

@@ -31,8 +31,9 @@ def indexed(trace: OpenTrace, value: Value, index: Any) -> Value:
         ShapeError: for an index that does not fit.
         TraceError: for masks, for bounds that are not known while the program is traced, and for values without axes.
     """
-    check_movable(trace, value)
-    items = without_dots(list(cast("tuple[Any, ...]", index)) if isinstance(index, tuple) else [index], value.rank)
+    given = list(cast("tuple[Any, ...]", index)) if isinstance(index, tuple) else [index]
+    check_movable(trace, value, numbers=all(item is None or item is ... for item in given))
+    items = without_dots(given, value.rank)
     read = [_item(trace, item) for item in items]
     if not any(isinstance(item, Value) for item in read):
         return moved(trace, value, Indexed(value.rank, tuple(i for i in read if not isinstance(i, Value))))

@@ -50,6 +50,10 @@ def broadcast_to(trace: OpenTrace, value: Value, *shape: Any) -> ViewStep:
     return Broadcast(value.rank, new_extents(shape))
 
 
+def copy(trace: OpenTrace, value: Value) -> None:
+    """Moves nothing: values do not change, so one is its own copy."""
+
+
 def _extents(trace: OpenTrace, value: Value) -> tuple[int, ...]:
     if not value.rank:
         trace.refuse_part(value, ".shape")
@@ -60,6 +64,9 @@ _PROPERTIES: dict[str, Callable[[OpenTrace, Value], Any]] = {
     "shape": _extents,
     "ndim": lambda trace, value: value.rank,
     "size": lambda trace, value: math.prod(_extents(trace, value)),
+    "dtype": lambda trace, value: value.type,
     "T": lambda trace, value: _stepped(trace, value, transpose(trace, value)),
 }
-_METHODS: dict[str, Callable[..., ViewStep | None]] = {"reshape": reshape, "transpose": transpose, "broadcast_to": broadcast_to}
+_METHODS: dict[str, Callable[..., ViewStep | None]] = {
+    "reshape": reshape, "transpose": transpose, "broadcast_to": broadcast_to, "copy": copy, "contiguous": copy
+}  # fmt: skip

@@ -37,7 +37,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         [0, 1],
     ),
     "numpy.sum with an argument that fusepy's lacks": (
-        lambda m: fused(lambda x: np.sum(x, dtype=float), X),
+        lambda m: fused(lambda x: np.sum(x, initial=2.0), X),
         "use fusepy.sum, and only the arguments that it has",
         lambda m: fused(lambda x: np.sum(x), X),
         X.sum(),
@@ -128,10 +128,10 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         np.zeros((2, 3)),
     ),
     "a keyword of NumPy's sum": (
-        lambda m: fp.sum(X, dtype=float),
-        "write fp.sum(fp.astype(x, float))",
-        lambda m: fp.sum(fp.astype(X, float)),
-        X.sum(),
+        lambda m: fp.sum(X, where=X > 1),
+        "write fp.sum(fp.where(x > 1, x, 0.0))",
+        lambda m: fp.sum(fp.where(X > 1, X, 0.0)),
+        X.sum(where=X > 1),
     ),
     "JAX's static arguments": (
         lambda m: fp.fuse(lambda x: x, static_argnums=(0,))(1.0),  # pyright: ignore

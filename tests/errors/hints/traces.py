@@ -209,10 +209,10 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         2 * X,
     ),
     "a vector of numbers outside of a trace": (
-        lambda m: m.float2(X, X),
-        "inside a function under @fuse",
-        lambda m: fused(lambda x: m.float2(x, x), X),
-        np.stack([X, X], -1),
+        lambda m: m.float2("a", "b"),
+        "give one number, or one array or number for each component",
+        lambda m: m.float2(X, 1.0),
+        np.stack([X, X * 0 + 1], -1),
     ),
     # what Python asks of traced values
     "the ceiling of a traced value": (
@@ -226,12 +226,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "use fusepy.trunc(value), which gives a float, and fp.vcast(…, 'int') for an integer",
         lambda m: fused(lambda value: fp.vcast(fp.trunc(value), "int"), -4 * X),
         np.trunc(-4 * X).astype(np.int32),
-    ),
-    "the dtype of a traced value": (
-        lambda m: fused(lambda x: x * (2 if x.dtype == np.float32 else 1), X),
-        "its Slang type is .type; convert with fusepy.vcast(value, type)",
-        lambda m: fused(lambda x: x * (2 if x.type.is_float else 1), X),
-        2 * X,
     ),
     "an array of a traced value": (
         lambda m: fused(lambda x: np.asarray(x), X),
