@@ -165,6 +165,18 @@ def test_what_torch_computes_inside_of_a_fused_function_is_refused(m: Any) -> No
     assert (w.grad.item(), made.grad.item()) == (12, 8)
 
 
+def test_views_of_a_tensor_from_outside_have_gradients() -> None:
+    table, x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), torch.tensor([1.0, 10.0])
+    views = fp.fuse(lambda x: fp.sum(fp.transpose(table)[0] * x) + fp.sum(fp.flip(fp.reshape(table, 4), 0)[:2] * x))
+    for wanted in (31 + 34, 42 + 45):  # the second time after a change in place
+        table.grad = None
+        value = views(x)
+        value.backward()
+        assert (value.item(), table.grad.tolist()) == (wanted, [[1, 0], [20, 1]])
+        with torch.no_grad():
+            table += 1.0
+
+
 @pytest.mark.req("P4")
 def test_calls_without_gradients_keep_nothing(m: Any) -> None:
     x = torch.ones(1 << 16)
