@@ -20,12 +20,14 @@ from fusepy.backend.torch import inside_of_forward_mode, inside_of_vmap, need_to
 from fusepy.derivatives.memory.rereads import first_writer
 from fusepy.errors import GradientError
 from fusepy.functions.parts import AnyFunction
-from fusepy.functions.pullback import pullback
+from fusepy.functions.pullback import captured_again, pullback
 from fusepy.location import at_line, line_of, user_place
 from fusepy.program.program import ProgramState
 from fusepy.pytree import Structure, flatten
 from fusepy.trace.recording import Recording
 from fusepy.trace.trace import current_trace
+
+Places = Sequence[int]  # of results, or of leaves of the arguments
 
 
 def is_tracked(value: Any) -> bool:
@@ -135,36 +137,36 @@ class AutogradCall:
         return leaves
 
     def backward(self, tensors: Sequence[Any], gradients: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
-        """Returns the gradients of the tensors that need one, and ``None`` for the others."""
+        """Returns the gradients of the tensors that need one and have one, and ``None`` for the others."""
         seeds = tuple(j for j, g in enumerate(gradients) if g is not None)
         wanted = tuple(place for place, need in zip(self.places, needed) if need)
         captured = [value for value, need in zip(self.captures, needed[len(self.places) :]) if need]
         if not seeds or not any(needed):
             return [None] * len(tensors)
         with at_line(line_of(self.place)):
-            pull = pullback_of(self.callee, len(self.args) - len(self.named), self.named, seeds, wanted, captured)
+            pull = pullback_of(self.callee, len(self.args) - len(self.named), self.named, seeds, wanted, captured, sparse=True)
             found = pull(*self.filled(tensors), *(gradients[j] for j in seeds))
         made = iter(cast("tuple[Any, ...]", found))
         return [next(made) if need else None for need in needed]
 
 
 def pullback_of(
-    callee: AnyFunction, count: int, named: Sequence[str], seeds: Sequence[int], wanted: Sequence[int], captured: Sequence[Any]
+    callee: AnyFunction, count: int, named: Sequence[str], seeds: Places, wanted: Places, captured: Sequence[Any], sparse: bool
 ) -> Any:
     """Returns the function that goes back through such calls; functions that differ in their globals share its programs."""
-    known, key = callee.programs.pullbacks, (count, named, seeds, wanted, tuple(map(id, captured)))
+    known, key = callee.programs.pullbacks, (count, named, seeds, wanted, tuple(map(id, captured)), sparse)
     found = known.get(key)
     if found is None:
-        made = pullback(callee, count, named, seeds, functools.partial(_chosen, wanted, captured))
+        made = pullback(callee, count, named, seeds, functools.partial(_chosen, wanted, captured), sparse=sparse)
         found = known[key] = made.variant(None, replace(made.config, returns="torch"))
     return found.variant(callee.setup)
 
 
-def _chosen(wanted: Sequence[int], captured: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+def _chosen(wanted: Places, captured: Sequence[Any], args: Sequence[Any]) -> list[Any]:
     """Returns leaves of traced arguments, and captured values of their trace."""
     leaves, trace = flat(args), current_trace()
     assert trace is not None, "only a trace calls it"
-    return [*(leaves[i] for i in wanted), *(trace.captured(value, "captured") for value in captured)]
+    return [*(leaves[i] for i in wanted), *(captured_again(trace, value) for value in captured)]
 
 
 def refill(args: Sequence[Any], leaves: Sequence[Any]) -> list[Any]:

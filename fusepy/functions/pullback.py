@@ -27,6 +27,7 @@ def pullback(
     seeds: Sequence[int],
     of: Callable[[Sequence[Any]], Sequence[Any]],
     floating: Container[int] = (),
+    sparse: bool = False,
 ) -> AnyFunction:
     """Returns the function of the arguments of a call and of gradients of its results, which computes gradients of the arguments.
 
@@ -35,6 +36,7 @@ def pullback(
         seeds: the results whose gradients follow the arguments, by their order.
         of: chooses among the traced arguments the values whose gradients it computes.
         floating: the arguments in which Python's integers mean floats.
+        sparse: True if it returns ``None`` for values that no result depends on.
     """
     config, names = callee.config, callee.tracer.parameter_names()
     by_place = [names[i] if i < len(names) else f"argument_{i}" for i in range(count)]
@@ -56,12 +58,27 @@ def pullback(
         leaves, _ = flatten_values(result, back.__name__, lambda v: id(v) in trace.named)
         values = [Traced(trace, returned(trace, leaf, back.__name__), None) for leaf in leaves]
         ends = [(values[j], gradient) for j, gradient in zip(seeds, given[total:])]
-        return tuple(gradients(trace, start, ends, of(args), "vjp"))
+        return tuple(gradients(trace, start, ends, of(args), "vjp", sparse=sparse))
 
     back.__name__ = f"gradient_of_{callee.__name__}"
     vars(back)["__signature__"] = signature_named([*by_place, *named, *(f"gradient_{j}" for j in seeds)])
     made = callee._traced(back)  # pyright: ignore[reportPrivateUsage]
     return made.variant(callee.setup, replace(made.config, specs=tuple(specs), strict=config.strict))
+
+
+def captured_again(trace: Trace, value: Any) -> Traced:
+    """Returns a value from outside of a function that the function has read again in this trace.
+
+    Raises:
+        GradientError: if it has not: then each trace makes such a value by itself, and its program keeps that.
+    """
+    if not any(value is held for held in trace.captures):
+        raise GradientError(
+            "torch computes inside of the function with a tensor from outside that requires gradients, which autograd cannot see",
+            saw=f"a tensor by {type(getattr(value, 'grad_fn', value)).__name__}",
+            hint="write it with fusepy's functions, fp.multiply(w, 2.0) in place of w * 2.0; or pass the tensor as an argument",
+        )
+    return trace.captured(value, "captured")
 
 
 def signature_named(names: Iterable[str]) -> inspect.Signature:

@@ -158,7 +158,7 @@ class GraphCall:
             callee, args, named = self.callee, self.args, self.named
             if needs_bind(callee.tracer, args, named):
                 callee, args, named, _ = bound(callee, tuple(args), named, None)
-            pull = pullback_of(callee, len(args), tuple(named), seeds, wanted, ())
+            pull = pullback_of(callee, len(args), tuple(named), seeds, wanted, (), sparse=False)
             self.back[seeds, needed] = held(GraphCall(pull, [*args, *named.values(), *[Placeholder(TENSOR)] * len(seeds)], {}))
         return self.back[seeds, needed]
 

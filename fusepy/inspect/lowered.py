@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fusepy.arguments.nested import flat
+from fusepy.backend.shared import Shared
 from fusepy.inspect.anatomy import anatomy
 from fusepy.inspect.chart import Chart
 from fusepy.inspect.dot import dot
@@ -108,7 +109,7 @@ class Lowered:
 QUESTIONS = ("lower", "ir", "source", "explain", "to_dot", "to_networkx", "to_html")
 
 
-class Inspectable:
+class Inspectable(Shared):
     """A callable that describes its calls: each method takes the arguments of a call."""
 
     __slots__ = ()

@@ -248,11 +248,12 @@ def one_result(value: Any, what: str) -> Any:
     if isinstance(inner, Traced) and (inner.type.scalar is None or inner.type.is_float):
         return value
     shown = inner.type if isinstance(inner, Traced) else type(value).__name__
+    more = "" if what == "training_step" else "; further results with has_aux=True, as (loss, others)"
     raise GradientError(
         f"{what}() of a function that gives no float",
         saw=shown,
         expected="one value of floats that the function computes",
-        hint="return a number such as fp.sum(…); further results with has_aux=True, as (loss, others)",
+        hint=f"return a number such as fp.sum(…){more}",
     )
 
 

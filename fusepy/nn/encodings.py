@@ -13,6 +13,7 @@ from fusepy.backend.device.open import default_device
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.functions.fused import FusedFunction
+from fusepy.language.movement.extents import ndim
 from fusepy.modules.libraries import library
 from fusepy.modules.module import Module
 from fusepy.nn.parameters import parameters as tensors_of
@@ -56,8 +57,8 @@ class _Encoding:
         self._numbers = Tensor.from_numpy(self._device, np.arange(width, dtype=np.int32))
 
     def _points(self, x: Any) -> tuple[Any, Any]:
-        """Returns traced points and the numbers of the results, mapped to a grid with one more axis than the points have."""
-        batch = x.rank - 1
+        """Returns points and the numbers of the results, mapped to a grid with one more axis than the points have."""
+        batch = ndim(x) - 1
         return vmap(x, tuple(range(batch))), vmap(self._numbers, batch)
 
     def _check(self, x: Any) -> Any:

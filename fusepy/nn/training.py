@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from fusepy.arguments.mapping import vcast
@@ -21,7 +21,7 @@ from fusepy.modules.module import Module
 from fusepy.nn.optimisers import Optimiser
 from fusepy.nn.parameters import parameters as tensors_of
 from fusepy.pytree import Structure, flatten
-from fusepy.trace.arity import of_count
+from fusepy.trace.arity import by_position, of_count
 
 
 def _library(device: Device) -> Module:
@@ -68,12 +68,12 @@ class TrainingStep:
         """The optimiser. A learning rate that changes is a function of the number of the step."""
         return self._optimiser
 
-    def __call__(self, parameters: Any, *batch: Any) -> Tensor:
+    def __call__(self, parameters: Any = None, *batch: Any, **named: Any) -> Tensor:
         """Takes one step: changes `parameters` in place.
 
         Args:
             parameters: the first argument of the loss: tensors in any structure, see ``fp.nn.parameters``.
-            batch: its other arguments.
+            batch, named: its other arguments, by position or name.
 
         Returns:
             the loss before the step, a tensor on the device; ``float(loss)`` waits for it.
@@ -83,6 +83,7 @@ class TrainingStep:
             GradientError: if the loss has no gradient, or cannot depend on the parameters.
         """
         numbers = self._optimiser.numbers(self.count + 1)
+        batch = by_position(self._loss, (parameters, *batch), named)[1:] if named else batch
         program, args, written = self._call(parameters, batch, len(numbers))
         loss = Tensor.empty(written[0].device, (), "float")  # of this step: a list of losses holds different ones
         program(*args, *numbers, *batch, _result=(loss, *written))
@@ -94,17 +95,22 @@ class TrainingStep:
         if not self.state:
             self.state = [[_zeros(leaf) for _ in self._optimiser.kept] for leaf in leaves]
 
-    def explain(self, parameters: Any, *batch: Any) -> Explanation:
+    def explain(self, parameters: Any = None, *batch: Any, **named: Any) -> Explanation:
         """Returns the kernels of a step, and the reasons for them, without running it."""
-        numbers = self._optimiser.numbers(self.count + 1)
-        program, args, _ = self._call(parameters, batch, len(numbers))
-        return program.explain(*args, *numbers, *batch).in_short()
+        program, args = self._described(parameters, batch, named)
+        return program.explain(*args).in_short()
 
-    def source(self, parameters: Any, *batch: Any) -> str:
+    def source(self, parameters: Any = None, *batch: Any, **named: Any) -> str:
         """Returns the Slang of the kernels of a step."""
+        program, args = self._described(parameters, batch, named)
+        return program.source(*args)
+
+    def _described(self, parameters: Any, batch: Sequence[Any], named: Mapping[str, Any]) -> tuple[FusedFunction, list[Any]]:
+        """Returns the program of a step and all of its arguments."""
+        batch = by_position(self._loss, (parameters, *batch), named)[1:] if named else batch
         numbers = self._optimiser.numbers(self.count + 1)
         program, args, _ = self._call(parameters, batch, len(numbers))
-        return program.source(*args, *numbers, *batch)
+        return program, [*args, *numbers, *batch]
 
     def _call(self, parameters: Any, batch: Sequence[Any], numbers: int) -> tuple[FusedFunction, list[Any], list[Tensor]]:
         """Returns the program, its arguments before the numbers, and the tensors that it writes behind the loss."""

@@ -130,6 +130,21 @@ def bound_arguments(
         raise ArgumentError(what, hint=hint) from None
 
 
+def by_position(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Returns the arguments of a call of a Python function by position, with the defaults between them.
+
+    Raises:
+        ArgumentError: for arguments that the function does not take, and for those that it takes by name only.
+    """
+    name = getattr(function, "__name__", "function")
+    bound = bound_arguments(inspect.signature(function), args, kwargs, name)
+    bound.apply_defaults()
+    only = [k for k in kwargs if k in bound.kwargs]
+    if only:
+        raise ArgumentError(f"{name}() takes {only[0]!r} by name only", hint="remove the * before it among its parameters")
+    return bound.args
+
+
 def check_takes(op: str, what: str, function: Callable[..., Any], names: Sequence[str]) -> None:
     """Raises `ArgumentError` unless a Python function can be called with arguments of these names by position."""
     try:

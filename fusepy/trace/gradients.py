@@ -26,9 +26,11 @@ from fusepy.trace.structure import flatten_values, returned
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
 
+Seeds = Sequence[tuple[Any, Any]]  # values with their gradients or tangents
+
 
 def gradients(
-    trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Sequence[Any], what: str, names: Sequence[str] = ()
+    trace: Trace, start: int, seeds: Seeds, of: Sequence[Any], what: str, names: Sequence[str] = (), sparse: bool = False
 ) -> list[Any]:
     """Records the gradients of values with respect to others, by the nodes that were recorded from `start` on.
 
@@ -36,6 +38,7 @@ def gradients(
         seeds: values, each with its gradient; ``None`` is 1 for each component.
         of: traced values, or containers of such.
         names: the user's names of these, if values that the result does not depend on are errors.
+        sparse: True if the gradient of values that no result depends on is ``None``, not zeros.
 
     Returns:
         for each of `of` its gradient, in containers of the same structure.
@@ -53,14 +56,14 @@ def gradients(
     _check_types(trace, ends)
     reverse = _reverse(trace, start, loc, values)
     reverse.back(ends, values)
-    made = {v: _of_levels(trace, reverse, v, loc) for v in values}
+    made = {v: _of_levels(trace, reverse, v, loc) for v in values if not sparse or v in reverse.gradients}
     steps = [(node, maps) for node, maps, _ in reverse.settled]
     for name, found, (_, structure) in zip(names, wrt, trees):
         check_paths(steps, [v for v, _, _ in ends], found, structure.paths(name), what, trace.derived > start)
     for outer in trace.chain:
         outer.derived = len(outer.builder.nodes)
     trace.grouped.update(reverse.gradients.grouped)
-    return [structure.fill([None if v is None else made[v] for v in found]) for found, (_, structure) in zip(wrt, trees)]
+    return [structure.fill([None if v is None else made.get(v) for v in found]) for found, (_, structure) in zip(wrt, trees)]
 
 
 def _of_levels(trace: Trace, reverse: Reverse, value: Value, loc: str | None) -> Any:
@@ -127,7 +130,7 @@ def _target(trace: Trace, reverse: Reverse, target: GradientTarget, loc: str | N
     return total
 
 
-def tangents(trace: Trace, start: int, seeds: Sequence[tuple[Any, Any]], of: Sequence[Any], what: str) -> list[Any]:
+def tangents(trace: Trace, start: int, seeds: Seeds, of: Sequence[Any], what: str) -> list[Any]:
     """Records the tangents of values, by the nodes that were recorded from `start` on.
 
     Args:
@@ -200,18 +203,14 @@ def _to_have_one(value: Value | None) -> str:
 
 
 def _leaves(trace: Trace, leaves: Sequence[Any], what: str) -> list[Value | None]:
-    """Returns the values of the leaves of an argument; ``None`` for those of a struct that have no gradient.
-
-    Raises:
-        GradientError: if none has one.
-    """
+    """Returns the values of an argument's leaves, ``None`` for those without gradient; raises `GradientError` if none has one."""
     values = [trace.lift(leaf) for leaf in leaves]
     found = [v if is_number(v) or differential(v.type, trace.oracle) is not None else None for v in values]
     if not any(v is not None for v in found):
-        name = (values[0].name or "").partition(".")[0] if values else ""
+        name, type = ((values[0].name or "").partition(".")[0], values[0].type) if values else ("", None)
         raise GradientError(
-            f"{what}(): argument {name!r} holds {values[0].type if values else 'nothing'}, which has no gradient",
-            saw=values[0].type if values else None,
+            f"{what}(): argument {name!r} holds {type or 'nothing'}, which has no gradient",
+            saw=type,
             expected="half, float or double",
             hint=_to_have_one(values[0] if values else None),
         )

@@ -43,8 +43,13 @@ def of_vectors() -> Case:
     return total, (drawn(3, 3),)
 
 
+def of_a_product_with_itself() -> Case:
+    """The gradient of the transposed matrix is scattered, and the product is a factor of another one."""
+    return lambda x: fp.sum((x @ x.T) ** 3), (drawn(2, 3),)
+
+
 @pytest.mark.req("B5")
-@pytest.mark.parametrize("program", [of_one_axis, of_several_axes, of_vectors])
+@pytest.mark.parametrize("program", [of_one_axis, of_several_axes, of_vectors, of_a_product_with_itself])
 def test_products_with_the_second_derivative(program: Callable[[], Case]) -> None:
     """Backwards and forwards over the gradient."""
     total, args = program()

@@ -137,6 +137,46 @@ def test_backward_fills_grad_of_what_requires_it(m: Any) -> None:
     assert m.poly.torch()([1.0, 2.0], 3.0).tolist() == [9, 18]
 
 
+def test_a_tensor_on_which_no_result_depends_has_no_gradient(m: Any) -> None:
+    used, unused, outside = (torch.tensor(2.0, requires_grad=True) for _ in range(3))
+    f = fp.fuse(lambda p: (p["used"] * p["used"], fp.multiply(outside, 2.0)))
+    first, second = f({"used": used, "unused": unused})
+    slopes = torch.autograd.grad(first, (used, unused, outside), allow_unused=True, create_graph=True)
+    assert [None if s is None else s.item() for s in slopes] == [4, None, None]
+    assert torch.autograd.grad(slopes[0], (used, unused), allow_unused=True)[1] is None
+    second.backward()
+    assert (used.grad, unused.grad, outside.grad.item()) == (None, None, 2)
+    with pytest.raises(RuntimeError, match="to not have been used"):
+        torch.autograd.grad(m.poly(1.0, f({"used": 1.0, "unused": unused})[0]), unused)
+
+
+def test_what_torch_computes_inside_of_a_fused_function_is_refused(m: Any) -> None:
+    """Its gradient was lost, and each program kept the value of its first call."""
+    w, made = torch.tensor([2.0], requires_grad=True), torch.tensor([3.0], requires_grad=True)
+    outside = made * 2.0
+    for body in (
+        lambda x: x * (w * 2.0),
+        lambda x: m.poly(w[None], x),
+        lambda x: fp.fori_loop(0, 2, lambda i, s: s * (1.0 - w), x),
+    ):
+        with pytest.raises(fp.GradientError, match="torch computes inside of the function"):
+            fp.fuse(body)(torch.ones(1)).sum().backward()
+    fp.fuse(lambda x: x * fp.multiply(w, 2.0) * outside)(torch.ones(1)).sum().backward()
+    assert (w.grad.item(), made.grad.item()) == (12, 8)
+
+
+def test_views_of_a_tensor_from_outside_have_gradients() -> None:
+    table, x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), torch.tensor([1.0, 10.0])
+    views = fp.fuse(lambda x: fp.sum(fp.transpose(table)[0] * x) + fp.sum(fp.flip(fp.reshape(table, 4), 0)[:2] * x))
+    for wanted in (31 + 34, 42 + 45):  # the second time after a change in place
+        table.grad = None
+        value = views(x)
+        value.backward()
+        assert (value.item(), table.grad.tolist()) == (wanted, [[1, 0], [20, 1]])
+        with torch.no_grad():
+            table += 1.0
+
+
 @pytest.mark.req("P4")
 def test_calls_without_gradients_keep_nothing(m: Any) -> None:
     x = torch.ones(1 << 16)

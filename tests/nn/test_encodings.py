@@ -42,6 +42,16 @@ def test_hash_grids(dimensions: int) -> None:
     fp.check_grads(lambda p, x: fp.mean(grid(p, x) ** 2), wide, x)
 
 
+@pytest.mark.parametrize("points", [X, X.tolist()], ids=["array", "list"])
+def test_points_from_outside_of_a_fused_function(points: Any) -> None:
+    grid = fp.nn.HashGrid(2, 1, log2_size=3, base=2, growth=2)
+    both = fp.value_and_grad(lambda p, x: fp.sum(grid(p, x) ** 2))
+    value, slope = fp.value_and_grad(lambda p: fp.sum(grid(p, points) ** 2))(grid.parameters())
+    want, wanted = both(grid.parameters(), X)
+    np.testing.assert_allclose(float(value), float(want), rtol=1e-5)
+    np.testing.assert_allclose(slope["table"].to_numpy(), wanted["table"].to_numpy(), rtol=1e-4, atol=1e-9)
+
+
 @pytest.mark.req("S4")
 @pytest.mark.req("S5")
 @pytest.mark.parametrize("kind", ["frequencies", "hash grid"])

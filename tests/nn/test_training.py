@@ -182,6 +182,8 @@ def test_parameters_are_saved_and_loaded_by_name(tmp_path: Path) -> None:
         (lambda: fp.nn.Adam(betas=0.9), fp.ArgumentError, r"^test_training.py:\d+: Adam: betas are two numbers"),  # type: ignore[arg-type]
         (lambda: fp.training_step(1.0, fp.nn.SGD()), fp.ArgumentError, "saw:      float and SGD"),  # type: ignore[arg-type]
         (lambda: fp.training_step(loss, fp.nn.SGD())(fresh(), X), fp.ArgumentError, "missing a required argument"),
+        (lambda: fp.training_step(loss, fp.nn.SGD())(), fp.ArgumentError, "without parameters"),
+        (lambda: fp.training_step(loss, fp.nn.SGD())(fresh(), x=X, z=Y), fp.ArgumentError, r"loss\(\) has no parameter 'z'"),
         (lambda: fp.nn.load("missing.safetensors", fresh()), fp.ArgumentError, "missing.safetensors cannot be read"),
         (lambda: fp.nn.parameters({"n": np.arange(3)}), fp.ArgumentError, r"parameters\['n'\] cannot be trained"),
         (lambda: fp.training_step(loss, fp.nn.SGD())({"a": 0.5, "b": [0.0]}, X, Y), fp.ArgumentError, "no tensors"),
@@ -217,6 +219,17 @@ class Model:
         return fp.mean((p["a"] * x * self.scale - self.wanted) ** 2)
 
     fused = fp.fuse(loss)
+
+
+def test_arguments_of_a_step_may_be_named() -> None:
+    step = fp.training_step(lambda p, x, by=2.0, less=0.0: fp.mean((p * x * by - less) ** 2), fp.nn.SGD(lr=0.25))
+    found = []
+    for given in ({"less": 3.0}, {"x": 1.0, "by": 2.0, "less": 3.0}):
+        p = fp.nn.parameters(0.5)
+        assert float(step(p, **({"x": 1.0} | given))) == 4
+        found.append(float(p))
+    assert found == [2.5, 2.5]
+    assert step.explain(fp.nn.parameters(0.5), x=1.0, less=3.0).kernels == 1
 
 
 @pytest.mark.parametrize("of", ["loss", "fused"])

@@ -49,6 +49,7 @@ ELSEWHERE: dict[str, str] = {
     "trace/moves/shapes.py": "requirements/test_calls.py",
     "trace/moves/steps.py": "language/movement/test_views.py",
     "arguments/fields.py": "arguments/test_nested.py",
+    "arguments/mapped.py": "arguments/test_mapped_outputs.py",
     "arguments/mapping.py": "arguments/test_mapped_outputs.py",
     "backend/cache/files.py": "backend/cache/test_disk.py",
     "backend/device/block.py": "backend/device/test_pool.py",

@@ -28,6 +28,7 @@ from fusepy.backend.device.target import Target, lanes_of
 from fusepy.backend.device.transfer import Transfer
 from fusepy.backend.device.waiting import holds
 from fusepy.backend.lost import Lost, lost_error
+from fusepy.backend.shared import Shared
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.slang.facts import FACTS_VERSION, Facts
 from fusepy.backend.slang.oracle import SlangOracle
@@ -36,7 +37,7 @@ from fusepy.backend.sources.source import ModuleSource
 MAX_LIVE_PLANS = 256  # this and the sessions take 640 MB of resident memory, measured with 1,000 functions
 
 
-class Device(NativeMethods):
+class Device(Shared, NativeMethods):
     """An open device. `init_device` makes it; ``Device(...)`` opens one with the arguments of slangpy's class.
 
     Attributes:

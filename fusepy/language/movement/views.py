@@ -58,9 +58,9 @@ def _viewed(name: str, x: Any, make: Making) -> Any:
 
 
 def _is_numpys(x: Any, trace: Trace | None) -> bool:
-    """False outside of a trace for a tensor of a framework with autograd: calls return its tensors, and autograd sees them."""
-    kind = None if trace is not None else kind_of_class(x.__class__)
-    return kind is None or kind.tracked is None
+    """False for a tensor of a framework with autograd, which sees what calls do; in a trace for one that requires gradients."""
+    kind = kind_of_class(x.__class__)
+    return kind is None or kind.tracked is None or (trace is not None and not x.requires_grad)
 
 
 def reshape(x: Any, shape: Extents, *more: int) -> Any:

@@ -102,7 +102,7 @@ class Levels:
 
     def is_factor(self, node: Node, value: Value) -> bool:
         """True if `node` multiplies the computed `value` as a matrix."""
-        return value in self.factors and any(map(is_product, self.readers.get(node.results[0], ())))
+        return value in self.factors and any(is_product(reader) for v in node.results for reader in self.readers.get(v, ()))
 
     def overwrites(self, node: Node, value: Value) -> bool:
         """True if `node` writes an array from which its operand `value` is computed; then `value` is stored first."""

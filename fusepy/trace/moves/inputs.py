@@ -44,6 +44,8 @@ def owner_of(trace: OpenTrace, value: Value) -> OpenTrace | None:
 
 def viewable(trace: OpenTrace, value: Value, step: ViewStep) -> bool:
     """False for a captured array that a reshape would have to copy: its elements may change from call to call."""
+    if requires_gradients(trace, value):
+        return False
     if not isinstance(step, Reshaped) or value in trace.given or isinstance(_captured(trace, value), ArgumentView):
         return True
     captured = _captured(trace, value)
@@ -51,6 +53,11 @@ def viewable(trace: OpenTrace, value: Value, step: ViewStep) -> bool:
     if host is not None:
         return bool(host.flags.c_contiguous)
     return not isinstance(captured, Storage) or captured.linear
+
+
+def requires_gradients(trace: OpenTrace, value: Value) -> bool:
+    """True for a captured tensor of torch's that requires gradients: a view by torch would be another tensor in each trace."""
+    return value not in trace.given and getattr(_captured(trace, value), "requires_grad", False)
 
 
 def view_of(trace: OpenTrace, value: Value, steps: Sequence[ViewStep]) -> Value:

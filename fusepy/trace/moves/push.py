@@ -19,7 +19,7 @@ from fusepy.ir.value import is_spread
 from fusepy.location import user_line
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import spread_values
-from fusepy.trace.moves.inputs import owner_of, view_of, viewable
+from fusepy.trace.moves.inputs import owner_of, requires_gradients, view_of, viewable
 from fusepy.trace.moves.parts import Below, MovedPart, expanded, is_small, is_untaken, store_what_reads_compounds, whole_along
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.shapes import KnownShapes, known_shapes
@@ -156,7 +156,7 @@ class Pushing:
         if step is not None:
             return Term(self.terms, self.joined(owner, part.value, [step]), tuple(range(len(plan.extents))), said)
         indices = [plan.indices[d] for d in part.dims]
-        if not all(isinstance(index, Strided) for index in indices):
+        if requires_gradients(owner, part.value) or not all(isinstance(index, Strided) for index in indices):
             return None
         along = [index for index in indices if isinstance(index, Strided)]
         units = [self.known.is_unit(part.value, axis) for axis in range(rank)]
@@ -178,7 +178,7 @@ class Pushing:
     def strided(self, part: MovedPart) -> bool:
         """True if the moved elements of a leaf are a view of it, or the leaf itself."""
         owner = owner_of(self.trace, part.value)
-        if owner is None:
+        if owner is None or requires_gradients(owner, part.value):
             return whole_along(self.plan, part) is not None
         return self.step_of(owner, part) is not None or all(isinstance(self.plan.indices[d], Strided) for d in part.dims)
 

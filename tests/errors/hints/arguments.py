@@ -330,6 +330,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: pickle.loads(pickle.dumps(tensor(X).to_numpy())),
         X,
     ),
+    "a pickled function": (
+        lambda m: pickle.dumps(fp.fuse(lambda x: x)),
+        "pickle the arrays alone, and make the function again where they are loaded",
+        lambda m: pickle.loads(pickle.dumps(X)),
+        X,
+    ),
     "an instance tensor of no extent": (
         lambda m: fp.InstanceTensor(m.Ray),
         "write InstanceTensor(m.Ray, (4, 4))",

@@ -54,6 +54,13 @@ class Cuda(Far):
         super().__init__(2)
 
 
+def slope_of(body: Any) -> Any:
+    """The gradient of a tensor that a fused function has from outside."""
+    w = t(requires_grad=True)
+    fp.sum(fp.fuse(lambda x: body(x, w))(t())).backward()
+    return w.grad
+
+
 def without_torch(function: Any) -> Any:
     with mock.patch.dict(sys.modules, {"torch": None}):
         return function()
@@ -151,6 +158,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: m.squared.bwds(t(X, requires_grad=True)),
         "call the function itself with tensors that require gradients, and backward() of its result",
         lambda m: next([m.squared(x).sum().backward(), x.grad.numpy()] for x in [t(X, requires_grad=True)])[1],
+        2 * X,
+    ),
+    "torch inside of a fused function": (
+        lambda m: slope_of(lambda x, w: x * (w * 2.0)),
+        "fp.multiply(w, 2.0) in place of w * 2.0",
+        lambda m: slope_of(lambda x, w: x * fp.multiply(w, 2.0)),
         2 * X,
     ),
     "a call inside of torch.vmap": (

@@ -30,6 +30,13 @@ def trained(optimiser: Any = None, of: Any = loss, params: Any = None) -> Any:
     return params["a"].to_numpy()
 
 
+def tilted(of: Any) -> Any:
+    """The parameter after a step whose last argument is given by name."""
+    params = fp.nn.parameters({"a": 0.0})
+    fp.training_step(of, fp.nn.SGD(lr=0.5))(params, A, y=1.0)
+    return params["a"].to_numpy()
+
+
 ONE = np.array(np.mean(A * A), F32)
 
 
@@ -122,6 +129,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.training_step(lambda p, x: fp.mean(x), fp.nn.SGD())({}, A),
         "pass the parameters as the first argument",
         lambda m: trained(),
+        ONE,
+    ),
+    "an argument by name only": (
+        lambda m: tilted(lambda p, x, *, y: loss(p, x) + 0 * y),
+        "remove the * before it among its parameters",
+        lambda m: tilted(lambda p, x, y: loss(p, x) + 0 * y),
         ONE,
     ),
     "other parameters": (
