@@ -15,6 +15,7 @@ import numpy as np
 
 from fusepy.backend.sources.closure import closure_of, direct_imports
 from fusepy.backend.sources.libraries import INCLUDE_DIRS
+from fusepy.backend.sources.provided import with_arrays
 from fusepy.errors import ArgumentError, CompileError, InvalidNameError
 from fusepy.ir.names import check_identifier
 
@@ -70,7 +71,10 @@ class ModuleSource:
         dirs = tuple(dict.fromkeys([*own, *include_dirs, *INCLUDE_DIRS]))
         pairs = tuple(sorted(_define(k, v) for k, v in _named("defines", defines)))
         extra = tuple(sorted(_option(k, v) for k, v in _named("options", options)))
-        digest, cacheable, files, extends = closure_of(text, dirs, Path(path).parent if path else None)
+        home = Path(path).parent if path else None
+        files = [file for file, _ in closure_of(text, dirs, home)[2]]
+        text = with_arrays(text, home, dirs, files, [word for pair in pairs for word in pair])
+        digest, cacheable, files, extends = closure_of(text, dirs, home)
         digest.update(repr((alias, pairs, extra)).encode())
         closure = digest.hexdigest()
         stem = re.sub(r"\W", "_", alias)
