@@ -122,6 +122,10 @@ def _define(name: Any, value: Any) -> tuple[str, str]:
         raise InvalidNameError(
             f"the value of the define {name!r} has more than one line", saw=repr(text)[:60], hint="give it in one line"
         )
+    if text.endswith("\\") or "/*" in re.sub(r"/\*.*?\*/", "", text):
+        raise InvalidNameError(
+            f"the value of the define {name!r} would go on in the next line", saw=repr(text)[:60], hint="end it in its line"
+        )
     return name, text
 
 
