@@ -72,9 +72,10 @@ class ModuleSource:
         pairs = tuple(sorted(_define(k, v) for k, v in _named("defines", defines)))
         extra = tuple(sorted(_option(k, v) for k, v in _named("options", options)))
         home = Path(path).parent if path else None
-        files = [file for file, _ in closure_of(text, dirs, home)[2]]
-        text = with_arrays(text, home, dirs, files, [word for pair in pairs for word in pair])
         digest, cacheable, files, extends = closure_of(text, dirs, home)
+        given, text = text, with_arrays(text, home, dirs, [file for file, _ in files], [word for pair in pairs for word in pair])
+        if text != given:
+            digest, cacheable, files, extends = closure_of(text, dirs, home)
         digest.update(repr((alias, pairs, extra)).encode())
         closure = digest.hexdigest()
         stem = re.sub(r"\W", "_", alias)
