@@ -231,7 +231,7 @@ class VerifyError(FusepyError, ValueError):
 
 
 class CacheWarning(UserWarning):
-    """The disk cache cannot be used. Results are correct, start-up is slower."""
+    """The disk cache cannot be used, or one of its entries is damaged. Results are correct, start-up is slower."""
 
 
 class PrecisionWarning(UserWarning):

@@ -23,6 +23,12 @@ class Symbolic:
         """Returns the error for a value that is passed where a computed one is needed."""
         raise NotImplementedError
 
+    def __copy__(self) -> Any:
+        return self  # values do not change
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
 
 def axes_of(value: Symbolic) -> int:
     """Returns the number of axes of a value, including those that a vcast takes as components."""

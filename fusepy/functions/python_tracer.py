@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
+from fusepy.arguments.declared import as_declared
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
@@ -25,6 +26,7 @@ from fusepy.pytree import Structure, several
 from fusepy.trace.arity import bound_arguments, is_variadic, of_count, signature_of
 from fusepy.trace.components.annotations import annotations_of, honoured
 from fusepy.trace.inputs import argument
+from fusepy.trace.moves.shapes import held_to
 from fusepy.trace.recording import Recording, entered
 from fusepy.trace.structure import flatten_values, returned
 from fusepy.trace.trace import Trace
@@ -112,10 +114,11 @@ class PythonTracer:
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Calls the function inside a trace, so that it becomes part of the trace."""
+        if config.specs or config.named_specs:
+            args, kwargs = as_declared(config.spec, self.parameter_names(), args, kwargs)
         own, _, _, named, _ = self.bind(args, kwargs) if self.annotations else (self, (), (), kwargs, None)
-        with entered(self, self.__name__):
-            by_name = own.annotations or own.values or not args
-            found = own._called(named, trace) if by_name else self.function(*args, **kwargs)
+        with entered(self, self.__name__), held_to(trace, config.strict, config.strict_broadcasting):
+            found = own._called(named, trace) if own.annotations or own.values or not args else self.function(*args, **kwargs)
         if self.accumulator is None:
             return found
         leaves, structure = flatten_values(found, self.__name__)
@@ -129,8 +132,7 @@ class PythonTracer:
 
     def record(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Recording:
         """Traces the function for arguments like these."""
-        names = [n for n in self.signature.parameters if n not in self.values]
-        dynamic = {**dict(zip(names, args)), **kwargs}
+        dynamic = {**dict(zip([n for n in self.signature.parameters if n not in self.values], args)), **kwargs}
         with naming(self.__name__):
             leaves = [leaf for name, value in dynamic.items() for _, leaf in leaves_of(value, name)]
         trace = Trace(self.__name__, self._device_of(leaves))

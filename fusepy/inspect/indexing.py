@@ -10,6 +10,8 @@ from fusepy.backend.execute.tape import Tape, TapePiece
 from fusepy.program.program import Program
 from fusepy.program.stages import stage_of
 
+_SECOND = "(another kernel than that of contiguous arguments of one shape, compiled on first use)"
+
 
 def indexing(piece: TapePiece, tape: Tape, program: Program) -> str:
     """Returns the variants of the launches of a region, and the reason for them."""
@@ -53,8 +55,8 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
     if not plan.linear:
         return "since an argument or result runs along other dimensions than the grid's, or is a grid() or texture"
     if strided:
-        return f"since an argument has strides {strided[0].strides}"
+        return f"since an argument has strides {strided[0].strides} {_SECOND}"
     if not plan.one_shape(tape.slots):
-        return "since the arguments broadcast"
+        return f"since an axis of extent 1 is stretched {_SECOND}"
     single = " or single values" * any(not o.dims for o in plan.memory) * bool(plan.rank)
     return f"since all arguments are contiguous and of one shape{single}"

@@ -4,22 +4,25 @@
 may make one instruction of a product and a sum in one of them only, and then nothing is equal to the maximum. So the sums that
 lead to such an `x` are rounded by themselves. The gradients of ``max`` and ``min`` ask that too.
 
-Found are comparisons of `x` itself with what ``max`` or ``min`` leaves of it, kept axes included. Views in between, differences
-from the maximum, and sums in bodies of loops or in Slang functions are not looked into.
+Found are comparisons of `x` with what ``max`` or ``min`` leaves of it, and of their difference with anything. Either may come
+through views. A view of `x` is computed by nodes of its own, of a view of the inputs, so it is known by the same operations. Sums
+in bodies of loops or in Slang functions are not looked into.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.arithmetic import ROUNDED
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.whole import is_taken
 from fusepy.passes.base import Pass
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 FOLDS = ("reduce", "scan")
+VIEWS = ("expand", "along", "stop_gradient")
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,12 @@ class RoundedSums(Pass):
                 break
         else:
             return graph
-        producer = {v: n for n in graph.nodes for v in n.results}
-        left = [v for node in graph.nodes if node.op.name in COMPARISONS for v in _compared(node.operands, producer)]
+        alike = _Alike(graph)
+        left = [v for node in graph.nodes if node.op.name in COMPARISONS for v in alike.compared(node)]
         seen: set[Value] = set()
         while left:
             value = left.pop()
-            node = producer.get(value)
+            node = alike.producer.get(value)
             if value not in seen and node is not None and node.op.name not in FOLDS:
                 left.extend(node.operands)
             seen.add(value)
@@ -47,23 +50,55 @@ class RoundedSums(Pass):
         return graph.replace(nodes=[marked.get(n, n) for n in graph.nodes]) if marked else graph
 
 
+class _Alike:
+    """The values of a graph, by numbers that are equal if the same operations compute them, of whatever inputs."""
+
+    def __init__(self, graph: Graph):
+        self.producer: Mapping[Value, Node] = {v: n for n in graph.nodes for v in n.results}
+        self.number: dict[Value, int] = {}
+        known: dict[Hashable, int] = {}
+        for value in graph.inputs:
+            self.number[value] = known.setdefault(value.type, len(known))
+        for node in graph.nodes:
+            of = tuple([self.number[v] for v in node.operands])
+            for i, value in enumerate(node.results):
+                way: Hashable = value if node.bodies or node.op.name in FOLDS else (node.op.name, repr(node.attrs), i, of)
+                self.number[value] = of[0] if _is_view(node) else known.setdefault(way, len(known))
+
+    def compared(self, node: Node) -> Iterator[Value]:
+        """Yields the values that must be computed alike for a comparison."""
+        yield from self.pairs(node)
+        for value in node.operands:
+            difference = self.producer.get(value)
+            while difference is not None and (_is_view(difference) or difference.op.name in ("abs", "neg")):
+                difference = self.producer.get(difference.operands[0])
+            if difference is not None and difference.op.name == "sub" and (found := [*self.pairs(difference)]):
+                yield from (difference.results[0], *found)  # of a product, it could be one instruction with it
+
+    def pairs(self, node: Node) -> Iterator[Value]:
+        """Yields the operands of which the other one is the extreme, with the elements of that."""
+        a, b = node.operands
+        for value, other in ((a, b), (b, a)):
+            for elements in self.elements_of(other):
+                if self.number[value] == self.number[elements]:
+                    yield from (value, elements)
+
+    def elements_of(self, value: Value) -> Iterator[Value]:
+        """Yields the elements of which `value` is the maximum or minimum, also of several steps."""
+        node = self.producer.get(value)
+        while node is not None and (_is_view(node) or _is_extreme(node)):
+            if _is_extreme(node):
+                yield node.operands[0]
+            node = self.producer.get(node.operands[0])
+
+
+def _is_view(node: Node) -> bool:
+    """True if the result has elements of the first operand."""
+    return node.op.name in VIEWS or is_taken(node)
+
+
 def _is_extreme(node: Node) -> bool:
     return node.op.name in FOLDS and node.attrs.get("kind") in ("max", "min")
-
-
-def _compared(operands: tuple[Value, ...], producer: Mapping[Value, Node]) -> list[Value]:
-    """Returns the operands of a comparison of which the other side is the extreme."""
-    return [x for x, other in (operands, operands[::-1]) if x in _elements_of(other, producer)]
-
-
-def _elements_of(value: Value, producer: Mapping[Value, Node]) -> list[Value]:
-    """Returns the elements of which `value` is the maximum or minimum, also of several steps."""
-    found, node = list[Value](), producer.get(value)
-    while node is not None and (node.op.name == "expand" or _is_extreme(node)):
-        if _is_extreme(node):
-            found.append(node.operands[0])
-        node = producer.get(node.operands[0])
-    return found
 
 
 def _rounds(node: Node) -> bool:

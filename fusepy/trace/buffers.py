@@ -1,9 +1,9 @@
 """Buffers of the graphics layer as arrays of elements, for parameters that take one element per thread.
 
 A buffer has a size of its elements (``struct_size``), but no type. So each type of that size that a parameter has, or could
-have, is tried as the element type, and the whole buffer too. Slang says which of these it takes. The choice becomes an input
-of its own over the same memory, like arrays of numbers that are read as structs
-(`fusepy.backend.memory.structs`).
+have, is tried as the element type, and the whole buffer too. Without a size it is each type that a parameter states. Slang says
+which of these it takes. The choice becomes an input of its own over the same memory, like arrays of numbers that are read as
+structs (`fusepy.backend.memory.structs`).
 """
 
 from __future__ import annotations
@@ -209,7 +209,8 @@ def _ways(trace: OpenTrace, types: Sequence[Type | None], size: int, said: ArgMa
         if None in types:  # only Slang knows the parameter
             for type in (_WRITTEN_BYTES, *(w for t in fitting for w in _wholes(t))):
                 yield _Way(type, True)
-    yield from (_Way(t, False) for t in fitting if size)
+    stated = [t for t in fitting if t in types]
+    yield from (_Way(t, False) for t in (fitting if size else stated))
 
 
 def _wholes(element: Type) -> tuple[Type, ...]:
@@ -246,7 +247,7 @@ def _refuse_sizes(
     for i in free:
         wanted = [(t, s) for t in slots[i] if t is not None and (s := _stride(trace, t)) is not None]
         size = _size(trace, operands[i])
-        if wanted and len(wanted) == len(slots[i]) and all(size != s for _, s in wanted):
+        if wanted and len(wanted) == len(slots[i]) and size and all(size != s for _, s in wanted):
             error = wrong_size(size, *wanted[0])
             error.what = f"{function}: argument {operands[i].name!r}: {error.what}"
             raise error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import operator
@@ -100,6 +101,10 @@ def test_what_a_traced_value_cannot_be(device: Any) -> None:
     for use in ARRAYS:
         _refused(use, lambda: fp.fuse(lambda a: use(fp.vmap(a, 0)))(X))  # noqa: B023
     same(fp.fuse(lambda a: a + 1)(X), X + 1)
+
+
+def test_copies_of_traced_values_are_the_values(device: Any) -> None:
+    same(fp.fuse(lambda a: copy.deepcopy({"a": a})["a"] + copy.copy(a))(X), 2 * X)
 
 
 def test_what_a_mapped_value_cannot_be_outside_of_a_trace(device: Any) -> None:

@@ -396,3 +396,20 @@ def test_a_cache_miss_names_what_differs(m: Any, device: Any) -> None:
     assert found.count("argument") == 2
     assert "is Tensor Tensor<float>[?,?,3], and was ndarray" in found
     assert "'gain' is list List<float>[?], and was float weak float" in found
+
+
+@pytest.mark.req("V11")
+def test_a_second_kernel_is_told(device: Any) -> None:
+    scaled = fp.fuse(lambda a, k: a * k - 3)
+    x, one = fp.Tensor.from_numpy(device, ramp(4, 8)), fp.Tensor.from_numpy(device, ramp(1, 8))
+    second = "(another kernel than that of contiguous arguments of one shape, compiled on first use)"
+    said = [scaled.explain(*given).variants[0] for given in ((x, x), (x, one), (x.T, x.T), (x, x[0]))]
+    assert [second in text for text in said] == [False, True, True, False]  # the last one is a program with one kernel
+    assert "since an axis of extent 1 is stretched" in said[1]
+    assert "since an argument has strides" in said[2]
+    counts: list[int] = []
+    for given in ((x, x), (x, one), (one, x), (x.T, x.T)):
+        before = fp.stats(device).kernels_compiled
+        scaled(*given)
+        counts.append(fp.stats(device).kernels_compiled - before)
+    assert counts == [1, 1, 0, 0]

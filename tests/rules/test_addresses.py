@@ -184,6 +184,7 @@ ELSEWHERE: dict[str, str] = {
     "passes/partition/recompute.py": "passes/test_passes.py",
     "passes/regions.py": "passes/test_passes.py",
     "passes/resolve_maps.py": "passes/test_passes.py",
+    "passes/rounded.py": "passes/test_passes.py",
     "program/compile.py": "program/test_several_kernels.py",
     "program/destinations.py": "arguments/test_mapped_outputs.py",
     "program/lowering.py": "program/test_several_kernels.py",

@@ -1,8 +1,9 @@
 """The files of the disk cache in their folder. `backend.cache.format` is the layout of one.
 
 The file of an entry is named by the hex SHA-256 of its key. A file without an entry of this key is a miss. So is anything else in
-its place (a folder, a pipe, a device, a link to itself). It is removed, and the next `write` stores the entry again. An entry
-that cannot be read at the moment, for instance because too many files are open, is a miss and stays.
+its place (a folder, a pipe, a device, a link to itself). It is removed, and the next `write` stores the entry again. The first
+one that is damaged, or no file, gives a `CacheWarning`; an entry of another version, or of another user, does not. An entry that
+cannot be read at the moment, for instance because too many files are open, is a miss and stays.
 """
 
 from __future__ import annotations
@@ -19,18 +20,24 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
-from fusepy.backend.cache.format import Entry, pack, unpack
+from fusepy.backend.cache.format import Entry, intact, pack, unpack
 from fusepy.errors import CacheWarning
 
 ENTRY = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = re.compile(r"\.fusepy-.*")
 _TOUCH_AFTER_S = 86400.0  # a hit renews the file's time at most once a day, so that most reads write nothing
 _STALE_AFTER_S = 3600.0  # a temporary file of this age belongs to a process that died while it wrote
-_FOREIGN = (  # errors for a folder, a link to itself, a socket or a lost device, and a file of another user
-    *(errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP),
-    *(errno.EACCES, errno.EPERM),
+_NO_FILE = (errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP)  # a folder, a link to itself, a socket, …
+_OTHERS = (errno.EACCES, errno.EPERM)  # a file of another user
+_UNWRITABLE = (
+    "the kernel cache in {} cannot be written ({}); it is off for this process, which compiles what it needs: set "
+    "FUSEPY_CACHE_DIR to a folder that can be written, or FUSEPY_CACHE=0 to do without"
 )
-_warned = False
+_DAMAGED = (
+    "an entry of the kernel cache is damaged: {}. It was removed and is compiled again; results are not affected. Other damaged "
+    "entries are replaced without a warning; fusepy.clear_cache(disk=True) removes all entries"
+)
+_warned: set[str] = set()
 
 
 class Files:
@@ -55,7 +62,7 @@ class Files:
 
     def report(self) -> None:
         if self._failure is not None:
-            warn_once(self.folder, str(self._failure))
+            _warn_once(_UNWRITABLE, self.folder, self._failure)
 
     def scan(self, name: re.Pattern[str]) -> list[tuple[float, int, Path]]:
         """Returns time of last use, size and path of each file whose name matches, the oldest first."""
@@ -77,11 +84,15 @@ class Files:
                 data = file.read() if ours else b""
                 used = found.st_mtime
         except OSError as error:
-            if error.errno in _FOREIGN:
+            if error.errno in _NO_FILE:
+                _warn_once(_DAMAGED, path)
+            if error.errno in (*_NO_FILE, *_OTHERS):
                 _remove(path)
             return None  # any other failure, such as too many open files, is temporary
         entry = unpack(data, key)
         if entry is None:
+            if not intact(data):
+                _warn_once(_DAMAGED, path)
             _remove(path)  # if another process has replaced it meanwhile, that costs one more compilation
         elif time.time() - used > _TOUCH_AFTER_S:
             with suppress(OSError):
@@ -155,14 +166,8 @@ def _remove(path: Path) -> None:
             path.unlink()
 
 
-def warn_once(path: Path | str, reason: str) -> None:
-    global _warned
-    if _warned:
-        return
-    _warned = True
-    warnings.warn(
-        f"the kernel cache in {path} cannot be written ({reason}); it is off for this process, which compiles what it needs: set "
-        "FUSEPY_CACHE_DIR to a folder that can be written, or FUSEPY_CACHE=0 to do without",
-        CacheWarning,
-        stacklevel=3,
-    )
+def _warn_once(text: str, *parts: object) -> None:
+    """Gives a warning of this text, the first time in this process."""
+    if text not in _warned:
+        _warned.add(text)
+        warnings.warn(text.format(*parts), CacheWarning, stacklevel=4)

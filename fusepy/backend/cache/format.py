@@ -43,11 +43,17 @@ def pack(key: bytes, entry: Entry) -> list[bytes]:
     return [_MAGIC, digest.digest(), numbers, key, text, *blobs]
 
 
+def intact(data: bytes) -> bool:
+    """True if a file's bytes are as `pack` of this or another version wrote them, for any key."""
+    hashed = memoryview(data)[len(_MAGIC) + _DIGEST_BYTES :]
+    return len(hashed) >= _NUMBERS.size and data.startswith(_MAGIC + hashlib.sha256(hashed).digest())
+
+
 def unpack(data: bytes, key: bytes) -> Entry | None:
     """Returns the entry in a file's bytes, or None unless they are as `pack` wrote them for this key."""
-    hashed = memoryview(data)[len(_MAGIC) + _DIGEST_BYTES :]
-    if len(hashed) < _NUMBERS.size or not data.startswith(_MAGIC + hashlib.sha256(hashed).digest()):
+    if not intact(data):
         return None
+    hashed = memoryview(data)[len(_MAGIC) + _DIGEST_BYTES :]
     version, key_size, text_size, payload_size = _NUMBERS.unpack_from(hashed)
     rest = bytes(hashed[_NUMBERS.size :])
     start = key_size + text_size

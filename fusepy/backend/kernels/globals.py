@@ -18,7 +18,7 @@ from fusepy.backend.kernels.parameters import slot_of
 from fusepy.backend.kernels.slots import Binding, PlainSlot, Slot, Staged
 from fusepy.backend.slang.diagnostics import unsized
 from fusepy.backend.slang.reflection import sized
-from fusepy.backend.sources.reachable import reachable, reached_from, texts_of
+from fusepy.backend.sources.reachable import reachable, reached_from, texts_apart
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, UnsupportedArgumentError
 
@@ -196,13 +196,13 @@ def _check_global(name: str, layout: spy.TypeLayoutReflection) -> None:
 
 def reads(names: Sequence[str], text: str, sources: Sequence[ModuleSource]) -> list[str]:
     """Returns the globals that an entry point's `text` reads, judged by the text of its modules."""
-    reached = reachable(text, texts_of(sources))
+    reached = reachable(text, *texts_apart(sources))
     return [n for n in names if n in reached]
 
 
 def reads_of_calls(names: Sequence[str], called: Sequence[str], sources: Sequence[ModuleSource]) -> list[str]:
     """Returns the globals that functions read, by their names: a generated kernel reads globals only in its calls."""
-    reached = reached_from(called, texts_of(sources))
+    reached = reached_from(called, *texts_apart(sources))
     return [n for n in names if n in reached]
 
 

@@ -167,7 +167,7 @@ def check_extents(shape: Any, what: str, open: bool = False, empty: bool = False
             saw=cast("Any", shape),
             hint=f"pass {what}(…) as an argument, or write grid(1) for coordinates in the grid of the other arguments",
         )
-    extents = integers(_given(shape), f"{what}: the extents")
+    extents = integers(_given(shape), f"{what}: a shape")
     if not extents and not empty:
         raise ShapeError(f"{what}: 0 dimensions", expected="1 or more", hint="write (1,)")
     check_rank(len(extents), what)

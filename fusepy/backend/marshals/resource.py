@@ -113,15 +113,22 @@ class StorageMarshal(BufferMarshal):
 
 
 def adopt_buffer(value: spy.Buffer | TensorStorage, element: Element, device: Device, writes: bool = False) -> Tensor:
-    """Returns the memory of a buffer as a tensor of its elements.
+    """Returns the memory of a buffer as a tensor of its elements. One that does not say their size has as many as it holds.
 
     Raises:
         ShapeError: if it is on another device.
         UnsupportedArgumentError: if its elements have another size, or it cannot be read or written.
     """
     check_device(value, "buffer", device)
-    if value.struct_size != element.nbytes:
+    if value.struct_size not in (0, element.nbytes):
         raise wrong_size(value.struct_size, element.type, element.nbytes, writes)
+    if not value.struct_size and value.size % element.nbytes:
+        raise UnsupportedArgumentError(
+            f"a buffer of {value.size} bytes holds no whole number of {element.type}, which takes {element.nbytes}",
+            saw=f"size={value.size}",
+            expected=f"a multiple of {element.nbytes} bytes",
+            hint=f"create it with {element.nbytes} bytes per element, or pass it to a parameter that takes a whole buffer",
+        )
     flags = spy.BufferUsage
     needed = flags.unordered_access if writes else flags.unordered_access | flags.shader_resource
     if not value.desc.usage & needed:
@@ -142,9 +149,7 @@ def adopt_buffer(value: spy.Buffer | TensorStorage, element: Element, device: De
 def wrong_size(size: int, type: Type, stride: int, writes: bool = False) -> UnsupportedArgumentError:
     """Returns the error for a buffer with elements of another size than `type`."""
     return UnsupportedArgumentError(
-        f"a buffer with elements of {size} bytes holds no {type}, which takes {stride}"
-        if size
-        else f"a buffer that does not say how large its elements are holds no {type}, which takes {stride}",
+        f"a buffer with elements of {size} bytes holds no {type}, which takes {stride}",
         saw=f"struct_size={size}",
         expected=f"struct_size={stride}",
         hint=f"create it with struct_size={stride}" + ("" if writes else ", or pass it to a parameter that takes a whole buffer"),

@@ -19,7 +19,8 @@ from fusepy.backend.slang.facts import Facts
 from fusepy.backend.slang.stage import COMPUTE, PipelineStage
 from fusepy.backend.slang.trial import tried
 from fusepy.backend.sources.lacking import own_texts
-from fusepy.backend.sources.matrix_comparisons import by_rows, suspicion
+from fusepy.backend.sources.libraries import INCLUDE_DIRS
+from fusepy.backend.sources.matrix_comparisons import by_rows, mentions_matrices, reached_words, suspicion
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 
@@ -46,11 +47,13 @@ def check_comparisons(
     """
     if kind != spy.DeviceType.vulkan:
         return
-    called = set(re.findall(r"\w+", text))
-    texts = [own for source in sources for _, own in own_texts(source)]  # texts of libraries are known to compile
-    about = "\n".join((text, *texts, *(value for source in sources for _, value in source.defines)))
-    if len(texts) > 1:  # texts may call each other's functions
-        called.update(re.findall(r"\w+", "\n".join(texts)))
+    users = [source for source in sources if not source.path.startswith(INCLUDE_DIRS)]  # libraries are known to compile
+    texts = [own for source in users for _, own in own_texts(source)]
+    defined = [value for source in sources for _, value in source.defines]
+    about = "\n".join((text, *texts, *defined))
+    if not mentions_matrices(about):
+        return
+    called = reached_words(texts, re.findall(r"\w+", " ".join((text, *defined))))
     found = next((s for own in texts if (s := suspicion(own, called, about)) is not None), None)
     if found is None:
         return

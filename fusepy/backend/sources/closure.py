@@ -118,18 +118,24 @@ def imports(text: str) -> tuple[list[str], bool]:
 def direct_imports(text: str, own_dir: Path | None, dirs: Sequence[str]) -> list[str]:
     """Returns the imports of a text and of the files that it includes, as spelled, if their files exist."""
     found: list[str] = []
-    pending, seen = [text], set[Path]()
-    while pending:
-        plain = bare(pending.pop())
-        for operand in _IMPORTED.findall(plain):
+    for part in (text, *included(text, own_dir, dirs)):
+        for operand in _IMPORTED.findall(bare(part)):
             if operand not in found and _find(_file_of(operand), own_dir, dirs) is not None:
                 found.append(operand)
-        for name in _INCLUDE.findall(plain):  # included files are part of the text
-            file = _find(name.strip('"<> '), own_dir, dirs)
-            if file is not None and file not in seen:
-                seen.add(file)
-                pending.append(file.read_text(encoding="utf-8", errors="surrogateescape"))
     return found
+
+
+def included(text: str, own_dir: Path | None, dirs: Sequence[str]) -> list[str]:
+    """Returns the texts of the files that a text takes in by ``#include``."""
+    found: dict[Path, str] = {}
+    pending = [text]
+    while pending:
+        for name in _INCLUDE.findall(bare(pending.pop())):
+            file = _find(name.strip('"<> '), own_dir, dirs)
+            if file is not None and file not in found:
+                found[file] = file.read_text(encoding="utf-8", errors="surrogateescape")
+                pending.append(found[file])
+    return list(found.values())
 
 
 def _find(name: str, own_dir: Path | None, dirs: Sequence[str]) -> Path | None:

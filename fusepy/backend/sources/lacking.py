@@ -17,7 +17,7 @@ import numpy as np
 import slangpy as spy
 
 from fusepy.backend.sources.closure import bare, imports
-from fusepy.backend.sources.libraries import INCLUDE_DIRS
+from fusepy.backend.sources.libraries import FOLDER, INCLUDE_DIRS
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 
@@ -94,7 +94,9 @@ def check(what: str, code: Path, sources: Sequence[ModuleSource]) -> None:
     lines = _lines(sources, names)
     called = [n for n in names if any(re.search(rf"\b{n}\b", line) for line in lines)] or names
     hint = "write `import fusepy_double;` in the module, and call it on doubles, not on a generic type; or convert to float first"
-    if imported:
+    if not re.search(rf"\b{called[0]}\b", (FOLDER / "fusepy_double.slang").read_text()):
+        hint = f"fusepy_double has no {called[0]} either: write it by sin, cos or tan of that module, or convert to float first"
+    elif imported:
         hint = (
             f"write the function for double: with a generic type, or in a module without `import fusepy_double;`, "
             f"{called[0]} is Slang's own"

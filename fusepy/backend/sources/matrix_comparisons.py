@@ -42,6 +42,25 @@ _ONE = re.compile(
 )
 
 
+def mentions_matrices(text: str) -> bool:
+    """True if a text may declare matrices."""
+    return _HAS_MATRIX.search(text) is not None
+
+
+def reached_words(texts: Sequence[str], called: Collection[str]) -> set[str]:
+    """Returns the `called` names, and all words of macros, types and the functions that these reach, in any of the texts.
+
+    Example:
+        >>> words = reached_words(["float f() { return g(); } float h() { return k(); }", "float g() { return n(); }"], ["f"])
+        >>> sorted(words)
+        ['f', 'float', 'g', 'n', 'return']
+    """
+    plain = [bare(text) for text in texts]
+    words = {*called, *re.findall(r"\w+", "\n".join(line for text in plain for line in _DIRECTIVE.findall(text)))}
+    blocks = [block for text in plain for block in _blocks(_DIRECTIVE.sub(" ", text))]
+    return words.union(*(re.findall(r"\w+", block) for block in _reached(blocks, words)))
+
+
 def suspicion(text: str, called: Collection[str], about: str = "") -> str | None:
     """Returns the first statement that may compare a whole matrix, in the functions of a text that the `called` ones reach.
 
@@ -56,7 +75,7 @@ def suspicion(text: str, called: Collection[str], about: str = "") -> str | None
         >>> suspicion("bool f(float2x2 m, int i) { return m[i].x < 2; }", ["f"])
     """
     text = bare(text)
-    if not _HAS_MATRIX.search(text) and not _HAS_MATRIX.search(about):
+    if not mentions_matrices(text) and not mentions_matrices(about):
         return None
     macros = [found for line in _DIRECTIVE.findall(text) if (found := _MACRO.search(line))]
     for macro in macros:
@@ -144,8 +163,13 @@ def by_rows(statement: str, text: str) -> str:
     Example:
         >>> by_rows("return m >= x", "bool2x2 f(float2x2 m, float x) { return m >= x; }")
         'compare row by row: bool2x2(m[0] >= x, m[1] >= x)'
+        >>> by_rows("return m >= x", "bool2x2 f(float2x2 m, float x) { return m >= x; } float3x3 g(float3x3 m) { return m; }")
+        'compare row by row: bool2x2(m[0] >= x, m[1] >= x)'
     """
-    shapes = {name: shape for shape, name in re.findall(rf"\b{_SCALAR}([1-4]x[1-4])\s+(\w+)\b(?!\s*\[)", text)}
+    around = [block for block in _blocks(bare(text)) if statement in " ".join(block.split())]
+    declared = {*re.findall(rf"\b{_SCALAR}([1-4]x[1-4])\s+(\w+)\b(?!\s*\[)", "\n".join(around) or text)}
+    counts = Counter(name for _, name in declared)
+    shapes = {name: shape for shape, name in declared if counts[name] == 1}  # one name may have other shapes elsewhere
     found = re.search(r"(?<![\w.)\]])(\w+)\s*([<>]=?|[=!]=)\s*(\w+)\b(?!\s*[.\[(])", statement)
     among = {shapes[name] for name in (found[1], found[3]) if name in shapes} if found else set[str]()
     if found is None or len(among) != 1:

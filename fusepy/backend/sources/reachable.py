@@ -21,49 +21,73 @@ from fusepy.backend.sources.source import ModuleSource
 _TYPE = re.compile(r"\b(?:struct|class|interface)\s+(\w+)([^;{}()]*)\{")
 # functions that the use of a type can call without naming them
 _IMPLICIT = frozenset(["__init", "__subscript", "operator"])
+_NOTHING: tuple[set[str], set[str]] = (set(), set())
 
 
-def reachable(text: str, modules: Iterable[str]) -> set[str]:
-    """Returns all names in `text` and in every function or type of `modules` that it reaches.
+def reachable(text: str, modules: Iterable[str], libraries: Iterable[str] = ()) -> set[str]:
+    """Returns all names in `text` and in every function or type of `modules` that it reaches; see `reached_from`.
 
     Example:
         >>> sorted(reachable("void k() { f(); }", ["float f() { return g * 2; } float h() { return other; }"]) & {"g", "other"})
         ['g']
     """
     starts = NAME.findall(bare(text))
-    return {*starts, *reached_from(starts, modules)}
+    return {*starts, *reached_from(starts, modules, libraries)}
 
 
-def reached_from(starts: Iterable[str], modules: Iterable[str]) -> set[str]:
+def reached_from(starts: Iterable[str], modules: Iterable[str], libraries: Iterable[str] = ()) -> set[str]:
     """Returns all names in the functions and types of `modules` called `starts`, and in everything that these reach.
+
+    Args:
+        libraries: texts that the modules call, and that see nothing of them but the methods of their types.
 
     Example:
         >>> sorted(reached_from(["f"], ["float f(float k) { return g * k; } float g;"]) & {"g", "k", "f"})
         ['g']
+        >>> reached_from(["f"], ["float f(float k) { return h(k); } float g;"], ["float h(float k) { return g * k; } float g;"])
+        {'h'}
     """
+    own, theirs = _bodies(modules), _bodies(libraries)
+    found: set[str] = set()
+    entered: set[tuple[str, bool, bool]] = set()
+    pending = [*((name, True, True) for name in starts), ("operator", True, False)]  # a name, and where it may be declared
+    while pending:
+        name, in_own, in_theirs = place = pending.pop()
+        if place in entered:
+            continue
+        entered.add(place)
+        free, members = own.get(name, _NOTHING) if in_own else _NOTHING
+        found.update(free)
+        implicit = free <= _IMPLICIT  # a type of the modules
+        pending += [*((n, True, not implicit) for n in free), *((m, True, True) for m in members)]
+        free, members = theirs.get(name, _NOTHING) if in_theirs else _NOTHING
+        pending += [*((n, False, True) for n in free), *((m, True, True) for m in members)]
+    return found
+
+
+def _bodies(modules: Iterable[str]) -> dict[str, tuple[set[str], set[str]]]:
+    """Returns for each function and type of these texts the names from outside of it, and the members that it names."""
     bodies: dict[str, tuple[set[str], set[str]]] = {}
     for module in modules:
         for name, free, members in _parsed(module):
             known = bodies.setdefault(name, (set(), set()))
             known[0].update(free)
             known[1].update(members)
-    found: set[str] = set()
-    entered: set[str] = set()
-    pending = [*starts, "operator"]
-    while pending:
-        name = pending.pop()
-        if name not in entered:
-            entered.add(name)
-            free, members = bodies.get(name, ((), ()))
-            found.update(free)
-            pending += (*free, *members)
-    return found
+    return bodies
 
 
 def texts_of(sources: Sequence[ModuleSource]) -> list[str]:
     """Returns the texts of modules and of all their imports."""
     files = dict.fromkeys(path for s in sources for path, _ in s.files)
     return [*(s.text for s in sources), *(t for t in map(_read, files) if t)]
+
+
+def texts_apart(sources: Sequence[ModuleSource]) -> tuple[list[str], list[str]]:
+    """Returns the texts of modules and of all their imports: those of users, and those of fusepy and slangpy."""
+    texts = {s.path or s.closure: s.text for s in sources}
+    texts |= {path: text for path in dict.fromkeys(p for s in sources for p, _ in s.files) if (text := _read(path))}
+    own = [text for path, text in texts.items() if not path.startswith(INCLUDE_DIRS)]
+    return own, [text for path, text in texts.items() if path.startswith(INCLUDE_DIRS)]
 
 
 def mentions(sources: Sequence[ModuleSource], word: str) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from fusepy.backend.sources.closure import closure_of, direct_imports
 from fusepy.backend.sources.libraries import INCLUDE_DIRS
+from fusepy.backend.sources.provided import with_arrays
 from fusepy.errors import ArgumentError, CompileError, InvalidNameError
 from fusepy.ir.names import check_identifier
 
@@ -71,7 +72,11 @@ class ModuleSource:
         dirs = tuple(dict.fromkeys([*own, *include_dirs, *INCLUDE_DIRS]))
         pairs = tuple(sorted(_define(k, v) for k, v in _named("defines", defines)))
         extra = tuple(sorted(_option(k, v) for k, v in _named("options", options)))
-        digest, cacheable, files, extends = closure_of(text, dirs, Path(path).parent if path else None)
+        home = Path(path).parent if path else None
+        digest, cacheable, files, extends = closure_of(text, dirs, home)
+        given, text = text, with_arrays(text, home, dirs, [file for file, _ in files], [word for pair in pairs for word in pair])
+        if text != given:
+            digest, cacheable, files, extends = closure_of(text, dirs, home)
         digest.update(repr((alias, pairs, extra)).encode())
         closure = digest.hexdigest()
         stem = re.sub(r"\W", "_", alias)
@@ -118,6 +123,10 @@ def _define(name: Any, value: Any) -> tuple[str, str]:
     if any(c in text for c in "\n\r\0\v\f\x1c\x1d\x1e\x85\u2028\u2029"):
         raise InvalidNameError(
             f"the value of the define {name!r} has more than one line", saw=repr(text)[:60], hint="give it in one line"
+        )
+    if text.endswith("\\") or "/*" in re.sub(r"/\*.*?\*/", "", text):
+        raise InvalidNameError(
+            f"the value of the define {name!r} would go on in the next line", saw=repr(text)[:60], hint="end it in its line"
         )
     return name, text
 

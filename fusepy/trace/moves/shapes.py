@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 
 from fusepy.derivatives.extents import Extents
 from fusepy.errors import ShapeError, TraceError
@@ -70,6 +71,25 @@ def known_shapes(trace: OpenTrace) -> KnownShapes:
     return trace.moves.shapes
 
 
+@contextmanager
+def held_to(trace: OpenTrace, strict: bool, unstretched: bool) -> Generator[None]:
+    """Surrounds a call that is strict, or has strict broadcasting, inside a trace that may not be.
+
+    Raises:
+        ShapeError: if an argument of an operation that the call records would be stretched.
+    """
+    before, count = trace.strict, len(trace.builder.nodes)
+    trace.strict = before or strict
+    try:
+        yield
+    finally:
+        trace.strict = before
+    if unstretched:
+        for node in trace.builder.nodes[count:]:
+            if node.op.spreads:
+                check_unstretched(trace, node)
+
+
 def check_unstretched(trace: OpenTrace, node: Node) -> None:
     """Compares the extents of all arguments of a call that have axes of the grid; its program is for these extents only.
 
@@ -82,7 +102,7 @@ def check_unstretched(trace: OpenTrace, node: Node) -> None:
         first, extents = first or found, found[1]
         if extents != first[1]:
             raise ShapeError(
-                f"{node.text('function')}: {first[0]} and {found[0]} do not broadcast: Shape mismatch",
+                f"{node.attrs.get('function', node.op.name)}: {first[0]} and {found[0]} do not broadcast: Shape mismatch",
                 place=node.loc,
                 saw=f"{first[1]} and {extents}",
                 expected="identical shapes: Strict broadcasting is enabled",

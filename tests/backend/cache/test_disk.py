@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def no_warning_yet() -> None:
-    cachefile._warned = False
+    cachefile._warned.clear()
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -154,6 +154,23 @@ def test_a_file_of_another_key_is_a_miss(folder: Path):
     cache.put("a", HEADER, PAYLOAD)
     files_in(folder)[0].rename(b_path)
     assert cache.get("b") is None
+    assert files_in(folder) == []
+
+
+def test_a_damaged_entry_warns_once_and_another_version_does_not(folder: Path, no_warning_yet: None, monkeypatch):
+    cache = DiskCache(folder)
+    for key in ("a", "b", "c"):
+        cache.put(key, HEADER, PAYLOAD)
+    monkeypatch.setattr(entryfile, "_VERSION", 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cache.get("a") is None  # of an older version
+    for path in files_in(folder):
+        path.write_bytes(path.read_bytes()[:-1])
+    with pytest.warns(CacheWarning, match="is damaged") as caught:
+        assert (cache.get("b"), cache.get("c"), cache.get("d")) == (None, None, None)
+    assert len(caught) == 1
+    assert str(cache._files._path(b"b")) in str(caught[0].message)
     assert files_in(folder) == []
 
 

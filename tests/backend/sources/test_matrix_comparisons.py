@@ -59,6 +59,14 @@ def test_the_hint_has_the_names_operator_and_size(statement: str, said: str) -> 
     assert said in by_rows(statement, "float2x3 a, b; float3x3 n; float x;".replace("a, b", "a; float2x3 b"))
 
 
+def test_the_hint_has_the_size_of_the_function_that_compares() -> None:
+    other = "float3x4 twice(float3x4 m) { return m * 2; }"
+    below = "bool2x2 below(float2x2 m, float x)\n{\n    return m <\n        x;\n}"
+    for text in (f"{below} {other}", f"{other} {below}"):
+        assert by_rows("return m < x", text) == "compare row by row: bool2x2(m[0] < x, m[1] < x)"
+    assert "and build" in by_rows("return all(m < x)", "bool f(float2x2 m) { { float3x3 m; } return all(m < x); }")
+
+
 def test_types_with_parameters_are_no_comparisons() -> None:
     """A trial takes seconds, and code that compares no matrices is not to wait for it."""
     members = (

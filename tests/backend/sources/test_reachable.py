@@ -94,3 +94,38 @@ def test_a_call_goes_without_a_global_that_a_local_hides(device: fp.Device) -> N
     )
     x = np.arange(3, dtype=np.float32)
     assert m.f(x).tolist() == (6 * x + 1).tolist()
+
+
+LIBRARY = """
+struct View { float data; __subscript(int i) -> float { get { return load(i); } } float load(int i) { return data * GAIN; } }
+float apply<T : ICurve>(T curve, float x) { return curve.height(scale(x)); }
+float scale(float x) { return x * data; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("struct P { float x; } float f(P p) { return p.x; }", False),  # words of a library are no globals of the user
+        ("struct P { float x; float load(int i) { return x * data; } } float f(P p) { return p.load(1); }", True),
+        ("float load(int i) { return data; } struct P { float x; } float f(P p) { return p.x; }", False),
+        ("float scale(float x) { return data; } float f(float x) { return apply(x, x); }", False),  # a library sees its own
+        ("struct P : ICurve { float height(float x) { return data; } } float f(P p) { return apply(p, 2); }", True),
+        ("float f(View v) { return v[0] * data; }", True),
+    ],
+)
+def test_libraries_read_no_globals_of_users(text: str, reads: bool) -> None:
+    assert ("data" in reached_from(["f"], [text], [LIBRARY])) is reads
+
+
+def test_a_global_named_as_in_a_library_need_not_be_set(device: fp.Device) -> None:
+    source = """
+    struct P { float x; };
+    uniform Tensor<float, 1> data;
+    float of(P p, float y) { return p.x + y; }
+    float at(int i) { return data[i]; }
+    """
+    m = fp.Module.load_from_source(device, "global_named_data", source)
+    assert m.of({"x": 2.0}, [1.0, 2.0]) == [3.0, 4.0]
+    with pytest.raises(fp.ArgumentError, match="never set"):
+        m.at([0, 1])

@@ -134,6 +134,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: load("hint_define", "float f(float x) { return x * A; }", defines={"A": "(1 + 1)"}).f(X),
         2 * X,
     ),
+    "a define that begins a comment": (
+        lambda m: load("hint_define", "float f(float x) { return x * A; }", defines={"A": "2 /* twice"}),
+        "end it in its line",
+        lambda m: load("hint_define", "float f(float x) { return x * A; }", defines={"A": "2 /* twice */"}).f(X),
+        2 * X,
+    ),
     "a define among the options": (
         lambda m: load("hint_define", "float f(float x) { return x * A; }", options={"defines": {"A": "2"}}),
         "write defines={…}, beside options",

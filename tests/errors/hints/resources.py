@@ -19,6 +19,7 @@ float add(float a, float b) { return a + b; }
 float luma(float3 c) { return dot(c, float3(0.25, 0.5, 0.25)); }
 float texel(float3 c) { return c.x + c.y; }
 float one(float c) { return c; }
+float across(float2 c) { return c.x + c.y; }
 float4 colour(float x) { return float4(x, 2 * x, 0, 1); }
 float load(Texture2D<float4> t) { return t.Load(int3(1, 0, 0)).x; }
 float load_int(Texture2D<int4> t) { return t.Load(int3(1, 0, 0)).x; }
@@ -49,9 +50,9 @@ def texture(height: int = 2, width: int = 4, format: Any = spy.Format.rgba32_flo
     return made
 
 
-def buffer(struct_size: int = 4, usage: Any = Usage.unordered_access | Usage.shader_resource) -> Any:
-    data = N.astype(F32)
-    return fp.default_device().sgl.create_buffer(size=12, struct_size=struct_size, usage=usage, data=data)
+def buffer(struct_size: int = 4, usage: Any = Usage.unordered_access | Usage.shader_resource, data: Any = None) -> Any:
+    data = N.astype(F32) if data is None else data
+    return fp.default_device().sgl.create_buffer(size=data.nbytes, struct_size=struct_size, usage=usage, data=data)
 
 
 @functools.cache
@@ -155,6 +156,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "create it with struct_size=4, or pass it to a parameter that takes a whole buffer",
         lambda m: r(m).add(buffer(4), 1.0),
         N.astype(F32) + 1,
+    ),
+    "a buffer without struct_size that ends inside of an element": (
+        lambda m: r(m).across(buffer(0)),
+        "create it with 8 bytes per element, or pass it to a parameter that takes a whole buffer",
+        lambda m: r(m).across(buffer(0, data=ramp(4))),
+        ramp(4)[::2] + ramp(4)[1::2],
     ),
     "a buffer that kernels cannot read": (
         lambda m: r(m).add(buffer(4, Usage.vertex_buffer), 1.0),

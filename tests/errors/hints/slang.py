@@ -57,6 +57,8 @@ int hit(float3 from)
 float add(float a, float b) { return a + b; }
 """
 INTERFACE = "interface IShape { float area(); }; uniform IShape shape; float f(float x) { return shape.area() * x; }"
+SINPI = "import fusepy_double;\ndouble f(double x) { return sin(x * 3.141592653589793L); }"
+OWN_TENSOR = "struct Tensor { float x; };\nfloat at(NDBuffer<float, 1> a, int i) { return a[i]; }"
 UNSIZED = "uniform Texture2D<float4> many[{}]; float f(float x) {{ return x; }}"
 K = "uniform float k; float %s(float x) { return k * x; }"
 TWO_K = "uniform float other; float %s(float x) { return other * x; }"
@@ -208,10 +210,16 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: s(m).four(1.0),
         1,
     ),
+    "a function of doubles that no module has": (
+        lambda m: load("hint_sinpi", "double f(double x) { return sinpi(x); }").f(np.array([0.5])),
+        "fusepy_double has no sinpi either: write it by sin, cos or tan of that module, or convert to float first",
+        lambda m: load("hint_sinpi", SINPI).f(np.array([0.5, 0.0])),
+        np.array([1.0, 0.0]),
+    ),
     "a whole array without the library": (
-        lambda m: load("hint_array", "float at(NDBuffer<float, 1> a, int i) { return a[i]; }").at(X, STEP[1:3]),
+        lambda m: load("hint_array", OWN_TENSOR).at(X, STEP[1:3]),
         "whole arrays are types of fusepy's Slang library: write import fusepy; in the first line of the module",
-        lambda m: load("hint_array", "import fusepy;\nfloat at(NDBuffer<float, 1> a, int i) { return a[i]; }").at(X, STEP[1:3]),
+        lambda m: load("hint_array", f"import fusepy;\n{OWN_TENSOR}").at(X, STEP[1:3]),
         X[1:3],
     ),
     "a divisor that is 0 before the first step of a loop": (
