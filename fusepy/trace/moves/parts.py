@@ -34,7 +34,7 @@ Below = tuple[Node, list[MovedPart | None]]  # the node that computes a part, an
 
 
 def whole_along(plan: Remap, part: MovedPart) -> tuple[int, ...] | None:
-    """Returns the axes of the result along which those of a part run, if a plan takes all its elements in order; else ``None``."""
+    """Returns the axes of the result along which those of a part run; ``None`` if a plan does not take all elements in order."""
     dims: list[int] = []
     for d in part.dims:
         index = plan.indices[d]
