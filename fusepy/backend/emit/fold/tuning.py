@@ -129,7 +129,7 @@ def _gpu(outputs: int, reduced: int, inner: bool, most: int, threads: int) -> tu
 
 
 def _short(copies: int, inner: bool) -> FoldShape:
-    """Returns the shape of threads of a GPU that have short rows or columns by themselves: up to 32 loads of 4 bytes are in flight."""
+    """Returns the shape of a GPU's threads that have short rows or columns by themselves: 32 loads of 4 bytes are in flight."""
     columns = 4 if copies >= LEAN else 2 if copies >= LIGHT else 1
     return FoldShape(False, inner, 128, 8 if copies >= LEAN else 4, 16, columns, short=True)
 
