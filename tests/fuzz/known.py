@@ -16,4 +16,7 @@ def known(step: Step, operands: Sequence[Val], results: Sequence[Val]) -> str | 
     narrow = any(len(x.comp) == 2 and x.scalar in NARROW for x in [*operands, *results])
     if narrow and (step.op in ("reduce", "scan", "call") or (step.op == "index" and len(operands) > 1)):
         return "narrow matrix"
+    lengths = {x.comp[0] for x in operands if len(x.comp) == 1}
+    if step.op != "call" and any(x.rank and not x.comp and x.grid[-1] in lengths for x in operands):
+        return "numbers of a last axis as long as a vector, which fields of structs in memory take as components"
     return None

@@ -44,8 +44,9 @@ def reached_from(starts: Iterable[str], modules: Iterable[str], libraries: Itera
     Example:
         >>> sorted(reached_from(["f"], ["float f(float k) { return g * k; } float g;"]) & {"g", "k", "f"})
         ['g']
-        >>> reached_from(["f"], ["float f(float k) { return h(k); } float g;"], ["float h(float k) { return g * k; } float g;"])
-        {'h'}
+        >>> modules, library = ["float f(float k) { return h(k); } float g;"], "float h(float k) { return g * k; } float g;"
+        >>> sorted(reached_from(["f"], modules, [library]) & {"g", "k", "h"})
+        ['h']
     """
     own, theirs = _bodies(modules), _bodies(libraries)
     found: set[str] = set()

@@ -50,10 +50,35 @@ def row_groups(graph: Graph) -> list[RowGroup]:
     for node in graph.nodes:
         if node.op.name == "region" and _may_join(node):
             grouping.place(node)
-    found = [g for g in dict.fromkeys(grouping.group.values()) if len(g.members) > 1]
+    found = _in_order(graph, [g for g in dict.fromkeys(grouping.group.values()) if len(g.members) > 1])
     for number, group in enumerate(found):
         group.number = number
     return found
+
+
+def _in_order(graph: Graph, groups: list[RowGroup]) -> list[RowGroup]:
+    """Returns the groups without those that wait for each other: rows that need columns, which need other rows of the group.
+
+    Of several that wait, the smallest is left out first.
+    """
+    while True:
+        unit: dict[Node, RowGroup | Node] = {n: n for n in graph.nodes} | {n: g for g in groups for n in g.members}
+        producer = {v: unit[n] for n in graph.nodes for v in n.results}
+        waits: dict[RowGroup | Node, set[RowGroup | Node]] = {u: set() for u in unit.values()}
+        for node in graph.nodes:
+            waits[unit[node]].update(producer[v] for v in node.operands if v in producer and producer[v] is not unit[node])
+        ready = [u for u, needed in waits.items() if not needed]
+        while ready:
+            for done in ready:
+                del waits[done]
+            for needed in waits.values():
+                needed.difference_update(ready)
+            ready = [u for u, needed in waits.items() if not needed]
+        stuck = [u for u in waits if isinstance(u, RowGroup)]
+        if not stuck:
+            return groups
+        least = min(stuck, key=lambda g: len(g.members))
+        groups = [g for g in groups if g is not least]
 
 
 def _may_join(region: Node) -> bool:

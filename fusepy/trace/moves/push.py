@@ -103,8 +103,8 @@ class Pushing:
 
     def again(self, part: MovedPart, node: Node, parts: list[MovedPart | None]) -> Term:
         """Records a node for the moved elements."""
-        if node.op.name == "expand" and parts[0] is not None:  # axes of extent 1, along which a term does not run
-            return self.made[parts[0]]
+        if node.op.name == "expand":  # axes of extent 1, along which a term does not run
+            return Term(self.terms, node.operands[0], ()) if parts[0] is None else self.made[parts[0]]
         found = [None if p is None else self.made[p] for p in parts]
         frame = sorted({d for term in found if term is not None for d in term.dims})
         own = {d: i for i, d in enumerate(frame)}
