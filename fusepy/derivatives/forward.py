@@ -26,7 +26,7 @@ from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.settle import settle
 from fusepy.ir.resources import channels
-from fusepy.ir.types import AS_ONE, FLOAT, Type
+from fusepy.ir.types import AS_ONE, FLOAT, Kind, Type
 from fusepy.ir.whole import is_taken
 
 
@@ -129,6 +129,8 @@ class Forward:
         own = {d: i for i, d in enumerate(frame)}
         for value, type, term in zip(node.results, types, made):
             if term is not None and type is not None:
+                wide = type.kind is Kind.MATRIX and not term.type.shape  # of a number beside a matrix without a tangent
+                term = term + t.zero(type, type) if wide else term
                 fitted = t.cast(term, type) if type.is_numeric else term
                 placed = Term(t, fitted.value, tuple(own[d] for d in fitted.dims), fitted.wants)
                 whole = len(node.operands) == 1 and list(placed.dims) == list(range(value.rank))

@@ -134,3 +134,16 @@ def test_gradients_of_norms_are_one_kernel(loss: Any) -> None:
     slope = fp.fuse(fp.grad(loss))
     assert slope.ir(x, after="join_rows").count(" region(") == 1
     fp.check_grads(loss, x)
+
+
+def test_outer_products_are_summed_back_both_ways() -> None:
+    """Rows that need columns, and columns that need rows, are no one kernel: they waited for each other."""
+
+    def both(n: Any, x: Any) -> Any:
+        product = n.sum(x, 0)[None] * n.sum(x, 1)[:, None]
+        return n.sum(product, 0), n.sum(product, 1)
+
+    x = np.random.default_rng(6).normal(size=(3, 4)).astype(np.float32)
+    for got, want in zip(fp.fuse(lambda x: both(fp, x))(x), both(np, x.astype(np.float64))):
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    fp.check_grads(lambda x: fp.sum((fp.sum(x, 0, keepdims=True) * fp.sum(x, 1, keepdims=True)) ** 2), x)

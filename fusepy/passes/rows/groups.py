@@ -148,6 +148,11 @@ class _Grouping:
         """
         first = min(self.position[g.members[0]] for g in groups)
         several = [n for g in groups for n in g.members] if len(groups) > 1 else []
+        reads = [
+            (n, v, m, self.group.get(self.producer[v])) for n in several for v, m in zip(n.operands, n.maps) if v in self.producer
+        ]
+        if any(g in groups and not self.in_place(g, n, v, m) for n, v, m, g in reads):
+            return False
         seen = set[Node]()
         stack = [n for n in self.before([node, *several]) if self.group.get(n) not in groups]
         while stack:
