@@ -58,7 +58,7 @@ def _below(node: Node, shown: dict[Value, Node]) -> list[Node]:
     maps = [m.dims or () if v.rank else () for v, m in zip(node.operands, node.maps)]
     if any(len(dims) != v.rank for v, dims in zip(node.operands, maps)):  # a vector takes axes
         return [node]
-    own = [_axes(shown[v]) if v in shown else tuple(range(v.rank)) for v in node.operands]  # all but those of extent 1
+    own = [_axes(shown[v]) if v in shown else tuple(range(v.rank)) for v in node.operands]  # all but those that views add
     taken = sorted({dims[k] for dims, axes in zip(maps, own) for k in axes})
     units = {dims[k] for dims, axes in zip(maps, own) for k in range(len(dims)) if k not in axes}
     if not units.isdisjoint(taken) or not units:

@@ -148,11 +148,11 @@ class _Grouping:
         """
         first = min(self.position[g.members[0]] for g in groups)
         several = [n for g in groups for n in g.members] if len(groups) > 1 else []
-        reads = [
-            (n, v, m, self.group.get(self.producer[v])) for n in several for v, m in zip(n.operands, n.maps) if v in self.producer
-        ]
-        if any(g in groups and not self.in_place(g, n, v, m) for n, v, m, g in reads):
-            return False
+        for one in several:  # one may read a value of another group whole, or at other elements
+            for value, map in zip(one.operands, one.maps):
+                group = self.group.get(self.producer[value]) if value in self.producer else None
+                if group is not None and group in groups and not self.in_place(group, one, value, map):
+                    return False
         seen = set[Node]()
         stack = [n for n in self.before([node, *several]) if self.group.get(n) not in groups]
         while stack:

@@ -51,4 +51,5 @@ class RowVariant(Variant):
             else f"{'columns' if s.columns else 'rows'} read once for each stage"
         )
         own = {"group": f"groups of {s.threads}", "wave": "waves", "thread": "single threads"}[s.reach]
-        return f"{super().__str__()}, {'columns' if s.columns else 'rows'} by {own}, {keep}"
+        near = ", neighbours in memory" * (self.near is not None)
+        return f"{super().__str__()}, {'columns' if s.columns else 'rows'} by {own}, {keep}{near}"
