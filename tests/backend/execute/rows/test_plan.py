@@ -153,4 +153,6 @@ def test_several_powers_are_not_spelled_out_for_each_element_of_a_column(device:
             y = y**x
         return y
 
+    if device.target.kind != "software":
+        pytest.skip("a GPU's driver compiles them soon")
     assert said in str(fp.fuse(powers).explain(ramp(8, 40)))
