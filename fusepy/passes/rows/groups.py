@@ -61,24 +61,30 @@ def _in_order(graph: Graph, groups: list[RowGroup]) -> list[RowGroup]:
 
     Of several that wait, the smallest is left out first.
     """
-    while True:
+    while groups:
         unit: dict[Node, RowGroup | Node] = {n: n for n in graph.nodes} | {n: g for g in groups for n in g.members}
         producer = {v: unit[n] for n in graph.nodes for v in n.results}
         waits: dict[RowGroup | Node, set[RowGroup | Node]] = {u: set() for u in unit.values()}
+        readers: dict[RowGroup | Node, list[RowGroup | Node]] = {u: [] for u in waits}
         for node in graph.nodes:
-            waits[unit[node]].update(producer[v] for v in node.operands if v in producer and producer[v] is not unit[node])
+            own = unit[node]
+            for needed in {producer[v] for v in node.operands if v in producer} - waits[own] - {own}:
+                waits[own].add(needed)
+                readers[needed].append(own)
         ready = [u for u, needed in waits.items() if not needed]
         while ready:
-            for done in ready:
-                del waits[done]
-            for needed in waits.values():
-                needed.difference_update(ready)
-            ready = [u for u, needed in waits.items() if not needed]
+            done = ready.pop()
+            del waits[done]
+            for reader in readers[done]:
+                waits[reader].discard(done)
+                if not waits[reader]:
+                    ready.append(reader)
         stuck = [u for u in waits if isinstance(u, RowGroup)]
         if not stuck:
-            return groups
+            break
         least = min(stuck, key=lambda g: len(g.members))
         groups = [g for g in groups if g is not least]
+    return groups
 
 
 def _may_join(region: Node) -> bool:
