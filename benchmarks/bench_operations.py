@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from benchmarks.bench_rows import ROWS, layer_norm
 from benchmarks.side_by_side import WHO, Jobs, Work
 
@@ -66,13 +64,5 @@ WORK = {
 PEERS = [f"{who} {what}" for what in WORK for who in WHO]
 
 
-@pytest.fixture(scope="module")
-def jobs(device: Any, calls: int, quick: bool) -> Jobs:
-    return Jobs(CASE, WORK, device, calls, quick)
-
-
-def bench_operations(measure: Any, jobs: Jobs, calls: int, block: int, peer: str) -> None:
-    job, moved = jobs.of(peer)
-    if job is None:
-        pytest.skip("not installed")
-    measure(peer, block, job, rounds=3, calls=calls, bytes=moved)
+def bench_operations(measure: Any, jobs: Jobs, block: int, peer: str) -> None:
+    jobs.timed(measure, peer, block)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks import peers as p
+from benchmarks.side_by_side import Jobs
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,6 +47,12 @@ def device(kind: str) -> Any:
 def calls(device: Any, request: pytest.FixtureRequest) -> int:
     """How many calls are made before they are waited for: on a GPU several, or the host would be measured."""
     return getattr(request.module, "CALLS_ON_GPU", 20) if p.is_hardware(device.sgl) else 1
+
+
+@pytest.fixture(scope="module")
+def jobs(request: pytest.FixtureRequest, device: Any, calls: int, quick: bool) -> Jobs:
+    """The jobs of a case that compares functions in NumPy's words."""
+    return Jobs(request.module.CASE, request.module.WORK, device, calls, quick)
 
 
 class Measure:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 import fusepy as fp
 from benchmarks import peers as p
@@ -79,6 +80,13 @@ class Jobs:
             self.made[what] = self._jobs(what, work, self._arrays(work, shapes))
         kind = np.dtype(work.kinds[0] if work.kinds else "f4")
         return self.made[what].get(who), work.passes * kind.itemsize * math.prod(shapes[0])
+
+    def timed(self, measure: Any, peer: str, block: int) -> None:
+        """Times the job of a peer that is installed; skips the others."""
+        job, moved = self.of(peer)
+        if job is None:
+            pytest.skip("not installed")
+        measure(peer, block, job, rounds=3, calls=self.calls, bytes=moved)
 
     def _arrays(self, work: Work, shapes: Shapes) -> list[Any]:
         rng, kinds = np.random.default_rng(3), work.kinds or ("f4",) * len(shapes)

@@ -7,7 +7,9 @@ from math import prod
 
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import GradientError
-from fusepy.ir.graph import Attr, Node
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Attr, Node, Value
+from fusepy.ir.ops import OPS
 from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.oracle import member_types
 from fusepy.ir.types import Kind, Type
@@ -86,6 +88,14 @@ def transposed(t: Terms, term: Term, order: Sequence[int]) -> Term:
     map_of = Term(t, term.value, tuple(own[d] for d in term.dims), term.wants)
     made = t.node("cast", [map_of], {"type": term.type.name})[0]
     return Term(t, made.value, tuple(order))
+
+
+def expanded(t: Terms, term: Term, axes: Sequence[int]) -> Value:
+    """Returns the value of a term with new axes of extent 1."""
+    attrs: dict[str, Attr] = {"axes": tuple(f"d{d}" for d in axes)}
+    (made,) = t.builder.add(OPS["expand"], [term.value], [ArgMap(term.dims)], attrs, t.loc)
+    t.extents.add(t.builder.nodes[-1], [ArgMap(term.dims)])
+    return made
 
 
 def reduce_rule(t: Terms, node: Node, g: Term, y: Term, x: Term, count: Count) -> Term | None:

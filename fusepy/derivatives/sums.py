@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.derivatives.differential import differential
-from fusepy.derivatives.folds import along, transposed
+from fusepy.derivatives.folds import along, expanded, transposed
 from fusepy.derivatives.scatter import Scatter
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import GradientError
-from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Attr, Value
-from fusepy.ir.ops import OPS
+from fusepy.ir.graph import Value
 from fusepy.ir.ops.base import filled_axes, shaped
 from fusepy.ir.oracle import Oracle, member_types
 from fusepy.ir.types import BOOL, FLOAT, Kind, Type
@@ -141,12 +139,7 @@ class Gradients:
         if other or (missing and term.value not in t.folded):
             whole = Term(t, value, tuple(range(rank)), term.type if rank != value.rank else None)
             return along(t, term, whole).value
-        if missing:
-            attrs: dict[str, Attr] = {"axes": tuple(f"d{a}" for a in missing)}
-            (made,) = t.builder.add(OPS["expand"], [term.value], [ArgMap(term.dims)], attrs, t.loc)
-            t.extents.add(t.builder.nodes[-1], [ArgMap(term.dims)])
-            return made
-        return term.value
+        return expanded(t, term, missing) if missing else term.value
 
     def _added(self, value: Value, term: Term, held: Value, rank: int) -> Value:
         t, type = self.terms, term.type

@@ -43,7 +43,6 @@ ELSEWHERE: dict[str, str] = {
     "trace/moves/extents.py": "language/movement/test_views.py",
     "trace/moves/inputs.py": "trace/moves/test_back.py",
     "trace/moves/joins.py": "language/movement/test_joins.py",
-    "trace/moves/parts.py": "trace/moves/test_indexing.py",
     "trace/moves/plans.py": "language/movement/test_views.py",
     "trace/moves/products.py": "vocabulary/test_products.py",
     "trace/moves/shapes.py": "requirements/test_calls.py",

@@ -79,7 +79,7 @@ class ToMemory:
         dims, pointer, variant = self.output.spec.dims, self.pointer, self.output.variant
         if variant.linear or variant.dense:
             return self.assign("i" if dims else "0", name)
-        offset = " + ".join([f"{pointer}_b", *(variant.step(d, f"{pointer}_s{axis}") for axis, d in enumerate(dims))])
+        offset = variant.offset(pointer, dims)
         far = [(axis, d) for axis, d in enumerate(dims) if d != variant.near]
         first = [*self.output.repeated, *(f"(d{d} == 0 || {pointer}_s{axis} != 0)" for axis, d in far)]
         return guarded(first, self.assign(offset, name))

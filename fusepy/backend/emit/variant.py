@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -29,9 +30,10 @@ class Variant:
     def index(self) -> str:
         return "int64_t" if self.wide else "int"
 
-    def step(self, dim: int, stride: str) -> str:
-        """Returns the distance of an element from the first one along a dimension."""
-        return f"d{dim}" if dim == self.near else f"d{dim} * {stride}"
+    def offset(self, pointer: str, dims: Sequence[int]) -> str:
+        """Returns the place of an element behind a pointer of the parameter block, whose axes run along `dims`."""
+        steps = [f"d{d}" if d == self.near else f"d{d} * {pointer}_s{axis}" for axis, d in enumerate(dims)]
+        return " + ".join([f"{pointer}_b", *steps])
 
     def __str__(self) -> str:
         way = "linear" if self.linear else f"strided{self.rank}"

@@ -139,7 +139,8 @@ class ReducePlan(Plan):
         first = len(self.region.bodies[0].inputs)
         own = [o for o in self.memory if o.position < first]
         size = {o: math.prod(grid[d] for d, step in zip(o.dims, steps[o.position]) if step) for o in own}  # 0 where stretched
-        places = [(o, axis, d) for o, n in size.items() if n == max(size.values()) for axis, d in enumerate(o.dims)]
+        most = max(size.values(), default=0)
+        places = [(o, axis, d) for o, n in size.items() if n == most for axis, d in enumerate(o.dims)]
         far = [(abs((strides if grid[d] == 1 else steps)[o.position][axis]), -d) for o, axis, d in places]
         far = [(step, d) for step, d in far if step]
         return -min(far)[1] in self._over if far else otherwise

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
@@ -61,30 +62,41 @@ def _in_order(graph: Graph, groups: list[RowGroup]) -> list[RowGroup]:
 
     Of several that wait, the smallest is left out first.
     """
-    while groups:
-        unit: dict[Node, RowGroup | Node] = {n: n for n in graph.nodes} | {n: g for g in groups for n in g.members}
-        producer = {v: unit[n] for n in graph.nodes for v in n.results}
-        waits: dict[RowGroup | Node, set[RowGroup | Node]] = {u: set() for u in unit.values()}
-        readers: dict[RowGroup | Node, list[RowGroup | Node]] = {u: [] for u in waits}
-        for node in graph.nodes:
-            own = unit[node]
-            for needed in {producer[v] for v in node.operands if v in producer} - waits[own] - {own}:
-                waits[own].add(needed)
-                readers[needed].append(own)
-        ready = [u for u, needed in waits.items() if not needed]
-        while ready:
-            done = ready.pop()
-            del waits[done]
-            for reader in readers[done]:
-                waits[reader].discard(done)
-                if not waits[reader]:
-                    ready.append(reader)
-        stuck = [u for u in waits if isinstance(u, RowGroup)]
+    while len(groups) > 1:
+        done = {*ordered(graph, {n: g.members[0] for g in groups for n in g.members})}
+        stuck = [g for g in groups if g.members[0] not in done]
         if not stuck:
             break
-        least = min(stuck, key=lambda g: len(g.members))
-        groups = [g for g in groups if g is not least]
+        groups.remove(min(stuck, key=lambda g: len(g.members)))
     return groups
+
+
+def ordered(graph: Graph, owner: Mapping[Node, Node]) -> list[Node]:
+    """Returns the nodes with joined ones in place of their members, each behind those that it reads from, else in order.
+
+    Nodes that wait for each other are left out, and those that wait for these.
+    """
+    place = {owner.get(node, node): i for i, node in enumerate(graph.nodes)}
+    producer = {v: owner.get(n, n) for n in graph.nodes for v in n.results}
+    waits: dict[Node, set[Node]] = {node: set() for node in place}
+    for node in graph.nodes:
+        one = owner.get(node, node)
+        waits[one].update(producer[v] for v in node.operands if v in producer and producer[v] is not one)
+    readers: dict[Node, list[Node]] = {}
+    for node, needed in waits.items():
+        for other in needed:
+            readers.setdefault(other, []).append(node)
+    ready = [(place[node], id(node), node) for node, needed in waits.items() if not needed]
+    heapify(ready)
+    done: list[Node] = []
+    while ready:
+        node = heappop(ready)[2]
+        done.append(node)
+        for reader in readers.get(node, ()):
+            waits[reader].discard(node)
+            if not waits[reader]:
+                heappush(ready, (place[reader], id(reader), reader))
+    return done
 
 
 def _may_join(region: Node) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heappush
 
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
@@ -26,7 +25,7 @@ from fusepy.passes.cse import Cse
 from fusepy.passes.dce import Dce
 from fusepy.passes.partition.cost import compute_bytes, element_bytes
 from fusepy.passes.rewrite import substitute
-from fusepy.passes.rows.groups import RowGroup, row_groups
+from fusepy.passes.rows.groups import RowGroup, ordered, row_groups
 
 
 @dataclass(frozen=True)
@@ -65,27 +64,8 @@ def kernel_numbers(graph: Graph, refused: frozenset[int]) -> list[int]:
 
 def _ordered(graph: Graph, owner: Mapping[Node, Node]) -> list[Node]:
     """Returns the nodes with joined ones in place of their members, each behind those that it reads from, else in order."""
-    place = {owner.get(node, node): i for i, node in enumerate(graph.nodes)}
-    producer = {v: owner.get(n, n) for n in graph.nodes for v in n.results}
-    waits: dict[Node, set[Node]] = {node: set() for node in place}
-    for node in graph.nodes:
-        one = owner.get(node, node)
-        waits[one].update(producer[v] for v in node.operands if v in producer and producer[v] is not one)
-    readers: dict[Node, list[Node]] = {}
-    for node, needed in waits.items():
-        for other in needed:
-            readers.setdefault(other, []).append(node)
-    ready = [(place[node], id(node), node) for node, needed in waits.items() if not needed]
-    heapify(ready)
-    done: list[Node] = []
-    while ready:
-        node = heappop(ready)[2]
-        done.append(node)
-        for reader in readers.get(node, ()):
-            waits[reader].discard(node)
-            if not waits[reader]:
-                heappush(ready, (place[reader], id(reader), reader))
-    assert len(done) == len(place), "joined regions wait for each other"
+    done = ordered(graph, owner)
+    assert len(done) == len({owner.get(node, node) for node in graph.nodes}), "joined regions wait for each other"
     return done
 
 

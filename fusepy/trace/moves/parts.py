@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from fusepy.derivatives.terms import Term
-from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.ops import OPS
 from fusepy.ir.oracle import Oracle, member_types
 from fusepy.ir.types import Kind, Type
-from fusepy.ir.value import Attr
 from fusepy.trace.moves.plans import Remap, Strided
-from fusepy.trace.moves.shapes import known_shapes
 from fusepy.trace.open_trace import OpenTrace
 
 
@@ -100,11 +96,3 @@ def is_small(trace: OpenTrace, term: Term) -> bool:
             stack += [v for v in node.operands if v.rank]
         seen.add(value)
     return False
-
-
-def expanded(trace: OpenTrace, term: Term, axes: Sequence[int]) -> Value:
-    """Returns the value of a term with new axes of extent 1."""
-    attrs: dict[str, Attr] = {"axes": tuple(f"d{d}" for d in axes)}
-    (made,) = trace.builder.add(OPS["expand"], [term.value], [ArgMap(term.dims)], attrs, term.terms.loc)
-    known_shapes(trace).update()
-    return made

@@ -6,7 +6,7 @@ read at computed indices; so are arguments where no strides express the plan.
 
 from __future__ import annotations
 
-from fusepy.derivatives.folds import transposed
+from fusepy.derivatives.folds import expanded, transposed
 from fusepy.derivatives.memory.rereads import writes_of
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import TraceError
@@ -20,7 +20,7 @@ from fusepy.location import user_line
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import spread_values
 from fusepy.trace.moves.inputs import owner_of, requires_gradients, view_of, viewable
-from fusepy.trace.moves.parts import Below, MovedPart, expanded, is_small, is_untaken, store_what_reads_compounds, whole_along
+from fusepy.trace.moves.parts import Below, MovedPart, is_small, is_untaken, store_what_reads_compounds, whole_along
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.shapes import KnownShapes, known_shapes
 from fusepy.trace.moves.steps import ALL, Indexed, Permuted, Run, ViewStep, shape_after, sliced
@@ -212,7 +212,7 @@ class Pushing:
         extents, rank = self.plan.extents, range(len(self.plan.extents))
         missing = [d for d in rank if d not in term.dims]
         if missing and all(extents[d] == 1 for d in missing) and is_small(self.trace, term):
-            return expanded(self.trace, term, missing)
+            return expanded(self.terms, term, missing)
         for d in missing:
             term = self.terms.op("along", term, self.at.along(d))
         ordered = list(term.dims) == list(rank) and term.wants is None

@@ -140,7 +140,7 @@ class Factors:
             lines.append(f"float2 fz_x = fz_pair({place} + {at});")
             values = ["fz_x.x", "fz_x.y"]
         else:
-            index = " + ".join([f"{pointer}_b", *(f"d{d} * {pointer}_s{axis}" for axis, d in enumerate(factor.dims))])
+            index = self.text.variant.offset(pointer, factor.dims)
             load = self.text.load(factor)
             assert f"{pointer}[{index}]" in load, load
             lines.append(f"float fz_x = {load.replace(f'{pointer}[{index}]', f'{place}[{at}]')};")

@@ -117,8 +117,7 @@ class ProductEnds:
 
     def _address(self, operand: Operand) -> str:
         pointer = f"{BLOCK}.a_{operand.name}"
-        place = " + ".join([f"{pointer}_b", *(f"d{d} * {pointer}_s{axis}" for axis, d in enumerate(operand.dims))])
-        return f"{pointer} + ({place})"
+        return f"{pointer} + ({self.elements.variant.offset(pointer, operand.dims)})"
 
     def _held(self, c: str) -> dict[int, str]:
         return {o.position: f"fz_of_{o.name}[{c}]" for o in self._of_columns}
