@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusepy.backend.emit.fold.variant import FoldVariant
-from fusepy.backend.execute.fold_plan import ReducePlan
+from fusepy.backend.execute.folds.plan import ReducePlan
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.rows.plan import RowPlan, RowRecipe
 from fusepy.backend.execute.tape import Tape, TapePiece

@@ -10,11 +10,12 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.errors import ArgumentError, ShapeError, TraceError
-from fusepy.ir.types import BOOL, Kind
+from fusepy.ir.types import Kind
 from fusepy.language import math as _math
 from fusepy.language import reductions
 from fusepy.language.axes import numpys_words
 from fusepy.language.elementwise import composed
+from fusepy.language.fold_nodes import reduced, reduction
 from fusepy.language.movement.extents import seen_as_array
 from fusepy.language.movement.indices import take, take_along_axis
 from fusepy.language.movement.views import moveaxis, ravel
@@ -23,11 +24,8 @@ from fusepy.trace.moves.inputs import owner_of
 from fusepy.trace.trace import current_trace
 from fusepy.vocabulary.arithmetic import astype
 from fusepy.vocabulary.creation import arange
-from fusepy.vocabulary.names import isnan
 
 __all__ = ["argsort", "histogram", "sort", "topk"]
-
-LONGEST = 4096  # elements in a row: each is compared with all others
 
 
 @numpys_words
@@ -114,18 +112,10 @@ def _rows(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
 def _order(x: Any, axis: int, name: str, count: int | None = None, descending: bool = False) -> Any:
     """Returns the indices of the first `count` elements along an axis, in order."""
     length = x.shape[axis]
-    if length > LONGEST:
-        raise ShapeError(
-            f"{name}() of {length} elements in a row",
-            expected=f"at most {LONGEST}",
-            hint="sort long rows outside of the function, such as with NumPy or torch",
-        )
-    x = moveaxis(astype(x, "int") if x.type is BOOL else x, axis, -1)
-    at = arange(length)
-    x = _stored(x, at)
-    place = reductions.sum(astype(_before(x[..., None, :], x[..., :, None], at, descending), "int"), axis=-1)
-    found = place[..., None, :] == arange(length if count is None else count)[:, None]
-    return moveaxis(reductions.sum(_math.where(found, at, 0), axis=-1), -1, axis)
+    found = reduced(x, reduction("argsort_descending" if descending else "argsort", axis, scans=True))
+    if count is None or count == length:
+        return found
+    return moveaxis(moveaxis(found, axis, -1)[..., :count], -1, axis)
 
 
 def _stored(x: Any, at: Any) -> Any:
@@ -133,17 +123,6 @@ def _stored(x: Any, at: Any) -> Any:
     trace = current_trace()
     assert trace is not None, "a composed function runs in a trace"
     return x if owner_of(trace, trace.lift(x)) is not None else take(x, at, -1)
-
-
-def _before(other: Any, mine: Any, at: Any, descending: bool) -> Any:
-    """Returns whether an element stands before another one; of equal ones the first does. NaN is the largest."""
-    tie = (other == mine) & (at[None, :] < at[:, None])
-    first = other > mine if descending else other < mine
-    if not mine.type.is_float:
-        return first | tie
-    nans = isnan(other) & isnan(mine) & (at[None, :] < at[:, None])
-    apart = isnan(other) & (mine == mine) if descending else isnan(mine) & (other == other)
-    return first | tie | nans | apart
 
 
 def histogram(x: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False) -> tuple[Any, Any]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import fusepy as fp
 from fusepy.backend.emit.fold.variant import FoldShape
-from fusepy.backend.execute import fold_stages
+from fusepy.backend.execute.folds import stages as fold_stages
 from tests.support.examples import examples
 
 KINDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")

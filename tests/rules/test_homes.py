@@ -48,7 +48,7 @@ backend/device/probe.py
 backend/device/target.py
 backend/emit/options.py
 backend/emit/tuning.py
-backend/execute/fold_plan.py
+backend/execute/folds/plan.py
 backend/execute/plan.py
 backend/kernels/raw.py
 backend/marshals/texture_cuda.py

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from fusepy.backend.device.block import size_class
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import Field
-from fusepy.backend.execute.fold_plan import ReducePlan
+from fusepy.backend.execute.folds.plan import ReducePlan
 from fusepy.backend.execute.launch import Launch, Make, Read, Row
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.tape import LinkedTape, Tape, shown

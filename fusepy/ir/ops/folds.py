@@ -11,6 +11,7 @@ import numpy as np
 
 from fusepy.errors import ShapeError, TraceError, VerifyError
 from fusepy.ir.graph import Attr, Node
+from fusepy.ir.ops.sorting import SORTS, sorted_places
 from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, FLOAT, INT, UINT, Kind, Type
 from fusepy.ir.value import Array
@@ -19,7 +20,8 @@ FOLDS = ("sum", "dot", "mean", "var", "spread", "prod", "max", "min", "any", "al
 SCANS = ("sum", "prod", "max", "min", "call")
 
 Functions = Mapping[str, Callable[..., Any]]
-STRONG = ("any", "all", "argmax", "argmin", "call")  # what they give has a type of its own, also of weak numbers
+PLACES = ("argmax", "argmin", *SORTS)  # kinds whose results are indices of elements
+STRONG = ("any", "all", *PLACES, "call")  # what they give has a type of its own, also of weak numbers
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Fold:
 
     ``"dot"`` is the sum of products in their own type, from ``contract``; ``"spread"`` that of squared distances from the mean.
 
-    With `scans` the result has one value per element: all elements up to it, without itself if `exclusive`.
+    With `scans` the result has one value per element: all elements up to it, without itself if `exclusive`; or it sorts.
     """
 
     kind: str
@@ -46,17 +48,22 @@ class Fold:
         exclusive = scans and attrs.get("exclusive") is True
         return Fold(node.text("kind"), module, function, attrs.get("identity"), scans, exclusive)
 
+    @property
+    def sorts(self) -> bool:
+        """True if it gives the indices of elements in order."""
+        return self.kind in SORTS
+
     def wrong(self) -> str | None:
         """Returns an error in the fold itself, or ``None``."""
-        known = SCANS if self.scans else FOLDS
+        known = (*SCANS, *SORTS) if self.scans else FOLDS
         if self.kind not in known:
             return f"there is no {'scan' if self.scans else 'fold'} {self.kind!r}, but {', '.join(known)}"
         if self.kind == "call" and not (self.module and self.function and self.identity is not None):
             return "a fold by a call needs a module, a function and an identity"
         if self.kind != "call" and (self.module or self.function or self.identity is not None):
             return "only a fold by a call has a function and an identity"
-        if self.exclusive and not self.scans:
-            return "only a scan is exclusive"
+        if self.exclusive and (not self.scans or self.sorts):
+            return "only a scan is exclusive, and no sort"
         return None
 
     def type(self, type: Type, place: str | None = None) -> Type:
@@ -74,7 +81,7 @@ class Fold:
                 expected="scalars, vectors or matrices",
                 hint="reduce a member of it, such as ray.tmax",
             )
-        if self.kind in ("argmax", "argmin"):
+        if self.kind in PLACES:
             if type.kind is not Kind.SCALAR:
                 raise TraceError(
                     f"{self.kind}() of {type} values, which have no order",
@@ -154,6 +161,8 @@ def scanned(fold: Fold, array: Array, axis: int, have: Type, functions: Function
     moved = np.moveaxis(array, axis, 0)
     if not len(moved):
         return array.astype(want.dtype)
+    if fold.sorts:
+        return np.moveaxis(sorted_places(fold.kind, moved), 0, axis).astype(want.dtype)
     if fold.kind == "call":
         total = np.broadcast_to(fold.start(have), moved.shape[1:])
         sums: list[Array] = [total]
@@ -192,7 +201,7 @@ def check_count(kind: str, count: int, outputs: int, name: str = "", place: str 
             saw="an extent of 0 along the axes that are reduced",
             hint="check the size first, or append the value that is wanted for nothing",
         )
-    if count >= 1 << 31 and kind in ("argmax", "argmin"):
+    if count >= 1 << 31 and kind in PLACES:
         raise ShapeError(
             f"{name and f'{name}: '}{kind}() over {count} elements, whose places an int cannot tell",
             place=place,

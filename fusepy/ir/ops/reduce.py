@@ -111,7 +111,7 @@ class Scan(_Folding):
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         value, fold = node.operands[0], Fold.of_node(node, scans=True)
         type = fold.type(self.element(node, oracle), node.loc)
-        return [Value(type, (None,) * grid_rank(node), weak=value.weak and fold.kind != "call")]
+        return [Value(type, (None,) * grid_rank(node), weak=value.weak and fold.kind not in STRONG)]
 
     def meaning(self, node: Node, array: Array, functions: Functions) -> Array:
         have = node.maps[0].type or node.operands[0].type

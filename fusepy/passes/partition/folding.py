@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops.sorting import SORTS
 
 Leaves = frozenset[tuple[Value, tuple[int, ...]]]
 
@@ -30,9 +31,19 @@ class Folding:
         return is_product(self.nodes[0])
 
     @property
+    def alone(self) -> bool:
+        """True if no other reduction joins the kernel."""
+        return stands_alone(self.nodes[0])
+
+    @property
     def small_rank(self) -> int:
         """The rank of the small grid, which is left after the reductions."""
         return self.rank - (0 if self.scans else len(self.over))
+
+
+def stands_alone(node: Node) -> bool:
+    """True for a product of matrices and for a sort: their kernels are about nothing else."""
+    return is_product(node) or node.attrs.get("kind") in SORTS
 
 
 def is_product(node: Node) -> bool:

@@ -15,7 +15,7 @@ from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.types import AS_ONE
 from fusepy.ir.value import is_spread
 from fusepy.passes.effects import is_pure, may_write, pointed_by, writes_array, written_arrays
-from fusepy.passes.partition.folding import Folding, Leaves, factors_of, is_product
+from fusepy.passes.partition.folding import Folding, Leaves, factors_of, is_product, stands_alone
 from fusepy.passes.partition.order import WriteOrder
 from fusepy.passes.partition.ray_kernels import RayKernels
 
@@ -156,8 +156,12 @@ class Levels:
         leaves, rank = self.leaves(node.operands[0], node.maps[0]), node.grid_rank
         for folding in self.foldings:
             alike = folding.level == level and folding.over == over and folding.rank == rank
-            product = folding.product or is_product(node)
-            if alike and not product and folding.nodes[0].op is node.op and self.share_grid(folding.leaves, leaves):
+            if (
+                alike
+                and not (folding.alone or stands_alone(node))
+                and folding.nodes[0].op is node.op
+                and self.share_grid(folding.leaves, leaves)
+            ):
                 break
         else:
             folding = Folding(level, over, rank, leaves)

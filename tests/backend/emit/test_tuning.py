@@ -25,7 +25,7 @@ from fusepy.backend.emit.fold.tuning import (
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.emit.tuning import choose, weight_of
 from fusepy.backend.emit.variant import Variant
-from fusepy.backend.execute.fold_stages import Work, all_variants, fold_stages, scan_stages
+from fusepy.backend.execute.folds.stages import Work, all_variants, fold_stages, scan_stages
 from fusepy.ir.parse import parse_graph
 
 

@@ -9,7 +9,7 @@ import pytest
 from fusepy.backend.emit.fold.product_tiles import Lying, Sides
 from fusepy.backend.emit.operand import Operand
 from fusepy.backend.emit.variant import Variant
-from fusepy.backend.execute.products import group_stages, is_far
+from fusepy.backend.execute.folds.products import group_stages, is_far
 from fusepy.ir.arrivals import TENSOR
 from fusepy.ir.types import FLOAT
 

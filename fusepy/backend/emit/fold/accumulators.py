@@ -13,6 +13,7 @@ import itertools
 from dataclasses import dataclass
 from functools import cached_property
 
+from fusepy.backend.emit.fold.numbers.keys import key_type
 from fusepy.backend.emit.fold.numbers.order import order_functions, order_identity, order_type, truth_function
 from fusepy.backend.emit.fold.numbers.spread import PARTS, spread_functions
 from fusepy.backend.emit.operand import BLOCK
@@ -20,7 +21,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import convert, shaped
-from fusepy.ir.ops.folds import Fold, neutral
+from fusepy.ir.ops.folds import PLACES, Fold, neutral
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.ops.structure import has_select, select_components
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
@@ -60,11 +61,13 @@ class Accumulator:
         self.spreads = fold.kind in SPREADS
         scalar = _working(fold.kind, self.want if self.spreads or fold.kind in SUMS or fold.kind == "prod" else have)
         self.compensated = fold.kind in SUMS and scalar.is_float
-        self.places = fold.kind in ("argmax", "argmin")
+        self.places = fold.kind in PLACES
         self.ordered = fold.kind in ("max", "min", "argmax", "argmin") and scalar.is_float
         by_bits = self.ordered or (fold.kind in ("any", "all") and have.scalar is not None and have.scalar.is_float)
         number = _working("sum", have) if by_bits else scalar
-        self.pieces: list[Piece] = []
+        self.pieces = [Piece(f"f{j}_0", key_type(have))] if fold.sorts else list[Piece]()
+        if fold.sorts:
+            return
         for k, (at, type) in enumerate(_pieces(fold, have, number, self.compensated or self.spreads or by_bits)):
             held = order_type(type) if self.ordered else type.with_scalar(scalar)
             self.pieces.append(Piece(f"f{j}_{k}", held, at, type if by_bits else None))

@@ -32,7 +32,7 @@ class FoldChunks:
         self.over, self.kept, self.software = text.spec.over, text.kept, text.software
         self.threads = (variant.shape.threads, 1, 1)
         self.coordinates = not variant.linear or variant.shape.rows
-        self.spread = self.shape.shared and self.shape.inner and not self.shape.ordered
+        self.spread = self.shape.shared and self.shape.inner and not (self.shape.ordered or variant.sorts)
         self._counts = text.any_addressed("index")
         self.quick = text.given.target.kind not in DIVIDING and not (variant.wide or variant.shape.tile)
 
@@ -43,6 +43,7 @@ class FoldChunks:
         fields += [Field("uint", "lanes", "lanes")] if shape.shared else []
         fields += [Field("uint", "turns", "turns")] if shape.turns else []
         fields += [Field("uint", "totals", "totals")] if variant.scans else []
+        fields += [Field(index, "run", "run"), Field("uint", "last", "last")] if variant.sorts and not variant.of_elements else []
         fields += (
             [Field(index, role, role) for role in ("rows", "full_rows", "elements")]
             if shape.columns > 1 and not shape.short

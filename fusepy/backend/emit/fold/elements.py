@@ -12,7 +12,7 @@ from fusepy.backend.emit.fold.accumulators import NOWHERE, Accumulator
 from fusepy.backend.emit.fold.chunks import FoldChunks
 from fusepy.backend.emit.fold.partials import Partials, SharedMemory
 from fusepy.backend.emit.fold.staging import Staging
-from fusepy.backend.emit.fold.structs import accumulator_text
+from fusepy.backend.emit.fold.structs import accumulator_text, sort_functions
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field
@@ -159,8 +159,10 @@ def functions_of(stages: Sequence[FoldElements]) -> list[str]:
     for a in accumulators:
         if a.fold.kind == "call":
             lines += [*text.program(f"fz_join_{a.j}", a.joined, [f"a{a.j}", f"b{a.j}"]), ""]
-    lines += unhidden(accumulator_text(accumulators), text.given.taken, text.shims)
-    if any(stage.variant.shape.group for stage in stages):
+    sorts = first.variant.sorts
+    functions = sort_functions(accumulators[0], first.variant.shape) if sorts else accumulator_text(accumulators)
+    lines += unhidden(functions, text.given.taken, text.shims)
+    if any(stage.variant.shape.group for stage in stages) and not sorts:
         lines += [*first.shared.declared(first.variant.shape.threads), ""]
     lines += next((stage.staging.declared() for stage in stages if stage.staging is not None), list[str]())
     if any(stage.variant.of_elements for stage in stages):

@@ -55,6 +55,7 @@ class FoldVariant(Variant):
             over partials replaces them.
         scans: writes the result up to each element instead of the total; each of several chunks starts from a partial. It
             writes the totals of chunks instead if ``totals`` is set in the parameter block.
+        sorts: writes elements in order; it reads elements, or partials that are sorted in runs.
         others: further stages of the same kernel; ``stage`` in the parameter block chooses, 0 is the variant's own. They share
             nothing with it, as loops and results are shared where a kernel reads either.
     """
@@ -63,6 +64,7 @@ class FoldVariant(Variant):
     reads: str = "elements"
     writes: str = "results"
     scans: bool = False
+    sorts: bool = False
     others: tuple[FoldVariant, ...] = ()
 
     @property
@@ -90,7 +92,7 @@ class FoldVariant(Variant):
 
     def __str__(self) -> str:
         s = self.shape
-        what = "scan" if self.scans else "fold"
+        what = "sort" if self.sorts else "scan" if self.scans else "fold"
         shared = ", some to a chunk" if s.shared else " in order" if s.ordered else " along rows" if s.rows else ""
         how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}{' short' * s.short}"
         writes = "results or partials" if self.writes == "either" else self.writes

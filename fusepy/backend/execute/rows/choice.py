@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.backend.emit.matrices import check_matrices
-from fusepy.backend.execute.fold_plan import ReducePlan
+from fusepy.backend.execute.folds.plan import ReducePlan
 from fusepy.backend.execute.plan import Plan, PlanContext
 from fusepy.backend.execute.rows.plan import RowPlan
 from fusepy.backend.memory.element import Element

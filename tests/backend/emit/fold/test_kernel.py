@@ -25,7 +25,7 @@ from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.text import Emission
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.executable import Executable
-from fusepy.backend.execute.fold_plan import ReducePlan
+from fusepy.backend.execute.folds.plan import ReducePlan
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import PlanContext
 from fusepy.backend.execute.rows.choice import make_plan
@@ -310,7 +310,7 @@ def test_the_last_group_reaches_back(monkeypatch: pytest.MonkeyPatch, columns: i
     """Two groups see the same columns, and only one stores them: results over the operand would be doubled twice."""
     shape = FoldShape(False, False, 8, unroll, 16, 8)
     monkeypatch.setattr(
-        "fusepy.backend.execute.fold_stages.fold_shape",
+        "fusepy.backend.execute.folds.stages.fold_shape",
         lambda kind, outputs, *_, **more: (shape if outputs >= 64 else replace(shape, columns=1), 3),
     )
     x = np.random.default_rng(1).normal(size=(50, columns)).astype(np.float32)
@@ -346,9 +346,9 @@ def test_threads_follow_strides() -> None:
 
 
 def test_a_scan_beside_an_element(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fusepy.backend.execute.fold_stages.TOP", 2)
+    monkeypatch.setattr("fusepy.backend.execute.folds.stages.TOP", 2)
     monkeypatch.setattr(
-        "fusepy.backend.execute.fold_stages.scan_shape", lambda kind, outputs, reduced, *_: (THREAD, -(-reduced // 4))
+        "fusepy.backend.execute.folds.stages.scan_shape", lambda kind, outputs, reduced, *_: (THREAD, -(-reduced // 4))
     )
     for x in (X, fp.Tensor.from_numpy(fp.default_device(), X).transpose()):
         found, expected = run(SCAN, x)
@@ -364,7 +364,7 @@ def test_barriers_stand_between_the_stages_of_one_plan(monkeypatch: pytest.Monke
     seen: list[bool] = []
     dispatch = type(device.queue).dispatch
     monkeypatch.setattr(
-        "fusepy.backend.execute.fold_stages.fold_shape",
+        "fusepy.backend.execute.folds.stages.fold_shape",
         lambda *_, partials=False, **more: (replace(GROUP, unroll=1, run=1), 1 if partials else 4),
     )
     graph = parse_graph(PLAIN)

@@ -20,7 +20,7 @@ from fusepy.ir.types import Type
 @pytest.fixture
 def tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "fusepy.backend.execute.fold_stages.scan_shape",
+        "fusepy.backend.execute.folds.stages.scan_shape",
         lambda kind, *sizes: scan_shape("gpu", *sizes),
     )
 

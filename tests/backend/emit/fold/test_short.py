@@ -14,7 +14,7 @@ from fusepy.backend.emit.fold.tuning import fold_shape
 @pytest.fixture(autouse=True)
 def of_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "fusepy.backend.execute.fold_stages.fold_shape", lambda kind, *sizes, **more: fold_shape("gpu", *sizes, **more)
+        "fusepy.backend.execute.folds.stages.fold_shape", lambda kind, *sizes, **more: fold_shape("gpu", *sizes, **more)
     )
 
 

@@ -8,6 +8,7 @@ scans each chunk.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,7 +125,7 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
         shape, chunks = fold_shape(kind, outputs, reduced, work.inner, **further)
     rows, lanes = 1, 0
     if shape.short:
-        return [Stage(_variant(variant, shape), sizes_of(outputs, reduced, 1, reduced))]
+        return [Stage(variant_of(variant, shape), sizes_of(outputs, reduced, 1, reduced))]
     if shape.columns > 1:  # some of which may be rows that count as one
         rows = rows_as_one(outputs, reduced, shape.threads * shape.columns)
     if shape.shared:
@@ -134,8 +135,8 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     sizes.update(lanes=lanes, rows=rows, full_rows=reduced // rows, elements=outputs * reduced)
     sizes.update(stage=0, turns=turns_of(outputs * sizes["chunks"]))
     over = COLUMN if shape.columns > 1 else shape
-    kernel, parts = _variant(variant, over, reads="either", writes="either"), sizes["chunks"] * rows
-    stages = [Stage(kernel if over is shape else _variant(variant, shape, writes="either"), sizes)]
+    kernel, parts = variant_of(variant, over, reads="either", writes="either"), sizes["chunks"] * rows
+    stages = [Stage(kernel if over is shape else variant_of(variant, shape, writes="either"), sizes)]
     while parts > 1:
         level = len(stages) - 1
         stages[-1] = replace(stages[-1], writes=level, partials=max(outputs * parts, 1))
@@ -155,8 +156,8 @@ def scan_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     shape, chunks = scan_shape(kind, outputs, reduced, work.inner, work.nbytes, work.staged)
     sizes = _scan_sizes(shape, outputs, reduced, chunks, reduced)
     chunks = sizes["chunks"]
-    over = _variant(inside, shape, reads="partials", writes="partials", scans=True)
-    kernel = _variant(variant, shape, scans=True, others=(over,))
+    over = variant_of(inside, shape, reads="partials", writes="partials", scans=True)
+    kernel = variant_of(variant, shape, scans=True, others=(over,))
     down = [Stage(kernel, sizes | {"stage": 0}, writes=0)]
     if chunks == 1:
         return [replace(down[0], writes=-1)]
@@ -178,21 +179,25 @@ def _scan_sizes(shape: FoldShape, outputs: int, reduced: int, chunks: int, total
     return sizes_of(outputs, reduced, chunks, total, max(1, lanes * shape.unroll)) | {"lanes": lanes, "totals": 0}
 
 
-def all_variants(scans: bool, kind: str, work: Work, variant: Variant, even: bool = True) -> set[FoldVariant]:
-    """Returns the kernels of a fold or scan of this layout for all sizes; products of matrices have others.
+MakeStages = Callable[[str, Work, Variant], Sequence[Stage]]
+
+
+def all_variants(make: MakeStages, kind: str, work: Work, variant: Variant, even: bool = True) -> set[FoldVariant]:
+    """Returns the kernels of a fold, scan or sort of this layout for all sizes; products of matrices have others.
 
     Args:
+        make: returns the stages.
         even: arguments are contiguous, so that bodies that ask for coordinates are linear along long rows.
     """
-    make, found = scan_stages if scans else fold_stages, set[FoldVariant]()
-    for outputs, reduced, row in itertools.product((1, 4096), (1, 4096), (1, ROW) if work.row and not scans else (work.row,)):
+    folds, found = make is fold_stages, set[FoldVariant]()
+    for outputs, reduced, row in itertools.product((1, 4096), (1, 4096), (1, ROW) if work.row and folds else (work.row,)):
         one = replace(work, outputs=outputs, reduced=max(reduced, row), row=row)
-        way = replace(variant, linear=even and one.along_rows(kind)) if row and not scans else variant
+        way = replace(variant, linear=even and one.along_rows(kind)) if row and folds else variant
         found |= {s.variant for s in make(kind, one, way)}
     return found
 
 
-def _variant(base: Variant, shape: FoldShape, **stage: Any) -> FoldVariant:
+def variant_of(base: Variant, shape: FoldShape, **stage: Any) -> FoldVariant:
     return FoldVariant(base.linear, base.rank, base.wide, shape=shape, **stage)
 
 

@@ -17,12 +17,13 @@ from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Operand, addressing
 from fusepy.backend.emit.variant import Variant
-from fusepy.backend.execute.fold_grids import different_extents, epilogue_feeds, factor_feeds, stretched_results
-from fusepy.backend.execute.fold_stages import FoldRecipe, Stage, Work, all_variants, fold_stages, scan_stages
+from fusepy.backend.execute.folds.grids import different_extents, epilogue_feeds, factor_feeds, stretched_results
+from fusepy.backend.execute.folds.products import MARGIN, check_product, is_far, lying, product_stages, sides_of
+from fusepy.backend.execute.folds.sorts import sort_stages
+from fusepy.backend.execute.folds.stages import FoldRecipe, Stage, Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
-from fusepy.backend.execute.products import MARGIN, check_product, is_far, lying, product_stages, sides_of
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
@@ -39,8 +40,8 @@ class ReducePlan(Plan):
     """The compiled form of a region that folds; see `Plan`."""
 
     __slots__ = (
-        "_contiguous", "_copies", "_factors", "_kept", "_left", "_members", "_over", "_own", "_placed", "_plain", "_scans",
-        "_sides", "_staged", "_strict",
+        "_contiguous", "_copies", "_factors", "_kept", "_left", "_make", "_members", "_over", "_own", "_placed", "_plain",
+        "_scans", "_sides", "_staged", "_strict",
     )  # fmt: skip
 
     def __init__(self, context: PlanContext, region: Node, *given: Any):
@@ -51,6 +52,7 @@ class ReducePlan(Plan):
         assert region.body is not None
         spec = spec_of(region)
         self._scans = spec.scans
+        self._make = sort_stages if spec.folds[0].sorts else scan_stages if spec.scans else fold_stages
         self._plain = len(region.body.outputs) - len(spec.folds)
         self._over = spec.over
         self.rank = max(self.rank, *(d + 1 for d in self._over))
@@ -105,21 +107,20 @@ class ReducePlan(Plan):
         if error or (error := stretched_results(self.name, self.operands, first, self._left, grid, shapes)):
             return Recipe.without_grid(error)
         outputs, reduced = (math.prod(grid[d] for d in dims) for dims in (self._kept, self._over))
-        for fold in () if self._scans else folds_of(self.region):
+        for fold in folds_of(self.region) if not self._scans or spec_of(self.region).folds[0].sorts else ():
             check_count(fold.kind, reduced, outputs, self.name)
         wide = plain.wide or plain.count + MARGIN >= LINEAR_LIMIT
         axes = [d in self._over for d in range(self.rank)]  # their order decides for all sizes, whatever extents are 1
         inner = not axes or axes[-1]
         ordered = self._contiguous and axes in (sorted(axes), sorted(axes, reverse=True))
         linear = ordered and self._lies_contiguous(grid, shapes, strides)
-        make = scan_stages if self._scans else fold_stages
         row = max(grid[-1], 1) if self._placed and self.rank - 1 in self._over else 0
         kind = self.device.target.kind
         work = Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row, self._staged)
         even, linear = linear, linear and (not self._placed or (work.along_rows(kind) and not self._scans))
         uneven = work if linear or not reduced else replace(work, inner=self._lies_inner(plain.strides, strides, grid, inner))
-        strided = make(kind, uneven, Variant(False, self.rank, wide))
-        stages = make(kind, work, Variant(True, self.rank, wide)) if linear else ()
+        strided = self._make(kind, uneven, Variant(False, self.rank, wide))
+        stages = self._make(kind, work, Variant(True, self.rank, wide)) if linear else ()
         made = (grid, plain.count, plain.strides, plain.out_shapes, wide)
         if self._sides is not None:
             lies = lying(self._sides, self.operands, plain.strides, halfs=kind != "software")
@@ -186,7 +187,7 @@ class ReducePlan(Plan):
         assert isinstance(recipe, FoldRecipe)
         assert recipe.work is not None
         even = recipe.even and variant.linear == bool(recipe.stages)
-        return sorted(all_variants(self._scans, self.device.target.kind, recipe.work, variant, even) - own, key=str)
+        return sorted(all_variants(self._make, self.device.target.kind, recipe.work, variant, even) - own, key=str)
 
     def partial_bytes(self, length: int) -> int:
         """Returns the bytes of an array of `length` accumulators, with each of their members in an array of its own."""

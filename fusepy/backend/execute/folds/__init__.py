@@ -1,0 +1,1 @@
+"""Plans of regions that fold, scan or sort. Imports what `backend.execute` may import."""
