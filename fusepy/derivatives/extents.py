@@ -22,6 +22,23 @@ class Axis(NamedTuple):
     axis: int
 
 
+@dataclass(frozen=True)
+class Pick:
+    """A call that takes one element of each row of an array.
+
+    Attributes:
+        axis: the axis of the array that the rows lie along.
+        axes: for each dimension of the call, the axis of the array whose coordinate it is; `axis` for one of extent 1.
+        coordinates: the integers from 0 along `axis`, as an input.
+        length: their number, as an input.
+    """
+
+    axis: int
+    axes: tuple[int, ...]
+    coordinates: Value
+    length: Value
+
+
 # an input: the place of an argument, and a view of it or `None`; or no place, and a captured value
 Source = tuple["int | None", object]
 Settled = tuple[Node, Sequence[ArgMap], dict[str, Attr]]  # a node with its resolved maps, and attributes to add
@@ -82,6 +99,10 @@ class Shapes(Protocol):
         """Returns the integers from 0 to below `extent`, along an axis."""
         ...
 
+    def pick(self, value: Value) -> Pick | None:
+        """Returns how a call takes one element of each row, by its result; ``None`` for every other value."""
+        ...
+
     def recurrence(self, pairs: Value, axis: int, back: bool, exclusive: bool) -> Value:
         """Records ``s[i] = x * s[i - 1] + y`` along an axis, with the components of pairs, and returns pairs: their y is ``s``.
 
@@ -117,6 +138,9 @@ class Unasked:
 
     def numbers(self, extent: int) -> Value:
         raise AssertionError("forward mode asks for no integers")
+
+    def pick(self, value: Value) -> Pick | None:
+        return None
 
     def recurrence(self, pairs: Value, axis: int, back: bool, exclusive: bool) -> Value:
         assert self.shapes is not None, "a body has no scans"

@@ -69,3 +69,9 @@ def result_dims(node: Node, rank: int) -> tuple[int, ...]:
 def on_grid(term: Term, frame: Sequence[int]) -> Term:
     """Returns a term over the axes of a result as one over the grid of its node."""
     return Term(term.terms, term.value, tuple(frame[d] for d in term.dims), term.wants)
+
+
+def count(t: Terms, grid: Grid, dims: Sequence[int]) -> Term:
+    """Returns the number of points of a grid along some dimensions."""
+    axes = [axis for d in dims if (axis := grid[d]) is not None]
+    return Term(t, t.extents.shapes.count(axes), ()) if axes else t.number(1.0)

@@ -13,11 +13,12 @@ from functools import partial
 from fusepy.derivatives.control import copied, new_names
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.expanded import Expanded
-from fusepy.derivatives.extents import Axis, Extents, Shapes, ViewOp, max_rank
+from fusepy.derivatives.extents import Extents, Shapes, ViewOp, max_rank
 from fusepy.derivatives.folds import contracted, reduced
 from fusepy.derivatives.forward import Forward
-from fusepy.derivatives.members import Grid, member_gradients, on_grid, result_dims
+from fusepy.derivatives.members import Grid, count, member_gradients, on_grid, result_dims
 from fusepy.derivatives.memory.rereads import Rereads
+from fusepy.derivatives.picks import add_picked
 from fusepy.derivatives.refused import read_in_body, struct_without
 from fusepy.derivatives.rules import gradients_of
 from fusepy.derivatives.second.gathers import AddedGradients
@@ -115,16 +116,18 @@ class Reverse:
         t, rank, first = self.terms, max(max_rank(maps), node.grid_rank), len(self.terms.builder.nodes)
         frame = result_dims(node, rank)
         operands = operands_of(t, node, maps, self.constants)
+        pick = self.extents.shapes.pick(node.results[0]) if into is None and 0 in wanted else None
+        if pick is not None:
+            add_picked(self.gradients, t, node, operands, pick)
+            return
         seen = self.rereads.kept(node, maps, operands)
         results = [Term(t, v, frame[: v.rank]) for v in node.results]
         given = [on_grid(self.gradients.one(v), frame) if found else None for v, found in zip(node.results, reached)]
         grid = self.extents.grid(node.operands, maps, rank)
         named = {**node.attrs, **attrs}
-
-        def arrays(i: int) -> list[Term]:
-            return self.gradients.scatter.arrays(node, i, operands[i].type)
-
-        of_node = partial(self.count, grid), self.constants, arrays, partial(self.setting, node)
+        types = [operand.type for operand in operands]
+        arrays = partial(self.gradients.scatter.arrays, node, types)
+        of_node = partial(count, t, grid), self.constants, arrays, partial(self.setting, node)
         held = (*of_node, self.adjoint, self.pushed, self.oracle)
         visit = Visit(t, node, named, seen, results, given, wanted, *held)
         parts = gradients_of(visit) if into is None else self.added.parts(visit, into)
@@ -174,11 +177,6 @@ class Reverse:
             raise struct_without(type, self.terms.loc)
         return found
 
-    def count(self, grid: Sequence[Axis | None], dims: Sequence[int]) -> Term:
-        """Returns the number of points of a grid along some dimensions."""
-        axes = [axis for d in dims if (axis := grid[d]) is not None]
-        return Term(self.terms, self.extents.shapes.count(axes), ()) if axes else self.terms.number(1.0)
-
     def hand_down(
         self, value: Value, operand: Term, part: Term, grid: Grid, times: Term | None = None, long: bool = False
     ) -> None:
@@ -215,6 +213,6 @@ class Reverse:
             part = reduced(t, "sum", part, [*along_part, *dropped])
         absent = [d for d in summed if d not in along_part]
         if absent:  # it is the same at all points along these dimensions
-            part = t.cast(t.wide(part) * self.count(grid, absent), part.type)
+            part = t.cast(t.wide(part) * count(t, grid, absent), part.type)
         part = t.texel(t.fit(part, want) if want.is_numeric else part, value)
         self.gradients.add(value, Term(t, part.value, tuple(own[d] for d in part.dims), part.wants))

@@ -6,6 +6,7 @@ Threads add to a struct word by word; `packed` says what its words are.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.refused import read_in_body
@@ -60,13 +61,13 @@ class Scatter:
             known[stored] = t.op("gradient_array", points, **attrs).value, type
         return Term(t, known[stored][0], (), into)
 
-    def arrays(self, node: Node, i: int, type: Type) -> list[Term]:
-        """Returns `array` of an operand that a node reads whole; of a texture those of all mip levels.
+    def arrays(self, node: Node, types: Sequence[Type], i: int) -> list[Term]:
+        """Returns `array` of an operand that a node reads whole as one of `types`; of a texture those of all mip levels.
 
         Raises:
             GradientError: for a gradient that is taken in the body of a loop or branch.
         """
-        value = node.operands[i]
+        value, type = node.operands[i], types[i]
         further = self.terms.extents.shapes.levels(value) if is_sampled(type) and value not in self.given else ()
         if further is None:
             raise read_in_body(node, type)

@@ -164,7 +164,8 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any 
     if device:
         return Tensor.from_numpy(device, (start + np.arange(count) * step).astype(type.dtype), type)
     (index,) = coordinates((count,))
-    return astype(index, type) * astype(step, type) + astype(start, type)
+    index = astype(index, type)
+    return (index if step == 1 else index * astype(step, type)) + astype(start, type)
 
 
 def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = "float", device: Any = None) -> Any:

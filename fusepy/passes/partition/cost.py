@@ -15,6 +15,9 @@ from fusepy.ir.types import Kind, Type
 OPERATION_BYTES = 0.25  # one operator or intrinsic of the IR, per scalar component
 CALL_BYTES = 8.0  # one call of a user's Slang function whose text is not known
 LOOP_STEPS = 32  # the assumed number of steps of a loop
+BACKWARD = 3  # a derivative of a body computes the body, and each of its operations with both of its slopes
+LOOPS = ("fori_loop", "while_loop", "loop_vjp")
+DERIVATIVES = ("vjp", "jvp")
 UNKNOWN_BYTES = 16  # an element of unknown layout
 LAUNCH_BYTES = 100_000  # one more kernel, as it was measured on lavapipe: 10 to 20 µs
 
@@ -36,7 +39,7 @@ def compute_bytes(node: Node, oracle: Oracle) -> float:
         return CALL_BYTES if price is None else price
     if node.bodies:
         once = sum(compute_bytes(inner, oracle) for body in node.bodies for inner in body.nodes)
-        return once if node.op.name == "cond" else once * LOOP_STEPS
+        return once * (LOOP_STEPS if node.op.name in LOOPS else BACKWARD if node.op.name in DERIVATIVES else 1)
     if node.op.name in ("const", "member", "expand", "struct"):
         return 0.0
     return OPERATION_BYTES * math.prod(node.results[0].type.shape)

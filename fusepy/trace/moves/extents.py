@@ -13,7 +13,7 @@ from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.memory.sampling import LevelView, SettingView, level_of, levels_of, setting_of
 from fusepy.backend.memory.structs import ArgumentView
-from fusepy.derivatives.extents import Axis
+from fusepy.derivatives.extents import Axis, Pick
 from fusepy.errors import GradientError, TraceError
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
@@ -164,6 +164,13 @@ class TraceShapes:
         """Returns the coordinates of a grid of this extent: an input that needs no memory."""
         trace = self.trace
         return trace.capture(_coordinates(extent), "component")
+
+    def pick(self, value: Value) -> Pick | None:
+        found = self.trace.moves.picks.get(value)
+        if found is None:
+            return None
+        axis, axes, length = found
+        return Pick(axis, axes, self.numbers(length), self.integer(length))
 
     def recurrence(self, pairs: Value, axis: int, back: bool, exclusive: bool) -> Value:
         assert self._recurrence is not None, "only derivatives ask for one"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.sources.libraries import FOLDER
@@ -14,6 +16,7 @@ from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.types import BOOL, HALF, UINT, Kind, Type
 from fusepy.ir.whole import TAKE
+from fusepy.trace.moves.shapes import known_shapes
 from fusepy.trace.open_trace import OpenTrace
 
 MOST_AXES = 8  # of an array that is read at computed indices; fusepy_take.slang has functions for these
@@ -56,10 +59,47 @@ def take(trace: OpenTrace, terms: Terms, value: Value, type: Type | None, indice
     attrs = {"module": _module(trace), "function": name}
     (made,) = trace.builder.add(OPS["slang.call"], [value, *(i.value for i in indices)], maps, attrs, terms.loc)
     terms.extents.add(trace.builder.nodes[-1], maps)
+    if read is value.type and name.startswith("take"):
+        _note_pick(trace, made, value, indices, frame)
     found = Term(terms, made, tuple(frame))
     if read is not element:
         found = terms.cast(found, element)
     return Term(terms, found.value, found.dims, type if type is not None and type is not element else None)
+
+
+def _note_pick(trace: OpenTrace, made: Value, array: Value, indices: Sequence[Term], frame: Sequence[int]) -> None:
+    """Notes the elements `made` of an array if they are one of each row: all indices but one are coordinates of the result.
+
+    Args:
+        frame: the dimensions of the result.
+    """
+    base = [_counted(trace, index.value) if len(index.dims) == 1 else index.value for index in indices]
+    rows = {
+        k: index.dims[0] for k, (index, value) in enumerate(zip(indices, base)) if len(index.dims) == 1 and counts(trace, value)
+    }
+    others = [k for k in range(len(indices)) if k not in rows]
+    if len(others) != 1 or not rows or len(set(rows.values())) != len(rows):
+        return
+    (axis,), known = others, known_shapes(trace)
+    further = [d for d in frame if d not in rows.values()]
+    if len(further) > 1 or any(not known.is_unit(indices[axis].value, indices[axis].dims.index(d)) for d in further):
+        return
+    shape = known.of(array)
+    if all(known.of(base[k]) == (shape[k],) for k in rows):
+        named = {d: k for k, d in rows.items()}
+        trace.moves.picks[made] = axis, tuple(named.get(d, axis) for d in frame), shape[axis]
+
+
+def _counted(trace: OpenTrace, value: Value) -> Value:
+    """Returns the generator that an index counts with: what a cast converts, or what a 0 is added to, as in ``arange(n)``."""
+    made = {v: n for n in trace.builder.nodes for v in n.results}
+    while (node := made.get(value)) is not None:
+        last = made.get(node.operands[-1]) if node.op.name == "add" else None
+        last = made.get(last.operands[0]) if last is not None and last.op.name == "cast" else last
+        if node.op.name != "cast" and (last is None or last.op.name != "const" or last.attrs["value"] != 0):
+            break
+        value = node.operands[0]
+    return value
 
 
 def _texels(trace: OpenTrace, terms: Terms, texture: Value) -> Value:
