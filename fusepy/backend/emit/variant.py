@@ -13,7 +13,8 @@ class Variant:
     `tile` is the size of a thread group along the last two or three dimensions, last one first, if the user sets it.
     `space` names one of `region.SPACES`. `dense`: results are contiguous, operands are not. `packed`: whole arrays are.
     `turned` are the positions of the operands that groups read in squares, see `backend.emit.spaces.turned`.
-    `near` is a dimension along which the elements of all arrays are neighbours: no stride is multiplied.
+    `near` is a dimension along which the elements of all arrays are neighbours: no stride is multiplied. Those of the operands
+    at the positions `flat` are the same along it.
     """
 
     linear: bool
@@ -25,13 +26,21 @@ class Variant:
     packed: bool = False
     turned: tuple[int, ...] = ()
     near: int | None = None
+    flat: tuple[int, ...] = ()
 
     @property
     def index(self) -> str:
         return "int64_t" if self.wide else "int"
 
-    def offset(self, pointer: str, dims: Sequence[int]) -> str:
-        """Returns the place of an element behind a pointer of the parameter block, whose axes run along `dims`."""
+    def offset(self, pointer: str, dims: Sequence[int], position: int = -1) -> str:
+        """Returns the place of an element behind a pointer of the parameter block, whose axes run along `dims`.
+
+        Args:
+            position: the position of the operand behind it, if it is one.
+        """
+        if position in self.flat:
+            along = [f"d{d} * {pointer}_s{axis}" for axis, d in enumerate(dims) if d != self.near]
+            return " + ".join([f"{pointer}_b", *along])
         steps = [f"d{d}" if d == self.near else f"d{d} * {pointer}_s{axis}" for axis, d in enumerate(dims)]
         return " + ".join([f"{pointer}_b", *steps])
 

@@ -65,7 +65,7 @@ class MemoryAccess:
         if want.kind is Kind.POINTER:
             return pointer
         # the pointer is to the lowest element, so that no offset is negative: NVIDIA's Vulkan driver treats offsets as unsigned
-        index = variant.offset(pointer, operand.dims)
+        index = variant.offset(pointer, operand.dims, operand.position)
         if variant.linear:
             index = "i" if operand.dims else "0"
         elif operand.consumed:

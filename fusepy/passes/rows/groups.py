@@ -100,12 +100,12 @@ def ordered(graph: Graph, owner: Mapping[Node, Node]) -> list[Node]:
 
 
 def _may_join(region: Node) -> bool:
-    """True if a region computes single elements for memory: no scan, no product of matrices, no texture, no generator."""
+    """True if a region computes single elements for memory: no scan, no product of matrices, no texture."""
     spec = spec_of(region)
     adjacent = not spec.over or spec.over[-1] - spec.over[0] == len(spec.over) - 1
     kinds = [f.kind for f in spec.folds]
     plain = all(v.type.kind not in (Kind.ARRAY, Kind.MATRIX) for body in region.bodies for v in body.values())
-    return adjacent and plain and not (spec.scans or "dot" in kinds or spec.near or any(r.into for r in spec.results))
+    return adjacent and plain and not (spec.scans or "dot" in kinds or any(r.into for r in spec.results))
 
 
 class _Grouping:
@@ -120,7 +120,7 @@ class _Grouping:
     def place(self, node: Node) -> None:
         """Adds a region to the groups that it may join; one that folds begins a new group if there is none."""
         rank, over = node.grid_rank, spec_of(node).over
-        groups = [g for g in self.read_from(node) if over in ((), g.rows) and rank in g.ranks(over)]
+        groups = [g for g in self.read_from(node) if over in ((), g.rows) and rank in g.ranks(over) and not self.follows(node, g)]
         if len(groups) > 1:  # rows are tried before columns
             groups.sort(key=lambda g: not g.columns)
         joined: list[RowGroup] = []
@@ -139,6 +139,11 @@ class _Grouping:
             self.group.update(dict.fromkeys(other.members, first))
         first.members.append(node)
         self.group[node] = first
+
+    def follows(self, node: Node, group: RowGroup) -> bool:
+        """True if a generator in a region has the extents of a result of the group, which would be no operand any more."""
+        sources = {node.operands[j] for _, near in spec_of(node).near for j in near}
+        return any(self.group.get(self.producer[v]) is group for v in sources if v in self.producer)
 
     def read_from(self, node: Node) -> list[RowGroup]:
         """Returns the groups of which `node` reads each value at its own element or row."""
@@ -166,6 +171,8 @@ class _Grouping:
         """
         first = min(self.position[g.members[0]] for g in groups)
         several = [n for g in groups for n in g.members] if len(groups) > 1 else []
+        if any(self.follows(one, group) for one in several for group in groups):
+            return False
         for one in several:  # one may read a value of another group whole, or at other elements
             for value, map in zip(one.operands, one.maps):
                 group = self.group.get(self.producer[value]) if value in self.producer else None

@@ -27,6 +27,9 @@ from fusepy.passes.partition.cost import compute_bytes, element_bytes
 from fusepy.passes.rewrite import substitute
 from fusepy.passes.rows.groups import RowGroup, ordered, row_groups
 
+Dims = tuple[int, ...]
+Place = tuple[Value, Dims]
+
 
 @dataclass(frozen=True)
 class JoinRows(Pass):
@@ -77,7 +80,8 @@ class _Joiner:
         self.nodes: list[Node] = []
         self.inputs: list[Value] = []
         self.operands: list[tuple[Value, ArgMap]] = []
-        self.loads: dict[tuple[Value, tuple[int, ...] | None, Type], Value] = {}
+        self.loads: dict[tuple[Value, Dims | None, Type, tuple[Place, ...] | None], Value] = {}
+        self.near: dict[Value, tuple[Place, ...]] = {}  # for generators the operands that give them their extents
         self.inner: dict[Value, Value] = {}  # results of members, as elements inside the body
         self.lying: dict[Value, ResultSpec] = {}
 
@@ -91,9 +95,13 @@ class _Joiner:
         body = Dce()(Cse()(body, self.oracle), self.oracle)
         results = {v: Value(v.type, v.dims) for v in shown}
         live = {v for n in body.nodes for v in n.operands} | {*body.outputs}
-        kept = [i for i, v in enumerate(body.inputs) if v in live]
+        followed = {one for v in live for one in self.near.get(v, ())}
+        kept = [i for i, v in enumerate(body.inputs) if v in live or self.found(i) in followed]
         body = body.replace(inputs=[body.inputs[i] for i in kept])
-        spec = RegionSpec(tuple(self.lying[v] for v in shown), rows=self.group.rows)
+        places = [self.found(i) for i in kept]
+        near = [(k, self.near[v]) for k, v in enumerate(body.inputs) if v in self.near]
+        sources = tuple((k, tuple(j for j, place in enumerate(places) if place in found)) for k, found in near)
+        spec = RegionSpec(tuple(self.lying[v] for v in shown), near=sources, rows=self.group.rows)
         operands, maps = [self.operands[i][0] for i in kept], [self.operands[i][1] for i in kept]
         region = Node(OPS["region"], operands, maps, [*results.values()], {"spec": spec}, None, [body])
         return with_spec(region, replace(spec, joined=self.priced(region))), results
@@ -149,14 +157,28 @@ class _Joiner:
         if value in self.inner:
             found = self.inner[value]
             return found if found.type is type else converted(found, type, self.nodes)
-        key = (value, map.dims, type)
+        sources = spec_of(member).near_of(i)
+        near = None if sources is None else tuple(self.place(member, j) for j in sources)
+        key = (value, map.dims, type, near)
         if key not in self.loads:
             bodies = [v for body in member.bodies for v in body.inputs]
             label = bodies[i if i < len(member.bodies[0].inputs) else i + len(spec_of(member).folds)]
             self.loads[key] = Value(type, (), weak=label.weak, name=self.unused(label.name or "x"))
             self.inputs.append(self.loads[key])
             self.operands.append((value, map))
+            if near is not None:
+                self.near[self.loads[key]] = near
         return self.loads[key]
+
+    def found(self, i: int) -> Place:
+        """Returns operand `i` of the region, with the dimensions that it runs along."""
+        value, map = self.operands[i]
+        return value, map.dims or ()
+
+    def place(self, member: Node, i: int) -> Place:
+        """Returns an operand of a member, with the dimensions that it runs along."""
+        dims = member.maps[i].dims or ()
+        return member.operands[i], self.group.dims(member, dims) if self.group.columns else dims
 
     def unused(self, label: str) -> str:
         """Returns a name that no input has."""

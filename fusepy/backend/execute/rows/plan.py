@@ -135,19 +135,21 @@ class RowPlan(Plan):
         assert recipe.work is not None
         work, target = recipe.work, self.device.target
         shape, lanes = row_shape(target.kind, target.lanes, work)
-        near = self._rows[-1] if shape.lanes and self._lies_near(recipe, slots, results) else None
-        variant = RowVariant(False, self.rank, recipe.wide, near=near, shape=shape)
+        flat = self._flat(recipe, slots, results) if shape.lanes else None
+        near = None if flat is None else self._rows[-1]
+        variant = RowVariant(False, self.rank, recipe.wide, near=near, flat=flat or (), shape=shape)
         groups = -(-work.rows // (shape.threads // lanes))
         across = [min(groups, GROUPS_PER_ROW), -(-groups // GROUPS_PER_ROW), 1]
         sizes = {"outputs": work.rows, "reduced": work.length, "total": work.length, "lanes": lanes}
         return [Launch(self, variant, recipe, across, sizes, reads=self.positions, results=tuple(results))]
 
-    def _lies_near(self, recipe: RowRecipe, slots: Sequence[Layout], results: Sequence[int]) -> bool:
-        """True if neighbouring elements of the rows are neighbours in all arrays."""
+    def _flat(self, recipe: RowRecipe, slots: Sequence[Layout], results: Sequence[int]) -> tuple[int, ...] | None:
+        """Returns the operands that are the same along a row; ``None`` unless elements are neighbours in all other arrays."""
         d = self._rows[-1]
-        read = all(recipe.strides[o.position][o.dims.index(d)] == 1 for o in self.memory if d in o.dims)
+        steps = {o.position: recipe.strides[o.position][o.dims.index(d)] for o in self.memory if d in o.dims}
         stored = all(d not in result.dims[:-1] for result in spec_of(self.region).results)
-        return read and stored and all(slots[slot].linear for slot in results)
+        near = {*steps.values()} <= {0, 1} and stored and all(slots[slot].linear for slot in results)
+        return tuple(i for i, step in steps.items() if step == 0) if near else None
 
 
 def _element_bytes(dtype: object, shape: tuple[int, ...]) -> int:
