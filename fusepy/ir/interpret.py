@@ -9,9 +9,9 @@ import numpy as np
 
 from fusepy.errors import ShapeError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.fold_meanings import folded, scanned
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.control import Control
-from fusepy.ir.ops.folds import folded, scanned
 from fusepy.ir.ops.reduce import Reduce, Scan
 from fusepy.ir.ops.region import spec_of
 from fusepy.ir.resources import channels

@@ -10,8 +10,9 @@ import numpy as np
 
 from fusepy.errors import NoMatchError, ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.fold_meanings import folded, scanned
 from fusepy.ir.graph import Node, Op, Value, grid_rank
-from fusepy.ir.ops.folds import STRONG, Fold, Functions, axes_of, folded, scanned
+from fusepy.ir.ops.folds import STRONG, Fold, Functions, axes_of
 from fusepy.ir.ops.promotion import promote
 from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.resolve.hints import components_hint, is_scalar_array

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusepy.errors import ShapeError
+from fusepy.ir.fold_meanings import folded
 from fusepy.ir.graph import Node, Op, Value
-from fusepy.ir.ops.folds import STRONG, Fold, Functions, folded
+from fusepy.ir.ops.folds import STRONG, Fold, Functions
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.value import Array
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fusepy.ir.graph import Graph, Node, Value
-from fusepy.ir.ops.sorting import SORTS
+from fusepy.ir.ops.folds import SORTS
 
 Leaves = frozenset[tuple[Value, tuple[int, ...]]]
 

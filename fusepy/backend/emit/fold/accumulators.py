@@ -18,10 +18,11 @@ from fusepy.backend.emit.fold.numbers.order import order_functions, order_identi
 from fusepy.backend.emit.fold.numbers.spread import PARTS, spread_functions
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.fold_meanings import neutral
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import convert, shaped
-from fusepy.ir.ops.folds import PLACES, Fold, neutral
+from fusepy.ir.ops.folds import PLACES, Fold
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.ops.structure import has_select, select_components
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type

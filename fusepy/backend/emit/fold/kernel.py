@@ -12,13 +12,12 @@ from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.elements import FoldElements, functions_of
 from fusepy.backend.emit.fold.groups.products import GroupLoops
-from fusepy.backend.emit.fold.merges import MergeLoops
 from fusepy.backend.emit.fold.operands import accumulators_of, calls_of, epilogue_operands
 from fusepy.backend.emit.fold.partials import merged_by_tree, merged_by_waves
 from fusepy.backend.emit.fold.products import ProductLoops
 from fusepy.backend.emit.fold.scans import ScanLoops
 from fusepy.backend.emit.fold.short import ShortLoops
-from fusepy.backend.emit.fold.sorts import SortLoops
+from fusepy.backend.emit.fold.sorts import sort_loops
 from fusepy.backend.emit.fold.tile import GroupTile
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden
@@ -56,15 +55,8 @@ def stage_lines(elements: FoldElements) -> list[str]:
     variant, before = elements.variant, elements.text.before()
     if variant.shape.tile is not None:
         return [*before, *products_of(elements).lines()]
-    return [*(before if variant.of_elements else ()), *loops_of(elements).lines()]
-
-
-def loops_of(elements: FoldElements) -> FoldLoops | ScanLoops | ShortLoops | SortLoops | MergeLoops:
-    """Returns the loops of everything but a product."""
-    variant = elements.variant
-    if variant.sorts:
-        return (SortLoops if variant.of_elements else MergeLoops)(elements)
-    return (ScanLoops if variant.scans else ShortLoops if variant.shape.short else FoldLoops)(elements)
+    loops = sort_loops if variant.sorts else ScanLoops if variant.scans else ShortLoops if variant.shape.short else FoldLoops
+    return [*(before if variant.of_elements else ()), *loops(elements).lines()]
 
 
 def products_of(elements: FoldElements) -> ProductLoops | GroupLoops:

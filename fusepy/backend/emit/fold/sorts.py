@@ -7,6 +7,7 @@ keep their order whatever the network does.
 from __future__ import annotations
 
 from fusepy.backend.emit.fold.elements import FoldElements
+from fusepy.backend.emit.fold.merges import MergeLoops
 from fusepy.backend.emit.operand import BARRIER, BLOCK
 from fusepy.ir.ops.control import block
 from fusepy.ir.value import declare
@@ -80,3 +81,8 @@ class SortLoops:
         ]
         half = self.variant.shape.unroll // 2
         return [f"{self.elements.unroll} for (uint u = 0; u < {half}; ++u)", *block(pair), BARRIER]
+
+
+def sort_loops(elements: FoldElements) -> SortLoops | MergeLoops:
+    """Returns the loops of a sort: of blocks of elements, or of runs."""
+    return SortLoops(elements) if elements.variant.of_elements else MergeLoops(elements)

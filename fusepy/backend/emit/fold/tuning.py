@@ -188,19 +188,16 @@ def scan_lanes(outputs: int, reduced: int, threads: int) -> int:
     return min(lanes, _power(FULL // max(outputs, 1), 32, threads), threads)
 
 
-def sort_shape(kind: str, inner: bool, nbytes: int = 8) -> FoldShape:
-    """Returns the shape of a group that sorts blocks of ``threads * unroll`` elements, each with an index in `nbytes`."""
-    threads = LANES if kind == "software" else 256
-    return FoldShape(
-        True, inner, threads, 4 if kind == "software" else _power(SHARED_BYTES // (threads * nbytes), 2, 8), shared=True
-    )
+def sort_shape(kind: str, inner: bool) -> FoldShape:
+    """Returns the shape of a group that sorts blocks of ``threads * unroll`` elements."""
+    return FoldShape(True, inner, LANES if kind == "software" else 256, 4, shared=True)
 
 
-def merge_shape(kind: str, inner: bool, nbytes: int = 8) -> tuple[FoldShape, int]:
+def merge_shape(kind: str, inner: bool) -> tuple[FoldShape, int]:
     """Returns the shape of what merges sorted runs, and the number of elements that a thread, or a group, writes."""
     if kind == "software":
         return FoldShape(False, inner, LANES), 64
-    shape = sort_shape(kind, inner, nbytes)
+    shape = sort_shape(kind, inner)
     return shape, shape.threads * shape.unroll
 
 

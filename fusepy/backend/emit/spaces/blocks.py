@@ -38,7 +38,7 @@ def blocks_for(price: float, moved_bytes: int) -> str:
     """Returns the name of the blocks for a body of this price, with operands and results of so many bytes."""
     if price >= HEAVY_PRICE:
         return "blocks heavy"
-    return "blocks light" if price <= LIGHT_PRICE and moved_bytes <= 32 else "blocks"
+    return "blocks light" if price <= LIGHT_PRICE and moved_bytes <= 48 else "blocks"
 
 
 def block_shape(space: str) -> Shape | None:

@@ -28,8 +28,8 @@ from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.errors import ShapeError
+from fusepy.ir.fold_meanings import check_count
 from fusepy.ir.graph import Node
-from fusepy.ir.ops.folds import check_count
 from fusepy.ir.ops.region import folds_of, output_feeds, spec_of
 from fusepy.ir.strides import is_contiguous
 

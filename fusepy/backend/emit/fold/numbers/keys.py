@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusepy.backend.emit.fold.numbers.order import order_functions, order_type
 from fusepy.ir.ops.base import convert
-from fusepy.ir.ops.sorting import DESCENDING
+from fusepy.ir.ops.folds import DESCENDING
 from fusepy.ir.types import FLOAT, HALF, UINT, Type
 
 _WIDE = Type.parse("uint64_t")
