@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.backend.emit.fold.tuning import merge_shape, sort_shape
+from fusepy.backend.execute.folds import sorts
 from tests.support.slang_functions import F32, ramp
 from tests.support.ways import same_in_every_way
 
@@ -67,6 +69,57 @@ def test_infinities_nan_and_other_types() -> None:
     assert fp.sort(ROUGH[:, :0]).shape == (3, 0)
 
 
+def keys(dtype: Any, shape: tuple[int, ...]) -> Any:
+    """Numbers with many equal ones; floats have NaN, infinities and both zeros, integers their extremes."""
+    drawn = RNG.integers(-40, 40, shape)
+    if np.issubdtype(dtype, np.floating):
+        special = np.asarray([np.nan, -np.inf, np.inf, -0.0, 0.0])
+        return np.where(RNG.random(shape) < 0.2, special[drawn % 5], drawn).astype(dtype)
+    array = drawn.astype(dtype)
+    if dtype != np.bool_:
+        array.flat[:2] = np.iinfo(dtype).max, np.iinfo(dtype).min
+    return array
+
+
+@pytest.fixture
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shapes of the device's own kernels, or those of a GPU."""
+    if request.param == "gpu":
+        monkeypatch.setattr(sorts, "sort_shape", lambda kind, inner: sort_shape("gpu", inner))
+        monkeypatch.setattr(sorts, "merge_shape", lambda kind, inner: merge_shape("gpu", inner))
+
+
+@pytest.mark.usefixtures("device", "kind")
+@pytest.mark.parametrize(("kind", "dtype"), [("own", "f4"), ("own", "i8"), ("gpu", "f8"), ("gpu", "u1")], indirect=["kind"])
+def test_rows_of_any_length_are_stable(dtype: str) -> None:
+    """Shorter than a block of 32 or 1,024 elements, one beyond it, and several that are merged; along any axis."""
+    for shape, axis in [((3, 33), 1), ((1025, 2), 0), ((2, 2060, 2), 1)]:
+        x = keys(np.dtype(dtype), shape)
+        assert np.array_equal(np.asarray(fp.argsort(x, axis)), np.argsort(x, axis, kind="stable")), (shape, axis)
+        if axis and dtype in ("f4", "f8"):
+            back = np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+            assert np.array_equal(np.asarray(fp.topk(x, x.shape[axis], axis)[1]), back), (shape, axis)
+
+
+@pytest.mark.usefixtures("kind")
+@pytest.mark.parametrize("kind", ["own", "gpu"], indirect=True)
+def test_what_is_computed_before_and_behind_a_sort_is_in_its_kernel(device: Any) -> None:
+    """Rows of one block and of several, results beside it, and memory of the caller."""
+    f = fp.fuse(lambda x, y: (fp.argsort(x * y, 1) * 10 + 1, x * y))
+    for length in (20, 1500):
+        x, y = RNG.standard_normal((3, length)).astype(np.float32), RNG.standard_normal((3, 1)).astype(np.float32)
+        given = fp.Tensor.empty(device, (3, length), "int")
+        order, product = f(x, y, _result=(given, None))
+        assert order is given
+        assert np.array_equal(order.to_numpy(), np.argsort(x * y, 1) * 10 + 1)
+        np.testing.assert_array_equal(product, x * y)
+        assert f.explain(x, y).kernels == 1
+        whole = RNG.integers(0, 9, (4, length)).astype(np.int32)
+        into = fp.Tensor.from_numpy(device, whole)
+        fp.fuse(lambda x: fp.argsort(x))(into, _result=into)
+        assert np.array_equal(into.to_numpy(), np.argsort(whole, kind="stable"))
+
+
 @pytest.mark.long
 def test_gradients_and_kernels() -> None:
     weights = ramp(17, start=1)
@@ -78,4 +131,4 @@ def test_gradients_and_kernels() -> None:
     np.testing.assert_allclose(np.asarray(edges), np.linspace(-2, 2, 7), rtol=1e-6, atol=1e-7)
     median = fp.fuse(lambda x: fp.exp(fp.sort(fp.log(x * x + 1))[:, 8]))
     np.testing.assert_allclose(np.asarray(median(ROUGH)), np.median(ROUGH**2 + 1, axis=1), rtol=1e-5)
-    assert median.explain(ROUGH).kernels == 4  # what is sorted, two sums over pairs, and what follows
+    assert median.explain(ROUGH).kernels == 3  # what is sorted, the sort, and what follows

@@ -25,7 +25,8 @@ from fusepy.backend.emit.fold.tuning import (
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.emit.tuning import choose, weight_of
 from fusepy.backend.emit.variant import Variant
-from fusepy.backend.execute.folds.stages import Work, all_variants, fold_stages, scan_stages
+from fusepy.backend.execute.folds.sorts import sort_stages
+from fusepy.backend.execute.folds.stages import MakeStages, Work, all_variants, fold_stages, scan_stages
 from fusepy.ir.parse import parse_graph
 
 
@@ -281,16 +282,19 @@ def test_scans_cover_all_elements(kind: str, outputs: int, reduced: int, inner: 
 
 @pytest.mark.req("V11")
 @pytest.mark.parametrize("kind", ["software", "vulkan", "cuda"])
-@pytest.mark.parametrize("scans", [False, True])
+@pytest.mark.parametrize("make", [fold_stages, scan_stages, sort_stages])
 @pytest.mark.parametrize("inner", [True, False])
-def test_any_sizes_have_one_kernel(kind: str, scans: bool, inner: bool) -> None:
-    """For each layout, body and accumulator, whatever the sizes; two by length on GPUs, and for columns by number on a CPU."""
-    make = scan_stages if scans else fold_stages
+def test_any_sizes_have_one_kernel(kind: str, make: MakeStages, inner: bool) -> None:
+    """For each layout, body and accumulator, whatever the sizes; two by length on GPUs, and for columns by number on a CPU.
+
+    A sort has one for blocks and one that merges.
+    """
+    folds = make is fold_stages
     rng = np.random.default_rng(5)
     for linear, copies, nbytes in [(True, LEAN, 4), (True, HEAVY, 600), (False, LIGHT, 16), (False, LEAN, 4)]:
         work, variant = Work(1, 1, inner, copies, nbytes), Variant(linear, 2)
-        known = all_variants(scans, kind, work, variant)
-        assert len(known) == 1 + (not scans and (kind != "software" or (not inner and linear)))
+        known = all_variants(make, kind, work, variant)
+        assert len(known) == 1 + (make is sort_stages or (folds and (kind != "software" or (not inner and linear))))
         for _ in range(60):
             outputs, reduced = (int(2 ** rng.uniform(0, 15)) for _ in "ab")
             for count, length in ((outputs, reduced), (1, reduced**2), (0, reduced), (outputs, 0)):

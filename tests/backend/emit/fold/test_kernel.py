@@ -142,6 +142,25 @@ CASES.append(
     ("spread", SPREAD, variant(LINEAR, FoldShape(True, False, 256, 8, 16, shared=True), reads="either", writes="either"), "cuda")
 )
 
+SORT = """graph @order(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<int>[?,?]) {
+  %0, %1 = region(%x vmap(d0,d1)) scan(argsort_descending) over(d1) : Tensor<float>[?,?] vmap(d0,d1), Tensor<int>[?,?] vmap(d0,d1)
+  body @order(%x: float) -> (float, float) {
+    %0 = abs(%x) : float
+    return %0, %0
+  }
+  body @order(%order: int) -> (int) {
+    %0 = neg(%order) : int
+    return %0
+  }
+  return %0, %1
+}"""
+CASES += [
+    ("sort_blocks", SORT, variant(LINEAR, FoldShape(True, True, 256, 4, shared=True), sorts=True, writes="either"), "vulkan"),
+    ("sort_columns", SORT, variant(STRIDED, FoldShape(True, False, 8, 4, shared=True), sorts=True, writes="either"), "software"),
+    ("sort_merges", SORT, variant(LINEAR, FoldShape(True, True, 256, 4, shared=True), sorts=True, reads="partials", writes="either"), "cuda"),
+    ("sort_merges_by_threads", SORT, variant(STRIDED, FoldShape(False, True, 8), sorts=True, reads="partials", writes="either"), "software"),
+]  # fmt: skip
+
 PRODUCT = """graph @layer(%a: Tensor<float>[?,?], %b: Tensor<half>[?,?], %c: Tensor<float>[?], %e: Tensor<float>[?,?]) -> (Tensor<float>[?,?]) {
   %0 = region(%a vmap(d0,d2), %b vmap(d2,d1), %c vmap(d1), %e vmap(d0,d1)) fold(dot) over(d2) : Tensor<float>[?,?] vmap(d0,d1)
   body @layer(%a: float, %b: float) -> (float) {
