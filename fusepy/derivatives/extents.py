@@ -99,8 +99,8 @@ class Shapes(Protocol):
         """Returns the integers from 0 to below `extent`, along an axis."""
         ...
 
-    def pick(self, value: Value) -> Pick | None:
-        """Returns how a call takes one element of each row, by its result; ``None`` for every other value."""
+    def pick(self, node: Node, maps: Sequence[ArgMap]) -> Pick | None:
+        """Returns how a node takes one element of each row of an array; ``None`` for every other node."""
         ...
 
     def recurrence(self, pairs: Value, axis: int, back: bool, exclusive: bool) -> Value:
@@ -139,7 +139,7 @@ class Unasked:
     def numbers(self, extent: int) -> Value:
         raise AssertionError("forward mode asks for no integers")
 
-    def pick(self, value: Value) -> Pick | None:
+    def pick(self, node: Node, maps: Sequence[ArgMap]) -> Pick | None:
         return None
 
     def recurrence(self, pairs: Value, axis: int, back: bool, exclusive: bool) -> Value:

@@ -116,7 +116,7 @@ class Reverse:
         t, rank, first = self.terms, max(max_rank(maps), node.grid_rank), len(self.terms.builder.nodes)
         frame = result_dims(node, rank)
         operands = operands_of(t, node, maps, self.constants)
-        pick = self.extents.shapes.pick(node.results[0]) if into is None and 0 in wanted else None
+        pick = self.extents.shapes.pick(node, maps) if into is None and 0 in wanted else None
         if pick is not None:
             add_picked(self.gradients, t, node, operands, pick)
             return

@@ -22,6 +22,7 @@ from fusepy.trace.inputs import STRUCTS
 from fusepy.trace.moves.back import nodes_since
 from fusepy.trace.moves.extents import TraceShapes
 from fusepy.trace.moves.recurrences import recurrence
+from fusepy.trace.moves.take import pick_of
 from fusepy.trace.structure import flatten_values, returned
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
@@ -152,7 +153,7 @@ def tangents(trace: Trace, start: int, seeds: Seeds, of: Sequence[Any], what: st
     pairs = [(v, d) for v, d in pairs if is_number(v) or differential(v.type, trace.oracle) is not None]
     ends = [returned(trace, value, what) for value in of]
     _check_structs(trace, start, [v for v, _ in pairs])
-    shapes = TraceShapes(trace, False, recurrence)
+    shapes = TraceShapes(trace, False, recurrence, pick_of)
     adjoint = Reverse(trace.builder, (), trace.oracle, shapes, loc).adjoint
     forward = Forward(trace.builder, nodes_since(trace, start), trace.oracle, loc, adjoint, shapes)
     for value, given in pairs:
@@ -177,7 +178,7 @@ def check_kept(trace: Trace, start: int) -> None:
 def _reverse(trace: Trace, start: int, loc: str | None, wrt: Sequence[Value]) -> Reverse:
     _check_structs(trace, start, wrt)
     exact, nodes = trace.chain[-1].options.deterministic, nodes_since(trace, start)
-    return Reverse(trace.builder, nodes, trace.oracle, TraceShapes(trace, exact, recurrence), loc)
+    return Reverse(trace.builder, nodes, trace.oracle, TraceShapes(trace, exact, recurrence, pick_of), loc)
 
 
 def _check_types(trace: Trace, seeds: Sequence[Seed]) -> None:

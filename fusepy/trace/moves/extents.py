@@ -15,12 +15,14 @@ from fusepy.backend.memory.sampling import LevelView, SettingView, level_of, lev
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.derivatives.extents import Axis, Pick
 from fusepy.errors import GradientError, TraceError
-from fusepy.ir.graph import Value
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.value import is_stored
 from fusepy.trace.inputs import STRUCTS, add_input
 from fusepy.trace.open_trace import OpenTrace
 
+PickOf = Callable[[OpenTrace, Node, Sequence[ArgMap]], "tuple[int, tuple[int, ...], int] | None"]  # `take.pick_of`
 Recurrence = Callable[[OpenTrace, Value, int, bool, bool], Value]  # `recurrences.recurrence`, which moves elements
 
 
@@ -63,8 +65,8 @@ class TraceShapes:
     The trace notes which extents were asked for: its program runs for arguments with the same answers only.
     """
 
-    def __init__(self, trace: OpenTrace, exact: bool = False, recurrence: Recurrence | None = None):
-        self.trace, self.exact, self._recurrence = trace, exact, recurrence
+    def __init__(self, trace: OpenTrace, exact: bool = False, recurrence: Recurrence | None = None, pick: PickOf | None = None):
+        self.trace, self.exact, self._recurrence, self._pick = trace, exact, recurrence, pick
         self._levels: dict[Value, list[Value]] = {}  # of captured textures
 
     def is_unit(self, axis: Axis) -> bool:
@@ -165,8 +167,8 @@ class TraceShapes:
         trace = self.trace
         return trace.capture(_coordinates(extent), "component")
 
-    def pick(self, value: Value) -> Pick | None:
-        found = self.trace.moves.picks.get(value)
+    def pick(self, node: Node, maps: Sequence[ArgMap]) -> Pick | None:
+        found = None if self._pick is None else self._pick(self.trace, node, maps)
         if found is None:
             return None
         axis, axes, length = found

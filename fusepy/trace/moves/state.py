@@ -23,8 +23,6 @@ class Moves:
         again: nodes that were recorded for other elements, by what they compute.
         begun: for each function that is being differentiated, the number of nodes before it. Their results are constants for
             it: elements of them are read, and not computed again.
-        picks: for results of calls that take one element of each row of an array: along which axis the rows lie, the axis of
-            each dimension of the call, and the length of a row.
         copies: moved elements that are computed again, see `fusepy.trace.moves.stored`.
     """
 
@@ -34,7 +32,6 @@ class Moves:
     shapes: Any = None
     again: dict[Any, tuple[Value, ...]] = field(default_factory=dict[Any, tuple[Value, ...]])
     begun: list[int] = field(default_factory=list[int])
-    picks: dict[Value, tuple[int, tuple[int, ...], int]] = field(default_factory=dict[Value, tuple[int, tuple[int, ...], int]])
     copies: list[Any] = field(default_factory=list[Any])
 
     @property

@@ -12,10 +12,10 @@ from fusepy.derivatives.differential import differential
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import TraceError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Value
+from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.types import BOOL, HALF, UINT, Kind, Type
-from fusepy.ir.whole import TAKE
+from fusepy.ir.whole import TAKE, is_taken
 from fusepy.trace.moves.shapes import known_shapes
 from fusepy.trace.open_trace import OpenTrace
 
@@ -59,35 +59,38 @@ def take(trace: OpenTrace, terms: Terms, value: Value, type: Type | None, indice
     attrs = {"module": _module(trace), "function": name}
     (made,) = trace.builder.add(OPS["slang.call"], [value, *(i.value for i in indices)], maps, attrs, terms.loc)
     terms.extents.add(trace.builder.nodes[-1], maps)
-    if read is value.type and name.startswith("take"):
-        _note_pick(trace, made, value, indices, frame)
     found = Term(terms, made, tuple(frame))
     if read is not element:
         found = terms.cast(found, element)
     return Term(terms, found.value, found.dims, type if type is not None and type is not element else None)
 
 
-def _note_pick(trace: OpenTrace, made: Value, array: Value, indices: Sequence[Term], frame: Sequence[int]) -> None:
-    """Notes the elements `made` of an array if they are one of each row: all indices but one are coordinates of the result.
+def pick_of(trace: OpenTrace, node: Node, maps: Sequence[ArgMap]) -> tuple[int, tuple[int, ...], int] | None:
+    """Returns how a node takes one element of each row of an array: all indices but one are coordinates of the result.
 
-    Args:
-        frame: the dimensions of the result.
+    Returns:
+        the axis along which the rows lie, the axis of each dimension of the node, and the length of a row; ``None`` otherwise.
     """
-    base = [_counted(trace, index.value) if len(index.dims) == 1 else index.value for index in indices]
-    rows = {
-        k: index.dims[0] for k, (index, value) in enumerate(zip(indices, base)) if len(index.dims) == 1 and counts(trace, value)
-    }
+    if node.op.name != "slang.call" or not is_taken(node) or not node.text("function").startswith("take"):
+        return None
+    array, *indices = node.operands
+    if array.type is not node.results[0].type:
+        return None
+    dims = [map.dims or () for map in maps[1:]]
+    base = [_counted(trace, v) if len(d) == 1 else v for v, d in zip(indices, dims)]
+    rows = {k: d[0] for k, d in enumerate(dims) if len(d) == 1 and counts(trace, base[k])}
     others = [k for k in range(len(indices)) if k not in rows]
     if len(others) != 1 or not rows or len(set(rows.values())) != len(rows):
-        return
+        return None
     (axis,), known = others, known_shapes(trace)
-    further = [d for d in frame if d not in rows.values()]
-    if len(further) > 1 or any(not known.is_unit(indices[axis].value, indices[axis].dims.index(d)) for d in further):
-        return
+    further = [d for d in range(node.grid_rank) if d not in rows.values()]
+    if len(further) > 1 or any(d not in dims[axis] or not known.is_unit(indices[axis], dims[axis].index(d)) for d in further):
+        return None
     shape = known.of(array)
-    if all(known.of(base[k]) == (shape[k],) for k in rows):
-        named = {d: k for k, d in rows.items()}
-        trace.moves.picks[made] = axis, tuple(named.get(d, axis) for d in frame), shape[axis]
+    if any(known.of(base[k]) != (shape[k],) for k in rows):
+        return None
+    named = {d: k for k, d in rows.items()}
+    return axis, tuple(named.get(d, axis) for d in range(node.grid_rank)), shape[axis]
 
 
 def _counted(trace: OpenTrace, value: Value) -> Value:
