@@ -17,8 +17,8 @@ from fusepy.derivatives.extents import Extents, Shapes, ViewOp, max_rank
 from fusepy.derivatives.folds import contracted, reduced
 from fusepy.derivatives.forward import Forward
 from fusepy.derivatives.members import Grid, count, member_gradients, on_grid, result_dims
+from fusepy.derivatives.memory.picks import add_picked
 from fusepy.derivatives.memory.rereads import Rereads
-from fusepy.derivatives.picks import add_picked
 from fusepy.derivatives.refused import read_in_body, struct_without
 from fusepy.derivatives.rules import gradients_of
 from fusepy.derivatives.second.gathers import AddedGradients

@@ -1,4 +1,4 @@
-"""Parser from text to graph: the inverse of `ir.printer`, on the syntax tree of `ir.syntax`."""
+"""Parser from text to graph: the inverse of `ir.printer`, on the syntax tree of `ir.grammar.syntax`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from fusepy.errors import InvalidNameError, VerifyError, did_you_mean
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.arrivals import ARRIVALS
+from fusepy.ir.grammar.syntax import At, SourceText, Syntax, Token, Tree, numbers, part, parts, read, tokens
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops import OPS, Op
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.ops.region import RegionSpec, ResultSpec, StoredInto
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.printer import value_type
-from fusepy.ir.syntax import At, SourceText, Syntax, Token, Tree, numbers, part, parts, read, tokens
 from fusepy.ir.types import Type
 from fusepy.ir.value import Dims
 from fusepy.ir.verify import verify

@@ -163,8 +163,7 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any 
         check_range(int(number), type, "arange", hint="widen dtype")
     if device:
         return Tensor.from_numpy(device, (start + np.arange(count) * step).astype(type.dtype), type)
-    (index,) = coordinates((count,))
-    index = astype(index, type)
+    index = astype(coordinates((count,))[0], type)
     return (index if step == 1 else index * astype(step, type)) + astype(start, type)
 
 

@@ -234,7 +234,7 @@ def test_packages_say_what_they_are_for() -> None:
 def test_packages_have_one_owner() -> None:
     """slangpy is used in `backend` only, lark by the parser, networkx where graphs are."""
     only({*without_slangpy()}, {*SLANGPY})
-    assert [path for path in FILES if uses(path, "lark", types=False)] == ["ir/syntax.py"]
+    assert [path for path in FILES if uses(path, "lark", types=False)] == ["ir/grammar/syntax.py"]
     assert {path.partition("/")[0] for path in FILES if uses(path, "networkx", types=False)} <= {"passes", "graphs", "inspect"}
 
 

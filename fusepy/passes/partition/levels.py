@@ -155,13 +155,8 @@ class Levels:
         over = axes_of(node, "axis" if node.op.name == "scan" else "axes")
         leaves, rank = self.leaves(node.operands[0], node.maps[0]), node.grid_rank
         for folding in self.foldings:
-            alike = folding.level == level and folding.over == over and folding.rank == rank
-            if (
-                alike
-                and not (folding.alone or stands_alone(node))
-                and folding.nodes[0].op is node.op
-                and self.share_grid(folding.leaves, leaves)
-            ):
+            alike = (folding.level, folding.over, folding.rank, folding.nodes[0].op) == (level, over, rank, node.op)
+            if alike and not (folding.alone or stands_alone(node)) and self.share_grid(folding.leaves, leaves):
                 break
         else:
             folding = Folding(level, over, rank, leaves)

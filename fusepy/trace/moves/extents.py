@@ -164,15 +164,11 @@ class TraceShapes:
 
     def numbers(self, extent: int) -> Value:
         """Returns the coordinates of a grid of this extent: an input that needs no memory."""
-        trace = self.trace
-        return trace.capture(_coordinates(extent), "component")
+        return self.trace.capture(_coordinates(extent), "component")
 
     def pick(self, node: Node, maps: Sequence[ArgMap]) -> Pick | None:
         found = None if self._pick is None else self._pick(self.trace, node, maps)
-        if found is None:
-            return None
-        axis, axes, length = found
-        return Pick(axis, axes, self.numbers(length), self.integer(length))
+        return None if found is None else Pick(*found[:2], self.numbers(found[2]), self.integer(found[2]))
 
     def recurrence(self, pairs: Value, axis: int, back: bool, exclusive: bool) -> Value:
         assert self._recurrence is not None, "only derivatives ask for one"
@@ -180,12 +176,11 @@ class TraceShapes:
 
     def integer(self, number: int) -> Value:
         """Returns an integer as a parameter of the program, so that kernels do not depend on it."""
-        trace = self.trace
-        found = trace.moves.integers.get(number)
-        if found is None:
-            found = trace.moves.integers[number] = add_input(trace, "extent", number)
-            trace.captures.append(number)
-        return found
+        integers = self.trace.moves.integers
+        if number not in integers:
+            integers[number] = add_input(self.trace, "extent", number)
+            self.trace.captures.append(number)
+        return integers[number]
 
     def _input(self, view: ArgumentView, name: str, example: Any) -> Value:
         """Returns the input that every call computes of its argument by `view`."""

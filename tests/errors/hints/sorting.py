@@ -26,12 +26,6 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.topk(A, 5)[0],
         -np.sort(-A),
     ),
-    "a sort of a long row": (
-        lambda m: fp.sort(ramp(5000)),
-        "sort long rows outside of the function, such as with NumPy or torch",
-        lambda m: np.sort(ramp(5000)),
-        ramp(5000),
-    ),
     "a histogram without bins": (
         lambda m: fp.histogram(X, 0)[0],
         "write bins=10",

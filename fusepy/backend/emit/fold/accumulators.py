@@ -13,9 +13,9 @@ import itertools
 from dataclasses import dataclass
 from functools import cached_property
 
-from fusepy.backend.emit.fold.numbers.keys import key_type
 from fusepy.backend.emit.fold.numbers.order import order_functions, order_identity, order_type, truth_function
 from fusepy.backend.emit.fold.numbers.spread import PARTS, spread_functions
+from fusepy.backend.emit.fold.sorting.keys import key_type
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.fold_meanings import neutral

@@ -17,7 +17,7 @@ from fusepy.backend.emit.fold.partials import merged_by_tree, merged_by_waves
 from fusepy.backend.emit.fold.products import ProductLoops
 from fusepy.backend.emit.fold.scans import ScanLoops
 from fusepy.backend.emit.fold.short import ShortLoops
-from fusepy.backend.emit.fold.sorts import sort_loops
+from fusepy.backend.emit.fold.sorting.blocks import sort_loops
 from fusepy.backend.emit.fold.tile import GroupTile
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden

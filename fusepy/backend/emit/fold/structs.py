@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.accumulators import Accumulator
-from fusepy.backend.emit.fold.numbers.keys import key_function
+from fusepy.backend.emit.fold.sorting.keys import key_function
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.ir.value import declare
 

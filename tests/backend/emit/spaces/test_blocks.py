@@ -125,7 +125,7 @@ def test_grids_in_blocks() -> None:
     for grid in ((4096, 3), (3, 4096), (70_000, 64, 64)):
         assert groups_of("blocks light", grid) is None
     light, heavy = (LIGHT_PRICE, 32), (HEAVY_PRICE, 8)
-    assert [blocks_for(*light), blocks_for(*heavy), blocks_for(LIGHT_PRICE, 33)] == ["blocks light", "blocks heavy", "blocks"]
+    assert [blocks_for(*light), blocks_for(*heavy), blocks_for(LIGHT_PRICE, 49)] == ["blocks light", "blocks heavy", "blocks"]
 
 
 def test_numbers_past_the_last_element_do_not_wrap(both: tuple[Any, Any]) -> None:

@@ -55,7 +55,7 @@ class _Parser(Protocol):
 
 @functools.cache
 def _parser() -> _Parser:
-    grammar = files("fusepy.ir").joinpath("text.lark").read_text(encoding="utf-8")
+    grammar = files("fusepy.ir.grammar").joinpath("text.lark").read_text(encoding="utf-8")
     return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False)
 
 

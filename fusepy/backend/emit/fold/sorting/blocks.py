@@ -1,4 +1,4 @@
-"""The loops of groups that sort blocks of elements in shared memory, which kernels of `fold.merges` merge then.
+"""The loops of groups that sort blocks of elements in shared memory, which kernels of `fold.sorting.merges` merge then.
 
 Each element is a key, an unsigned integer in the order of the numbers, and its index. No two pairs are equal, so equal elements
 keep their order whatever the network does.
@@ -7,7 +7,7 @@ keep their order whatever the network does.
 from __future__ import annotations
 
 from fusepy.backend.emit.fold.elements import FoldElements
-from fusepy.backend.emit.fold.merges import MergeLoops
+from fusepy.backend.emit.fold.sorting.merges import MergeLoops
 from fusepy.backend.emit.operand import BARRIER, BLOCK
 from fusepy.ir.ops.control import block
 from fusepy.ir.value import declare

@@ -1,4 +1,4 @@
-"""The loops of kernels that merge sorted runs of pairs, two into one; see `fold.sorts`.
+"""The loops of kernels that merge sorted runs of pairs, two into one; see `fold.sorting.blocks`.
 
 On a GPU a group loads its part of both runs into shared memory, and its threads merge that, so that neighbouring threads read and
 write neighbouring memory. A thread of a CPU has a part of its own.
