@@ -86,7 +86,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
     """The shapes of the device's own kernels, or those of a GPU."""
     if request.param == "gpu":
         monkeypatch.setattr(sorts, "sort_shape", lambda kind, inner: sort_shape("gpu", inner))
-        monkeypatch.setattr(sorts, "merge_shape", lambda kind, inner: merge_shape("gpu", inner))
+        monkeypatch.setattr(sorts, "merge_shape", lambda kind, *sizes: merge_shape("gpu", *sizes))
 
 
 @pytest.mark.usefixtures("device", "kind")

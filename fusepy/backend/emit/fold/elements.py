@@ -160,9 +160,7 @@ def functions_of(stages: Sequence[FoldElements]) -> list[str]:
         if a.fold.kind == "call":
             lines += [*text.program(f"fz_join_{a.j}", a.joined, [f"a{a.j}", f"b{a.j}"]), ""]
     sorts = first.variant.sorts
-    functions = (
-        sort_functions(accumulators[0], first.variant.shape, first.variant.index) if sorts else accumulator_text(accumulators)
-    )
+    functions = sort_functions(accumulators[0], first.variant.shape) if sorts else accumulator_text(accumulators)
     lines += unhidden(functions, text.given.taken, text.shims)
     if any(stage.variant.shape.group for stage in stages) and not sorts:
         lines += [*first.shared.declared(first.variant.shape.threads), ""]

@@ -19,12 +19,11 @@ def accumulator_text(accumulators: Sequence[Accumulator], stage: int | None = No
     return [*_structs(accumulators, end), *shared, *_uses(accumulators, end)]
 
 
-def sort_functions(accumulator: Accumulator, shape: FoldShape, index: str) -> list[str]:
+def sort_functions(accumulator: Accumulator, shape: FoldShape) -> list[str]:
     """Returns the struct of a pair, the shared memory of a group, and the functions that make keys and compare pairs."""
     piece = accumulator.pieces[0]
     cells = shape.threads * shape.unroll
-    shared = [f"groupshared {declare(piece.type, 'fz_keys')}[{cells}];", f"groupshared uint fz_places[{cells}];"]
-    shared += [f"groupshared {index} fz_range[4];", ""]
+    shared = [f"groupshared {declare(piece.type, 'fz_keys')}[{cells}];", f"groupshared uint fz_places[{cells}];", ""]
     return [
         *("struct FzAcc", "{", *(f"    {declare(type, name)};" for name, type in accumulator.members()), "};", ""),
         *(shared if shape.group else ()),

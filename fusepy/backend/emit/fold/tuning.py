@@ -193,11 +193,15 @@ def sort_shape(kind: str, inner: bool) -> FoldShape:
     return FoldShape(True, inner, LANES if kind == "software" else 256, 4, shared=True)
 
 
-def merge_shape(kind: str, inner: bool) -> tuple[FoldShape, int]:
-    """Returns the shape of what merges sorted runs, and the number of elements that a thread, or a group, writes."""
+def merge_shape(kind: str, inner: bool, nbytes: int = 8) -> tuple[FoldShape, int]:
+    """Returns the shape of what merges sorted runs, and the number of elements that a thread, or a group, writes.
+
+    Args:
+        nbytes: bytes of a key and an index.
+    """
     if kind == "software":
         return FoldShape(False, inner, LANES), 64
-    shape = sort_shape(kind, inner)
+    shape = FoldShape(True, inner, 256, 8 if nbytes * 256 * 8 <= SHARED_BYTES else 4, shared=True)
     return shape, shape.threads * shape.unroll
 
 

@@ -10,7 +10,7 @@ from fusepy.backend.execute.folds.stages import Stage, Work, variant_of
 def sort_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     """Returns the stages of a sort on a device `kind`; see `fold_stages`. Two arrays of pairs take turns."""
     outputs, reduced = work.outputs, work.reduced
-    shape, (merge, count) = sort_shape(kind, work.inner), merge_shape(kind, work.inner)
+    shape, (merge, count) = sort_shape(kind, work.inner), merge_shape(kind, work.inner, work.nbytes)
     block = shape.threads * shape.unroll
     lanes = 1 << max(-(-min(reduced, block) // shape.unroll) - 1, 0).bit_length()
     sizes = _sizes(outputs, reduced, block) | {"lanes": lanes}

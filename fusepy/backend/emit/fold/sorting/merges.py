@@ -46,7 +46,7 @@ class MergeLoops:
         ]
         lines = [
             *self._runs(),
-            *self._split(),
+            *self._split("fz_e - fz_start"),
             f"{self.index} fz_a = fz_start + low;",
             f"{self.index} fz_b = fz_middle + fz_before_it - low;",
             *self._loaded("fz_a < fz_middle ? fz_a : fz_start", "a"),
@@ -57,7 +57,7 @@ class MergeLoops:
         return self.chunks.placed(lines)
 
     def by_group(self) -> list[str]:
-        """Returns the statements of a group."""
+        """Returns the statements of a group. Its first two threads find the parts of both runs for all."""
         index, count = self.index, self.variant.shape.unroll
         near = "u * fz_lanes + fz_in"
         place = f"{near} < fz_left ? fz_a + {index}({near}) : fz_b + {index}({near} - fz_left)"
@@ -74,56 +74,20 @@ class MergeLoops:
         return [
             *self.chunks.grouped(),
             *self._runs(),
-            *self._searched(),
-            f"{index} fz_a = fz_start + fz_range[0];",
-            f"{index} fz_b = fz_middle + (fz_e - fz_start) - fz_range[0];",
-            "uint fz_left = uint(fz_range[2] - fz_range[0]);",
+            "if (fz_in < 2)",
+            *block([*self._split("(fz_in == 0 ? fz_e : fz_last) - fz_start"), "fz_places[fz_in] = uint(low);"]),
+            BARRIER,
+            "uint fz_first = fz_places[0];",
+            "uint fz_left = fz_places[1] - fz_first;",
+            f"{index} fz_a = fz_start + {index}(fz_first);",
+            f"{index} fz_b = fz_middle + (fz_e - fz_start) - {index}(fz_first);",
             "uint fz_count = uint(fz_last - fz_e);",
+            BARRIER,
             *self._each([f"if ({near} < fz_count)", *block(load)]),
             BARRIER,
             *self._of_shared(count),
             BARRIER,
             *self._each([f"if ({near} < fz_count)", *block(store)]),
-        ]
-
-    def _searched(self) -> list[str]:
-        """Returns the statements with which a group finds where its part of the first run begins and ends.
-
-        Half of its threads search for each, and all of a half ask at once: bisection by one thread waits for memory 20 times.
-        ``fz_range`` has the ends of what is left of both searches, and ``fz_places`` what the threads found.
-        """
-        index = self.index
-        found = [
-            f"{index} low = fz_range[2 * fz_side];",
-            f"{index} high = fz_range[2 * fz_side + 1];",
-            f"{index} fz_step = (high - low + {index}(fz_half) - 1) / {index}(fz_half);",
-            f"{index} n = low + {index}(fz_probe) * fz_step;",
-            "bool fz_beyond = true;",
-            "if (n < high)",
-            *block([*self._asked(), f"fz_beyond = {self._before('right', 'left')};"]),
-            "fz_places[fz_in] = uint(fz_beyond);",
-            BARRIER,
-            "if (fz_beyond && (fz_probe == 0 || fz_places[fz_in - 1] == 0))",
-            *block(
-                [
-                    "fz_range[2 * fz_side] = fz_probe == 0 ? low : n - fz_step + 1;",
-                    "fz_range[2 * fz_side + 1] = n < high ? n : high;",
-                ]
-            ),
-            "if (!fz_beyond && fz_probe == fz_half - 1)",
-            "    fz_range[2 * fz_side] = n + 1;",
-            BARRIER,
-        ]
-        return [
-            "uint fz_half = fz_lanes / 2;",
-            "uint fz_side = fz_in / fz_half;",
-            "uint fz_probe = fz_in % fz_half;",
-            *self._ends("(fz_side == 0 ? fz_e : fz_last) - fz_start", "first", "last"),
-            "if (fz_probe == 0)",
-            *block(["fz_range[2 * fz_side] = first;", "fz_range[2 * fz_side + 1] = last;"]),
-            BARRIER,
-            "while (fz_range[0] < fz_range[1] || fz_range[2] < fz_range[3])",
-            *block(found),
         ]
 
     def _of_shared(self, count: int) -> list[str]:
@@ -166,25 +130,26 @@ class MergeLoops:
             last.format("fz_end", "fz_middle"),
         ]
 
-    def _split(self) -> list[str]:
-        """Returns lines that set ``low`` to the elements of the first run that stand before ``fz_e``, by bisection."""
-        halve = [f"{self.index} n = low + (high - low) / 2;", *self._asked()]
-        halve += [f"if ({self._before('right', 'left')})", "    high = n;", "else", "    low = n + 1;"]
-        return [*self._ends("fz_e - fz_start", "low", "high"), "while (low < high)", *block(halve)]
-
-    def _ends(self, count: str, low: str, high: str) -> list[str]:
-        """Returns lines that set the least and greatest number of elements of the first run among the first `count` of both."""
+    def _split(self, count: str) -> list[str]:
+        """Returns lines that set ``low`` to the elements of the first run among the first `count` of both, by bisection."""
         index = self.index
+        halve = [
+            f"{index} n = low + (high - low) / 2;",
+            *self._loaded("fz_start + n", "left"),
+            *self._loaded("fz_middle + fz_before_it - 1 - n", "right"),
+            f"if ({self._before('right', 'left')})",
+            "    high = n;",
+            "else",
+            "    low = n + 1;",
+        ]
         return [
             f"{index} fz_before_it = {count};",
-            f"{index} {low} = fz_before_it - (fz_end - fz_middle);",
-            f"{low} = {low} < 0 ? 0 : {low};",
-            f"{index} {high} = fz_before_it < fz_middle - fz_start ? fz_before_it : fz_middle - fz_start;",
+            f"{index} low = fz_before_it - (fz_end - fz_middle);",
+            "low = low < 0 ? 0 : low;",
+            f"{index} high = fz_before_it < fz_middle - fz_start ? fz_before_it : fz_middle - fz_start;",
+            "while (low < high)",
+            *block(halve),
         ]
-
-    def _asked(self) -> list[str]:
-        """Returns lines that load the pairs that say whether fewer than ``n + 1`` elements are from the first run."""
-        return [*self._loaded("fz_start + n", "left"), *self._loaded("fz_middle + fz_before_it - 1 - n", "right")]
 
     def _stored(self, place: str, pair: str, made: Sequence[str] = ()) -> list[str]:
         """Returns lines that pass the index of an element on as a result, or store the pair for the next merge."""
