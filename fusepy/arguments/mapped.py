@@ -72,6 +72,18 @@ class Taken(Mapped):
         value = self.value._fusepy_cast(self.value.type) if number else self.value
         return value._fusepy_cast(type, spec)
 
+    def _fusepy_element(self) -> Any:
+        return self
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.value._fusepy_element()[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.value._fusepy_element())
+
+    def __len__(self) -> int:
+        return len(self.value._fusepy_element())
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
@@ -92,7 +104,7 @@ for _name, _method in [*vars(Numberless).items(), *vars(Mapped).items()]:
     if (
         _name.startswith("__")
         and callable(_method)
-        and _name not in ("__init__", "__getattr__", "__setattr__", "__repr__", "__hash__")
+        and _name not in ("__init__", "__getattr__", "__setattr__", "__repr__", "__hash__", "__getitem__", "__iter__", "__len__")
     ):
         setattr(Taken, _name, _of_value(_name))
 

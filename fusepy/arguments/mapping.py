@@ -80,7 +80,7 @@ def vcast(value: Any, type: Any) -> Any:
     # a traced value records a conversion; a cast to its own type, or to a whole array, belongs to one use of it
     if cast is not None and target.kind not in AS_A_WHOLE:
         known = value.type is target and not isinstance(value, Taken)
-        return Taken(value, ArgMap(None, target)) if known else cast(target, type)
+        return Taken(value, ArgMap(None, target)) if known else cast(target, type)._fusepy_element()
     inner, map = _unwrap(value)
     if map.type is not None:
         raise ShapeError("a value is cast twice", saw=f"{map.type} and {target}", hint="write one vcast")

@@ -36,7 +36,7 @@ from fusepy.trace.components.plain import PlainVectors
 from fusepy.trace.inputs import add_input, of_mapped
 from fusepy.trace.maps import array_product, check_axes, common_map
 from fusepy.trace.methods import SLANG_OPERATORS, has_member, method_of, user_operator
-from fusepy.trace.moves.members import array_member, indexed
+from fusepy.trace.moves.members import array_member, indexed, part
 from fusepy.trace.moves.state import Moves
 from fusepy.trace.moves.stored import finished
 from fusepy.trace.open_trace import StepLoop
@@ -160,7 +160,7 @@ class Trace:
         return value
 
     def refuse_part(self, value: Value, what: str) -> None:
-        """Raises `TraceError` in the body of a loop for a value that is computed from an element of an array."""
+        """Raises `TraceError` in the body of a loop for what is computed from an element of an array."""
 
     def own(self, value: Traced) -> Value:
         """Returns the value of a traced value of this trace."""
@@ -261,7 +261,7 @@ class Trace:
         return self.cast(value, type, UNSAID, loc)
 
     as_structs, call, method, indexed, array_member = as_struct_input, record_call, method_of, indexed, array_member
-    has_member = has_member
+    part, has_member = part, has_member
 
     def module(self, source: ModuleSource, device: Device) -> str:
         """Adds a module, and returns its alias in this trace.

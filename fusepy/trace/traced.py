@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
-import numpy as np
-
 from fusepy.elsewhere import of_traced
 from fusepy.errors import FusepyError, LeakedTracerError, TraceError, UnknownNameError
 from fusepy.ir.graph import Attr, Value
@@ -73,6 +71,9 @@ class Traced(Numberless, Symbolic):
     def _record(self, op: str, *operands: Any, **attrs: Attr) -> Traced:
         return self._recorder.record(op, operands, attrs)
 
+    def _fusepy_element(self) -> TracedElement:
+        return TracedElement(self._trace, self._value, self._loc)
+
     def _fusepy_cast(self, type: Type, spec: Any = None) -> Traced:
         trace, loc = self._recorder, user_line()
         if type.kind is Kind.NAMED:  # an array of numbers, read as an array of structs
@@ -103,20 +104,19 @@ class Traced(Numberless, Symbolic):
     def __getitem__(self, index: Any) -> Traced:
         if isinstance(index, str):  # as of tensors of structs, structured arrays and dicts
             return self._record("member", self, name=index)
-        return self._fusepy_index(index, self._recorder.plain.holds(self._value))
+        if self._is_element():
+            return self._recorder.part(self, index)
+        return self._fusepy_along(index)
 
-    def _fusepy_index(self, index: Any, numbers: bool = False) -> Traced:
-        """Records an index of this value; one index is of a part, as in Slang, except in an array of ``numbers``."""
-        parts = self.type.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY) and not numbers
-        if isinstance(index, _OF_AXES) or index is None or (self._value.rank and not parts):
-            trace, loc = self._recorder, user_line()
-            return Traced(trace, trace.indexed(trace.plain.array(trace.lift(self), loc), index), loc)
-        if isinstance(index, int) and parts:
-            extent = self.type.shape[0]
-            if not -extent <= index < extent:
-                raise TraceError(f"index {index} of a {self.type}", expected=f"below {extent}", hint="mind the size")
-            index %= extent
-        return self._record("index", self, index)
+    def _fusepy_along(self, index: Any) -> Traced:
+        trace, loc = self._recorder, user_line()
+        return Traced(trace, trace.indexed(trace.plain.array(trace.lift(self), loc), index), loc)
+
+    def _is_element(self) -> bool:
+        """True for a value whose index is a component: one without axes, of a generator, or that its vmap or vcast makes one."""
+        if self.type.kind not in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY) or self._recorder.plain.holds(self._value):
+            return False
+        return not self._value.rank or self._value.arrival.placed or self._value in self._trace.maps
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Records operators between arrays and traced values, and fusepy's functions of NumPy's names; NumPy calls it."""
@@ -150,15 +150,14 @@ class Traced(Numberless, Symbolic):
         return other // self, other % self
 
     def __iter__(self) -> Iterator[Traced]:
-        # the components of a vector are known; the elements of a tensor are not
-        if self.type.kind is Kind.VECTOR and not self._recorder.plain.holds(self._value):
-            return iter([self[i] for i in range(self.type.shape[0])])
+        if self._is_element():
+            return iter([self._recorder.part(self, i) for i in range(self.type.shape[0])])
         if self._value.rank and not self._trace.body and not is_spread(self._value) and self.shape[0] <= MOST_ROWS:
             return iter([self[i, ...] for i in range(self.shape[0])])
         raise self._refuse("iteration", f"call functions on the whole value; up to {MOST_ROWS} rows are recorded one by one")
 
     def __len__(self) -> int:
-        if self.type.shape and not self._recorder.plain.holds(self._value):
+        if self._is_element():
             return self.type.shape[0]
         return self.shape[0] if self._value.rank else _no_length(self)
 
@@ -172,6 +171,15 @@ class Traced(Numberless, Symbolic):
 
     def __repr__(self) -> str:
         return f"Traced({self.type}, made at {self._loc})"
+
+
+class TracedElement(Traced):
+    """What a vcast makes of a traced value: a vector or matrix for each thread, whose indices are components."""
+
+    __slots__ = ()
+
+    def _is_element(self) -> bool:
+        return self.type.kind in (Kind.VECTOR, Kind.MATRIX, Kind.ARRAY)
 
 
 def _no_length(value: Traced) -> NoReturn:
@@ -281,7 +289,6 @@ UNARY = {"neg": "neg", "invert": "invert", "abs": "abs"}
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
 _RUNNING = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
 _SCANS = {name: f"{word}(x, axis=0)" for name, word in _RUNNING.items()}
-_OF_AXES = (slice, tuple, list, np.ndarray, type(...))
 for _name, _op in BINARY.items():
     setattr(Traced, f"__{_name}__", _forward(_op))
     setattr(Traced, f"__r{_name}__", _backward(_op))

@@ -102,9 +102,5 @@ def part_of(trace: Trace, result: Traced, path: str) -> Traced:
                 expected="arrays in members of known types",
                 hint="pass what is only read as a broadcast number, or return from Slang what has changed",
             )
-        result = (
-            result._fusepy_index(int(name))  # pyright: ignore[reportPrivateUsage]
-            if name.isdigit()
-            else trace.record("member", [result], {"name": name})
-        )
+        result = trace.part(result, int(name)) if name.isdigit() else trace.record("member", [result], {"name": name})
     return result

@@ -189,7 +189,7 @@ def _converted(x: Any, type: Type) -> Any:
     x = traced(x)
     have: Type = x.type
     want = have.with_scalar(type) if have.shape and not type.shape and type.is_numeric else type
-    return x if have is want and not x.is_weak else vcast(x, want)
+    return x if have is want and not x.is_weak else traced(vcast(x, want))
 
 
 def traced(x: Any) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from fusepy.arguments.mapped import Mapped
+from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import device_of
 from fusepy.backend.memory.recast import field
 from fusepy.backend.memory.tensor import Tensor
@@ -15,6 +18,7 @@ from fusepy.elsewhere import no_attribute
 from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
 from fusepy.functions.nodes import GraphValue, Use
 from fusepy.ir.ops.structure import swizzle
+from fusepy.ir.types import INT, Type
 from fusepy.language import math as _math
 from fusepy.language import reductions
 from fusepy.language.elementwise import composed
@@ -22,6 +26,7 @@ from fusepy.language.movement import extents, indices, joins, views
 from fusepy.location import user_line
 from fusepy.methods import FUNCTIONS, METHODS, takes
 from fusepy.pytree import LEAF, flatten
+from fusepy.symbolic import Symbolic
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import no_function
 from fusepy.vocabulary import arithmetic, compositions, creation, matrices, names, products, quantiles, sorting, statistics
@@ -92,6 +97,51 @@ def _components(x: Any, name: str) -> Any:
     return getattr(traced(x), name)
 
 
+@composed("index")
+def _part(x: Any, index: int) -> Any:
+    return traced(x)._fusepy_element()[index]
+
+
+@composed()
+def _part_at(x: Any, index: Any) -> Any:
+    return traced(x)._fusepy_element()[index]
+
+
+def _part_of_mapped(self: Mapped, index: Any) -> Any:
+    """Returns what an index takes of a value under a vcast: a component of vectors, a row of matrices, else an element."""
+    if self.map.type is None or isinstance(index, (str, bool)):
+        return _refused_index(self, index)
+    if isinstance(index, Symbolic) or device_of([index]) is not None:
+        return _part_at(self, index)
+    return _part(self, operator.index(index)) if isinstance(index, Integral) else indices.elements(self, index)
+
+
+def _part_of_grid(self: Grid, index: Any) -> Any:
+    """Returns one of the coordinates of a grid."""
+    return _part(self, operator.index(index))
+
+
+def _parts_of_grid(self: Grid) -> Any:
+    return iter([_part(self, i) for i in range(len(self.shape))])
+
+
+def _coordinates_of_grid(self: Grid, name: str) -> Any:
+    if name.startswith("_") or swizzle(Type.vector(INT, len(self.shape)), name) is None:
+        raise no_attribute(name)
+    return _components(self, name)
+
+
+def _length_of_mapped(self: Mapped) -> int:
+    type = self.map.type
+    if type is None:
+        return _refused_length(self)
+    return type.shape[0] if type.shape else extents.shape(self)[0]
+
+
+def _parts_of_mapped(self: Mapped) -> Any:
+    return _refused_parts(self) if self.map.type is None else iter([self[i] for i in range(len(self))])
+
+
 def _of_mapped(self: Mapped, name: str) -> Any:
     """Returns components of what is cast to vectors: ``fp.vcast(image, "float3").x``."""
     type = None if name.startswith("_") else self.map.type
@@ -118,6 +168,13 @@ for _name in METHODS:
     setattr(Tensor, _name, FUNCTIONS[_name])
 setattr(Tensor, "__array_function__", _function)  # noqa: B010
 setattr(GraphValue, "__array_function__", _node)  # noqa: B010
-_refused = Mapped.__getattr__
+_refused, _refused_index = Mapped.__getattr__, Mapped.__getitem__
+_refused_length, _refused_parts = Mapped.__len__, Mapped.__iter__
+setattr(Mapped, "__getitem__", _part_of_mapped)  # noqa: B010
+setattr(Grid, "__getitem__", _part_of_grid)  # noqa: B010
+setattr(Grid, "__iter__", _parts_of_grid)  # noqa: B010
+setattr(Grid, "__getattr__", _coordinates_of_grid)  # noqa: B010
+setattr(Mapped, "__len__", _length_of_mapped)  # noqa: B010
+setattr(Mapped, "__iter__", _parts_of_mapped)  # noqa: B010
 setattr(Mapped, "__getattr__", _of_mapped)  # noqa: B010
 setattr(Tensor, "__getattr__", _attribute)  # noqa: B010  # no method of the class, which would hide misspelled names from checkers

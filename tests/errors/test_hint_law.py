@@ -30,7 +30,8 @@ struct Disc : IShape { float r; float area() { return r; } }
 """
 # an expression in a hint that runs as it stands, with `value` (or array, grid, row, and components) in place of the argument
 EXPRESSION = re.compile(
-    r"(?:fp\.\w+|m(?:\.\w+)+|m\[\"[^\"]*\"\])\([^()…]*(?:\[\"[^\"]*\"\])?\)|\bvalue(?:\.\w+|\[\d\])+|(?<= )\.[xyzw]+\b"
+    r"(?:fp\.\w+|m(?:\.\w+)+|m\[\"[^\"]*\"\])\([^()…]*(?:\[\"[^\"]*\"\])?\)(?:\.\w+|\[\d\])*"
+    r"|\bvalue(?:\.\w+|\[\d\])+|(?<= )\.[xyzw]+\b"
 )
 WRONG = re.compile(r"\bm\.\w+[<\[]|np\.bool\b|\.astype|\bvcast\((?<!fp\.vcast\()")  # what is no Python, or not for every value
 

@@ -57,7 +57,7 @@ def operations(lib: Any) -> dict[str, Op]:
         "where v": Op("vvs", "v", lambda a, b, k: fp.where(a > k, a, b), lambda a, b, k: np.where(a > wide(k), a, b)),
         "swizzle": Op("v", "v", lambda v: v.zxy, lambda v: v[..., [2, 0, 1]]),
         "component": Op("v", "s", lambda v: v.y, lambda v: v[..., 1]),
-        "index": Op("v", "s", lambda v: v[-1], lambda v: v[..., 2]),
+        "index": Op("v", "s", lambda v: fp.vcast(v, "float3")[-1], lambda v: v[..., 2]),
         "luma": Op("v", "s", lib.luma, lambda v: v[..., 0] + v[..., 1] * 10 + v[..., 2] * 100),
         "ray": Op("vvs", "v", lambda p, d, t: lib.at(lib.make_ray(p, d), t), lambda p, d, t: p + wide(t) * d),
     }

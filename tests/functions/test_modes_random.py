@@ -146,11 +146,24 @@ class Drawing:
             return Step(function, self.places(arity), function.__name__)
         if way < 0.84:
             return Step(operator.matmul, self.places(2), "matmul")
+        if way < 0.88:
+            return self.index()
         fold, places = self.pick(FOLDS), self.places(1)
         rank = plain(self.values[places[0]]).ndim
         axis = None if not rank or self.rng.random() < 0.2 else int(self.rng.integers(-1, rank))
         kept = bool(self.rng.random() < 0.3)
         return Step(lambda x: fold(x, axis=axis, keepdims=kept), places, f"{fold.__name__}[axis={axis}, keepdims={kept}]")
+
+    def index(self) -> Step:
+        """An index of axes, of a single vector, or of the components of a vcast."""
+        places = self.places(1)
+        shape, type = plain(self.values[places[0]]).shape, str(getattr(self.values[places[0]], "dtype", ""))
+        at = int(self.rng.integers(-shape[0], shape[0])) if shape and shape[0] else 0
+        items: list[Any] = [at, at, at, slice(at, None), None, ..., [0, at], (..., at), (at, None), (slice(None), at)]
+        if "float2" in type or "float3" in type:
+            return Step(lambda x: fp.vcast(x, type)[-1], places, f"vcast({type})[-1]")
+        item = items[int(self.rng.integers(len(items)))]
+        return Step(lambda x: x[item], places, f"[{item}]")
 
     def places(self, count: int) -> tuple[int, ...]:
         last = len(self.values) - 1

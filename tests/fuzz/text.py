@@ -36,7 +36,7 @@ def expression(step: Step, names: list[str]) -> str:
     if op == "member":
         return f"{names[0]}.{a['name']}"
     if op == "index":
-        return f"{names[0]}[{a['at']}]" if len(names) == 1 else f"{names[0]}[{names[1]}]"
+        return f"fp.vcast({names[0]}, {names[0]}.dtype)[{a['at'] if len(names) == 1 else names[1]}]"  # else an index of its axes
     if op == "matmul":
         return f"{names[0]} @ {names[1]}"
     if op in ("cast", "channels"):

@@ -12,7 +12,7 @@ from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import reshaped
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import contiguous_strides
-from fusepy.ir.types import Kind
+from fusepy.ir.types import Kind, Type
 
 Made = TypeVar("Made", bound=Storage)
 
@@ -43,18 +43,23 @@ def flattened(tensor: Made) -> Made:
     """
     inner, scalar = tensor.element, tensor.dtype.scalar
     if scalar is None:
-        raise UnsupportedArgumentError(
-            f"a tensor of {tensor.dtype} cannot be flattened to scalars",
-            saw=tensor.dtype,
-            expected="scalars, vectors, matrices or arrays",
-            hint="read structs with .to_numpy(), whose fields are arrays",
-        )
+        raise no_numbers(tensor.dtype)
     factor = math.prod(inner.shape)
     strides = tuple(s * factor for s in tensor.strides) + contiguous_strides(inner.shape)
     made = tensor.viewed(Element.of(scalar), tensor.shape + inner.shape, strides)
     if tensor.grads is not None:
         made.attach(*(None if g is None else flattened(g) for g in tensor.grads))
     return made
+
+
+def no_numbers(type: Type) -> UnsupportedArgumentError:
+    """Returns the error for a struct where numbers are wanted."""
+    return UnsupportedArgumentError(
+        f"a tensor of {type} cannot be flattened to scalars",
+        saw=type,
+        expected="scalars, vectors, matrices or arrays",
+        hint="read structs with .to_numpy(), whose fields are arrays",
+    )
 
 
 def reinterpret(tensor: Made, element: Element) -> Made | None:
@@ -114,6 +119,31 @@ def field(tensor: Made, name: str) -> Made | None:
         parts = [None if g is None or g.shape != tensor.shape else field(g, name) for g in tensor.grads]
         if any(p is not None for p in parts) and all(p is None or (p.shape, p.dtype) == (made.shape, made.dtype) for p in parts):
             made.attach(*parts)
+    return made
+
+
+def component(tensor: Made, index: Any) -> Made | None:
+    """Returns a component of a single vector, a row of a single matrix or an element of a single array, as a view.
+
+    ``None`` for a tensor with axes or of other elements, and for an index that is no integer.
+
+    Raises:
+        ShapeError: if the index is out of range.
+    """
+    type = tensor.dtype
+    if tensor.shape or not type.shape or not isinstance(index, (int, np.integer)) or isinstance(index, bool):
+        return None
+    place, extent = int(cast("int", index)), type.shape[0]
+    if not -extent <= place < extent:
+        raise ShapeError(f"index {index} of a {type}", saw=type, expected=f"below {extent}", hint="mind the size")
+    kind = Type.vector(type.scalar, type.shape[1]) if type.kind is Kind.MATRIX and type.scalar else type.element
+    struct: Element | None = (tensor.element.dtype.metadata or {}).get("slang")
+    inner = Element.of(kind) if kind is not None and kind.dtype is not None else struct
+    if inner is None or inner.type is not kind:
+        return None
+    made = tensor.viewed(inner, (), (), place % extent * inner.nbytes)
+    if tensor.grads is not None:
+        made.attach(*(None if g is None or g.shape or g.dtype is not type else component(g, index) for g in tensor.grads))
     return made
 
 

@@ -211,15 +211,15 @@ class Tensor(SlangpyNames, ArrayMethods):
         return self.seen(views.transposed, None)
 
     def __len__(self) -> int:
-        if not self.shape:
+        if not (extents := self.shape or self.dtype.shape):
             raise ShapeError("a 0-d tensor has no length", hint="read it with .to_numpy()")
-        return self.shape[0]
+        return extents[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> Tensor:
-        found = recast.field(self, index) if isinstance(index, str) else None
+        found = recast.field(self, index) if isinstance(index, str) else recast.component(self, index)
         return self.seen(views.indexed, index) if found is None else found
 
     def __setitem__(self, index: Any, value: Any) -> None:

@@ -187,13 +187,18 @@ def _numeric_hint(value: Value, want: Type) -> str:
         rows = ", ".join(f"row{i}" for i in range(want.shape[0]))
         return f"build the matrix{where} of rows with {want.shape[1]} components: {python_name(want.name)}({rows})"
     if want.kind is Kind.SCALAR:
-        return f"take a component{where}, such as value{'[0]' * (have.kind is Kind.MATRIX)}.x"
+        return f"take a component{where}, such as {_row(have)}.x"
     if have.kind is Kind.MATRIX:
-        return f"take a row{where}, such as value[0]"
+        return f"take a row{where}, such as {_row(have)}"
     if have.shape > want.shape:
         return f"cut components{where} with a swizzle such as .{'xyzw'[: want.shape[0]]}"
     missing = ", ".join("xyzw"[have.shape[0] : want.shape[0]])
     return f"add the components that are missing{where}: {python_name(want.name)}(value, {missing})"
+
+
+def _row(have: Type) -> str:
+    """Returns what takes a row of each matrix."""
+    return f"fp.vcast(value, {have.name!r})[0]" if have.kind is Kind.MATRIX else "value"
 
 
 def _struct_hint(value: Value, want: Type, oracle: Oracle) -> str:

@@ -77,8 +77,14 @@ _slice: Callable[[Tensor, Any], Any] = Tensor.__getitem__
 
 
 def _getitem(self: Tensor, index: Any) -> Any:
-    found = _at(index)
-    return _slice(self, index) if found is None else made("index", _index, [self, *map(_listed, found[0])], found[1])
+    return _slice(self, index) if _at(index) is None else elements(self, index)
+
+
+def elements(x: Any, index: Any) -> Any:
+    """Returns ``x[index]`` along the axes of `x`, which may be mapped; the index may hold arrays."""
+    items = cast("tuple[Any, ...]", index) if isinstance(index, tuple) else (index,)
+    found = _at(index) or ([], tuple(_run(i) if isinstance(i, slice) else i for i in items))
+    return made("index", _index, [x, *map(_listed, found[0])], found[1])
 
 
 Tensor.__getitem__ = _getitem
@@ -95,6 +101,8 @@ def _listed(indices: Any) -> Any:
 def _index(trace: Trace, values: Sequence[Any], items: Sequence[Any]) -> Any:
     arrays = iter(values[1:])
     found = [i.slice() if isinstance(i, Run) else Traced(trace, next(arrays), None) if i is _ARRAY else i for i in items]
+    if len(found) == 1 and not values[0].rank and values[0].type.shape:  # components of a single vector
+        return trace.lift(Traced(trace, values[0], user_line())[found[0]])
     return indexed(trace, values[0], tuple(found))
 
 

@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from fusepy.backend.memory.recast import no_numbers
 from fusepy.ir.graph import Value
 from fusepy.location import user_line
+from fusepy.trace.components.parts import part
 from fusepy.trace.moves.arguments import axes_order, new_extents
 from fusepy.trace.moves.indexing import indexed
 from fusepy.trace.moves.record import moved
@@ -16,11 +18,13 @@ from fusepy.trace.moves.steps import Broadcast, Permuted, Reshaped, ViewStep
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.traced import Traced
 
-__all__ = ["array_member", "indexed"]
+__all__ = ["array_member", "indexed", "part"]
 
 
 def array_member(trace: OpenTrace, of: Traced, name: str) -> Any:
     """Returns the attribute or method `name` of a traced array; ``None`` if there is none."""
+    if name == "flatten_dtype":
+        return lambda: Traced(trace, _numbers(trace, trace.lift(of)), user_line())
     if name not in _PROPERTIES and name not in _METHODS:
         return None
     value = trace.plain.array(trace.lift(of), user_line())
@@ -31,6 +35,14 @@ def array_member(trace: OpenTrace, of: Traced, name: str) -> Any:
         return _stepped(trace, value, _METHODS[name](trace, value, *args, **kwargs))
 
     return method
+
+
+def _numbers(trace: OpenTrace, value: Value) -> Value:
+    """Returns vectors, matrices and fixed arrays as numbers, with the components as trailing axes, as of tensors."""
+    if value.type.scalar is None:
+        raise no_numbers(value.type)
+    value = trace.plain.array(value, user_line())
+    return trace.plain.numbers(value, user_line()) if value.type.shape else value
 
 
 def _stepped(trace: OpenTrace, value: Value, step: ViewStep | None) -> Traced:
