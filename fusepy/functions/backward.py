@@ -57,7 +57,7 @@ class BackwardTracer:
         if result is None and args and not kwargs and not tracer.takes(len(args)) and tracer.takes(len(args) - 1):
             args, result = args[:-1], args[-1]  # the result may follow the arguments
         if tracer.positional is None or needs_bind(tracer, args, kwargs):
-            tracer, static, args, kwargs, _ = tracer.bind(args, kwargs)
+            tracer, static, args, kwargs, _ = tracer.bind(args, kwargs, result)
         params = tracer.parameters(args, kwargs)
         with naming(self.__name__):
             found = CallGradients([p for _, p in params], (*args, *kwargs.values()), result)
