@@ -116,6 +116,8 @@ class Traced(Numberless, Symbolic):
             if not -extent <= index < extent:
                 raise TraceError(f"index {index} of a {self.type}", expected=f"below {extent}", hint="mind the size")
             index %= extent
+        if not parts and not self.type.shape:
+            self._recorder.refuse_part(self._recorder.lift(self), "an index of an array")  # that a loop carries
         return self._record("index", self, index)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -214,7 +216,7 @@ def no_array(value: Any, dtype: Any = None, copy: Any = None) -> NoReturn:
     raise TraceError(
         "a NumPy array cannot be made of a traced or mapped value",
         saw=repr(value)[:80],
-        hint="NumPy computes now: use operators and fusepy's functions, e.g. fp.where, or leave NumPy's work to before the call",
+        hint="NumPy computes now: use fusepy's, e.g. fp.where or fp.take(x, i), or leave NumPy's work to before the call",
     )
 
 
