@@ -27,7 +27,7 @@ from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.settle import settle
 from fusepy.ir.resources import channels
 from fusepy.ir.types import AS_ONE, FLOAT, Kind, Type
-from fusepy.ir.whole import is_taken
+from fusepy.ir.whole import is_taken, only_taken
 
 
 class Forward:
@@ -69,7 +69,7 @@ class Forward:
             GradientError: if an operation between them has no tangent.
         """
         for value, given in seeds:
-            self.tangents[value] = self.seeded(value, given)
+            self.tangents[value] = given if value.type.kind is Kind.WHOLE else self.seeded(value, given)
             if given.rank == value.rank and not given.arrival.plain:
                 self.given[value] = given
         for node, maps, attrs in self.settled:
@@ -159,10 +159,8 @@ class Forward:
         tangent = self.tangents.get(value)
         if tangent is None:
             return None
-        if is_taken(node) and x.type.kind in AS_ONE and x.type.element is not None:  # linear in the array
-            element = differential(x.type.element, self.oracle)
-            assert element is not None, "it has a tangent"
-            return Term(self.terms, tangent, x.dims, Type.whole("fusepy::Tensor", element, x.type.rank))
+        if x.type.kind in AS_ONE and x.type.element is not None and only_taken(node, node.operands.index(value)):
+            return Term(self.terms, tangent, x.dims, self.whole(x.type))  # linear in the array
         if x.type.kind in AS_ONE:
             raise no_gradient(node, f"{x.type} is read whole")
         type = differential(x.type, self.oracle) if x.wants is not None else None
@@ -173,6 +171,12 @@ class Forward:
         if len(x.dims) < value.rank:
             tangent = self.given.get(value, tangent)
         return Term(self.terms, tangent, x.dims, type)
+
+    def whole(self, type: Type) -> Type:
+        """Returns the type of the tangent of an array that is read at indices, or of a value."""
+        own = differential(type.element if type.kind is Kind.WHOLE and type.element is not None else type, self.oracle)
+        assert own is not None, "it has a tangent"
+        return Type.whole("fusepy::Tensor", own, type.rank) if type.kind is Kind.WHOLE else own
 
     # ---- bodies -------------------------------------------------------------------------------------------------
 
@@ -187,9 +191,7 @@ class Forward:
         fresh = copied(body, builder)
         given: list[tuple[Value, Value]] = []
         for i, name in zip(wrt, new_names(body.inputs, len(wrt))):
-            type = differential(body.inputs[i].type, self.oracle)
-            assert type is not None, "only such inputs are chosen"
-            given.append((fresh[body.inputs[i]], Value(type, (), name=name)))
+            given.append((fresh[body.inputs[i]], Value(self.whole(body.inputs[i].type), (), name=name)))
         inputs, tangents = [fresh[v] for v in body.inputs], [d for _, d in given]
         carried, rest = (0, []) if place is None else (len(through), inputs[place:])
         builder.inputs = [*inputs[:place], *tangents[:carried], *rest, *tangents[carried:]]

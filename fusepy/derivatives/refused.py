@@ -10,6 +10,7 @@ from fusepy.ir.types import AS_ONE, Kind, Type
 
 _PART = "take the gradient of a part of the program without it, or pass its result as an argument"
 _READ_APART = "read in a call of its own, and pass the value: f(read(array, i), x) in place of f(array, i, x)"
+_UNROLLED = "write a loop of Python, for i in range(n): its reads array[i] have a second order"
 _READ_BEFORE = "read by array[i] or fp.take, and pass the elements: f(array[i], x) in place of f(array, i, x)"
 
 
@@ -79,9 +80,8 @@ def read_whole(node: Node, type: Type) -> GradientError:
 def written(node: Node, value: Value) -> GradientError:
     """Returns the error about a result that depends on what a node writes to an array."""
     if node.op.name.endswith("vjp"):
-        return no_gradient(
-            node, "it adds to the gradient of an array that is read whole, which has no second order", hint=_READ_BEFORE
-        )
+        hint = _UNROLLED if node.op.name == "loop_vjp" else _READ_BEFORE
+        return no_gradient(node, "it adds to the gradient of an array that is read whole, which has no second order", hint=hint)
     what = f"{value.name!r}, on which" if value.name is not None else "an array on which"
     return GradientError(
         f"{called(node)} writes {what} the result depends, and such a write has no gradient",

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from fusepy.arguments.mapped import Mapped
+from fusepy.arguments.nested import is_nested
 from fusepy.backend.marshals.generators import ThreadId
+from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.backend.memory.storage import ACCUMULATORS
 from fusepy.errors import ArgumentError, UnsupportedArgumentError, did_you_mean
 from fusepy.functions.options import by_name
 from fusepy.functions.parts import AnyFunction
-from fusepy.ir.argmap import ArgMap
+from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.ops import OPS
+from fusepy.ir.types import Type
 from fusepy.location import user_line
+from fusepy.trace.moves.indexing import indexed
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
 
@@ -21,6 +27,9 @@ F = TypeVar("F", bound=AnyFunction)
 
 def accumulate(function: F, kinds: Mapping[str, str] | None = None, /, **named: str) -> F:
     """Returns this function with results that are combined over all threads into one value: ``accumulate(result="sum")``.
+
+    A destination that has axes keeps these: a row of a grid of 4 x 6 gets 6 sums, and so does one of shape ``(1, 6)``;
+    ``(4, 1)`` is a column. ``fp.vmap(out, (0,))`` names the axes of the grid that it keeps.
 
     Args:
         kinds: ``"sum"``, ``"max"``, ``"min"``, ``"mean"``, ``"first"`` or ``"push"``, which keeps all, by the name of an `out`
@@ -61,8 +70,55 @@ def checked(function: str, kinds: Mapping[str, Any], names: Sequence[str]) -> di
     return dict(kinds)
 
 
-def accumulated(trace: Trace, value: Traced, kind: str | None) -> Traced:
-    """Records the accumulation of a value over the axes that it has.
+@dataclass(frozen=True)
+class Kept:
+    """What a destination keeps of the grid.
+
+    Attributes:
+        units: for each of its axes, if the extent is 1.
+        numbers: its elements are numbers, so that its last axes may be the components of vectors.
+        dims: the dimensions of the grid that `vmap` names; ``None`` for the last ones.
+    """
+
+    units: tuple[bool, ...]
+    numbers: bool
+    dims: tuple[int, ...] | None = None
+
+    @staticmethod
+    def of(given: Any) -> Kept | None:
+        """Reads a destination; ``None`` for what has no extents, which takes one value."""
+        said, given = (given.map, given.value) if isinstance(given, Mapped) else (UNSAID, given)
+        kind = None if isinstance(given, (tuple, list)) else kind_of_class(type(given))
+        if kind is None or is_nested(given):
+            return None
+        units = tuple(n == 1 for n in kind.extents(given))
+        return Kept(units, not kind.describe(given).type.shape, said.dims) if units else None
+
+    def axes(self, rank: int, type: Type) -> tuple[list[int], list[int]]:
+        """Returns the axes of a value over a grid that are combined and dropped, and those that are combined to extent 1."""
+        units = self.units[: len(self.units) - len(type.shape)] if self.numbers else self.units
+        first = max(rank - len(units), 0)
+        dims = range(first, rank) if self.dims is None else self.dims
+        units = units[len(units) - len(dims) :]
+        return [d for d in range(rank) if d not in dims], [d for d, unit in zip(dims, units) if unit and d < rank]
+
+
+def kept_by(named: Mapping[str, Any]) -> dict[str, Kept]:
+    """Returns what destinations keep, by their names."""
+    found = {name: Kept.of(value) for name, value in named.items()}
+    return {name: kept for name, kept in found.items() if kept is not None}
+
+
+def left_of(said: ArgMap, kind: str | None) -> ArgMap:
+    """Returns the mapping of a destination along the axes that an accumulator leaves: those that it names, in their order."""
+    if kind in (None, "push") or said.dims is None:
+        return said
+    left = sorted(set(said.dims))
+    return ArgMap(tuple(map(left.index, said.dims)), said.type)
+
+
+def accumulated(trace: Trace, value: Traced, kind: str | None, kept: Kept | None = None) -> Traced:
+    """Records the accumulation of a value over the axes that it has, without those that its destination keeps.
 
     Raises:
         UnsupportedArgumentError: for structs and arrays.
@@ -78,10 +134,22 @@ def accumulated(trace: Trace, value: Traced, kind: str | None) -> Traced:
             expected="numbers, vectors or matrices",
             hint="accumulate numbers or vectors: write a Slang function that returns the field",
         )
+    dropped, units = (list(range(rank)), []) if kept is None else kept.axes(rank, value.type)
+    folded = sorted([*dropped, *units])
+    if not folded:
+        return value
+    if kind == "first" and len(folded) < rank:
+        at = tuple(0 if d in dropped else slice(1) if d in units else slice(None) for d in range(rank))
+        return Traced(trace, indexed(trace, trace.lift(value), at), loc)
     if kind == "first":  # of one value, the sum is the value
         index = trace.captured(ThreadId(0, ()), "index")
         value, kind = trace.record("select", [trace.record("eq", [index, 0]), value, 0]), "sum"
-    axes = tuple(f"d{axis}" for axis in range(rank))
+    axes = tuple(f"d{axis}" for axis in folded)
     maps = [ArgMap(tuple(range(rank)))]
     (made,) = trace.builder.add(OPS["reduce"], [trace.lift(value)], maps, {"kind": kind, "axes": axes}, loc)
+    if units:
+        left = [d for d in range(rank) if d not in dropped]
+        small = ArgMap(tuple(i for i, d in enumerate(left) if d not in units))
+        along = tuple(f"d{i}" for i, d in enumerate(left) if d in units)
+        (made,) = trace.builder.add(OPS["expand"], [made], [small], {"axes": along}, loc)
     return Traced(trace, made, loc)

@@ -8,7 +8,7 @@ from typing import Any
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
-from fusepy.backend.marshals.registry import device_of
+from fusepy.backend.marshals.registry import device_of, gradients_of
 from fusepy.errors import GradientError, GraphError, TraceError
 from fusepy.functions.accumulators import checked
 from fusepy.functions.autograd import has_autograd
@@ -57,7 +57,7 @@ class BackwardTracer:
         if result is None and args and not kwargs and not tracer.takes(len(args)) and tracer.takes(len(args) - 1):
             args, result = args[:-1], args[-1]  # the result may follow the arguments
         if tracer.positional is None or needs_bind(tracer, args, kwargs):
-            tracer, static, args, kwargs, _ = tracer.bind(args, kwargs)
+            tracer, static, args, kwargs, _ = tracer.bind(args, kwargs, result)
         params = tracer.parameters(args, kwargs)
         with naming(self.__name__):
             found = CallGradients([p for _, p in params], (*args, *kwargs.values()), result)
@@ -127,6 +127,7 @@ class BackwardTracer:
             start = trace.moves.begin(trace.builder.nodes)
             with silenced(trace):
                 results = function.results(trace, [p for _, p in asked.params], passed, asked.positional, config)
+            _check_captures(trace, self.__name__)
             ends = asked.ends(trace, self.__name__, results, leaves, config, dict(zip(asked.seeds, zip(grads, values[count:]))))
             written = iter(grads[len(asked.seeds) :])
             to = [asked.target(trace, i, None if i in asked.fresh else next(written)) for i in range(len(asked.wanted))]
@@ -183,6 +184,21 @@ class BackwardTracer:
 
     def constant_types(self) -> Mapping[str, str] | None:
         return self.function.constant_types()
+
+
+def _check_captures(trace: Trace, name: str) -> None:
+    """Raises `GradientError` for a captured tensor with gradients that the function reads: only arguments get some."""
+    first = len(trace.builder.inputs) - len(trace.captures)
+    for value, captured in zip(trace.builder.inputs[first:], trace.captures):
+        grads = gradients_of(captured)
+        uses = [node for node in trace.builder.nodes if value in node.operands and node.op.name != "stop_gradient"]
+        if grads is not None and grads[1] is not None and uses:
+            raise GradientError(
+                f"{name}(): the function reads a tensor with gradients from outside, which is no argument",
+                place=uses[0].loc,
+                saw=f"{captured.dtype}{list(captured.shape)}",
+                hint="pass it as an argument, f.bwds(x, w); or read w.detach(), which has no gradients",
+            )
 
 
 def _without_gradients(name: str, args: Sequence[Any]) -> GradientError:

@@ -17,7 +17,7 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.marshals.registry import device_of
 from fusepy.errors import ArgumentError, FusepyError, UnrollWarning, did_you_mean
-from fusepy.functions.accumulators import accumulated, checked
+from fusepy.functions.accumulators import Kept, accumulated, checked
 from fusepy.functions.nodes import Use
 from fusepy.functions.parts import STATIC, Config
 from fusepy.ir.graph import Graph, Node
@@ -41,6 +41,7 @@ class PythonTracer:
 
     deliver = None
     accumulator: str | None = None  # of all results
+    kept: Kept | None = None  # what the destination of the accumulator keeps of the grid
 
     def __init__(self, function: Callable[..., Any], static: Sequence[str] = (), device: Device | None = None):
         self.__name__ = " ".join(str(getattr(function, "__name__", "fused")).split())  # a name is one line
@@ -94,12 +95,14 @@ class PythonTracer:
                     saw=type(value).__name__,
                     hint="pass a number, string or tuple; a static argument is part of the program's identity",
                 ) from None
-        if not static:
+        kept = None if self.accumulator is None else Kept.of(result)
+        if not static and kept is None:
             return self, (), (), dynamic, result
         made = object.__new__(self.__class__)
-        made.__dict__.update(self.__dict__, values=static)
+        made.__dict__.update(self.__dict__, values=static, kept=kept)
         # the type is part of the key, since 1 == 1.0 == True
-        return made, tuple([(name, value.__class__, value) for name, value in static.items()]), (), dynamic, result
+        key = tuple([(name, value.__class__, value) for name, value in static.items()])
+        return made, key if kept is None else (*key, kept), (), dynamic, result
 
     def take(self, parameters: Sequence[inspect.Parameter]) -> None:
         self.signature = self.signature.replace(parameters=parameters)
@@ -127,6 +130,7 @@ class PythonTracer:
     def accumulating(self, kinds: Mapping[str, Any]) -> PythonTracer:
         """Returns a tracer of the same function that accumulates its results: ``result="sum"``."""
         made = copy.copy(self)
+        made.positional = -1
         made.accumulator = checked(self.__name__, kinds, ["result"]).get("result", self.accumulator)
         return made
 
@@ -135,7 +139,7 @@ class PythonTracer:
         dynamic = {**dict(zip([n for n in self.signature.parameters if n not in self.values], args)), **kwargs}
         with naming(self.__name__):
             leaves = [leaf for name, value in dynamic.items() for _, leaf in leaves_of(value, name)]
-        trace = Trace(self.__name__, self._device_of(leaves))
+        trace = Trace(self.__name__, self.device or device_of(map(unmapped, leaves)))
         trace.strict, trace.options, trace.prints = config.strict, config.options.of_gradients, []
         with trace.recording():
             passed: dict[str, Any] = {}
@@ -175,7 +179,7 @@ class PythonTracer:
             return [self._output(trace, leaf) for leaf in found], structure
 
     def _output(self, trace: Trace, leaf: Any) -> Traced:
-        return accumulated(trace, Traced(trace, returned(trace, leaf, self.__name__), None), self.accumulator)
+        return accumulated(trace, Traced(trace, returned(trace, leaf, self.__name__), None), self.accumulator, self.kept)
 
     def _called(self, passed: Mapping[str, Any], trace: Trace) -> Any:
         named = {**honoured(trace.innermost(), self.__name__, passed, self.annotations), **self.values}
@@ -187,10 +191,6 @@ class PythonTracer:
             if found is None:
                 raise
             raise found from error
-
-    def _device_of(self, leaves: Sequence[Any]) -> Device | None:
-        """Returns the function's device, else that of the first tensor argument; ``None`` leaves it to the modules called."""
-        return self.device or device_of(map(unmapped, leaves))
 
     def node_results(self, use: Use, outputs: int | None) -> Structure:
         """Returns the structure of a node's results: one result, unless another number is declared."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fusepy.arguments.mapped import Mapped
@@ -11,7 +12,7 @@ from fusepy.arguments.nested import is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import GraphError
-from fusepy.functions.accumulators import accumulated, checked
+from fusepy.functions.accumulators import Kept, accumulated, checked, kept_by, left_of
 from fusepy.functions.nodes import Use, wrong_count
 from fusepy.functions.options import constants_of
 from fusepy.functions.parts import Config
@@ -52,6 +53,7 @@ class SlangTracer:
     variadic = False
     deliver = None
     accumulators: Mapping[str, str] = {}
+    kept: Mapping[str, Kept] = {}  # what the destinations of accumulators keep of the grid, by parameter; else ``result``
 
     def __init__(self, device: Device, loaded: Loaded, name: str):
         self.__name__ = name
@@ -60,9 +62,18 @@ class SlangTracer:
 
     def bind(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any = None
-    ) -> tuple[SlangTracer, tuple[()], tuple[Any, ...], Mapping[str, Any], Any]:
-        """Returns the arguments as they are: there are no static arguments, and Slang knows the defaults."""
-        return self, (), args, kwargs, result
+    ) -> tuple[SlangTracer, tuple[object, ...], tuple[Any, ...], Mapping[str, Any], Any]:
+        """Returns the arguments as they are: there are no static arguments, and Slang knows the defaults.
+
+        With accumulators it returns the tracer for the axes that destinations have.
+        """
+        if not self.accumulators:
+            return self, (), args, kwargs, result
+        slots = slots_of(self.declared(), args, kwargs)
+        given = {p.name: value for p, value in zip(slots, (*args, *kwargs.values())) if p.direction != IN}
+        made = copy.copy(self)
+        made.kept = kept_by({"result": result, **given})
+        return made, tuple(made.kept.items()), args, kwargs, result
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Records a call inside a fused function."""
@@ -83,11 +94,16 @@ class SlangTracer:
         """Returns a tracer of the same function that accumulates results, by the names of parameters; else ``result``."""
         outputs = [p.name for s in self.declared() for p in s.params if p.direction != IN]
         made = copy.copy(self)
+        made.positional = -1
         made.accumulators = {**self.accumulators, **checked(self.__name__, kinds, [*outputs, "result"])}
         return made
 
-    def _accumulated(self, trace: Trace, result: Traced, name: str) -> Traced:
-        return accumulated(trace, result, self.accumulators.get("result" if name == "return" else name))
+    def _accumulated(self, trace: Trace, result: Traced, name: str, said: ArgMap = UNSAID) -> Traced:
+        name = "result" if name == "return" else name
+        kept = self.kept.get(name)
+        if kept is not None and said.dims is not None:
+            kept = replace(kept, dims=said.dims)
+        return accumulated(trace, result, self.accumulators.get(name), kept)
 
     def _with_specs(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> tuple[list[Any], dict[str, Any]]:
         """Applies the specs of `declare` to arguments."""
@@ -118,7 +134,9 @@ class SlangTracer:
             written = [Written(p, given[i], specs[i], leaves[i], starts[i]) for i, p in enumerate(slots)]
             outputs: list[Output] = []
             for result, place in self.results(trace, slots, passed, len(args), config):
-                outputs += [Output(result)] if place is None else written_back(trace, self.__name__, written[place], result)
+                back = [Output(result)] if place is None else written_back(trace, self.__name__, written[place], result)
+                kind = None if place is None else self.accumulators.get(slots[place].name)
+                outputs += [replace(o, said=left_of(o.said, kind)) for o in back]
         return Recording(
             trace.finish([o.value for o in outputs]),
             trace,
@@ -161,7 +179,12 @@ class SlangTracer:
         outputs = any(p.direction == OUT for p in params[:positional])
         names = [p.name for p in answer.params if p.direction != OUT or outputs]
         places = {names[i] if i < min(positional, len(names)) else p.name: i for i, p in enumerate(params)}
-        return [(self._accumulated(trace, r, name), places.get(name)) for (name, _), r in zip(answer.results, results)]
+        made: list[tuple[Traced, int | None]] = []
+        for (name, _), result in zip(answer.results, results):
+            place = places.get(name)
+            said = UNSAID if place is None else config.spec(place, params[place].name) or UNSAID
+            made.append((self._accumulated(trace, result, name, said), place))
+        return made
 
     def _trace(self) -> tuple[Trace, str]:
         """Makes a trace, and returns it with the name of the module in it."""

@@ -183,6 +183,20 @@ def is_taken(node: Node) -> bool:
     return str(node.attrs.get("module", "")).startswith(TAKE)
 
 
+def only_taken(node: Node, place: int) -> bool:
+    """True if a node reads an operand by `is_taken` calls only, itself or in its bodies."""
+    if not node.bodies:
+        return is_taken(node) and place == 0
+    ahead = getattr(node.op, "ahead", 0) - getattr(node.op, "own", 0)
+    uses: list[tuple[Node, int]] = []
+    for body in node.bodies:
+        if not 0 <= place - ahead < len(body.inputs):
+            return False
+        value = body.inputs[place - ahead]
+        uses += [(inner, i) for inner in body.nodes for i, v in enumerate(inner.operands) if v is value]
+    return all(only_taken(inner, i) for inner, i in uses)
+
+
 def _taken_values(graph: Graph) -> Iterator[Value]:
     for node in graph.nodes:
         if is_taken(node):

@@ -7,19 +7,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from fusepy.arguments.mapping import vcast
 from fusepy.backend.device.device import Device
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.sources.libraries import FOLDER
 from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.fused import FusedFunction, of_object
 from fusepy.inspect.explain import Explanation
-from fusepy.ir.types import FLOAT, HALF
+from fusepy.ir.types import FLOAT
 from fusepy.language.gradients import differentiated
 from fusepy.modules.libraries import library
 from fusepy.modules.module import Module
 from fusepy.nn.optimisers import Optimiser
 from fusepy.nn.parameters import parameters as tensors_of
+from fusepy.nn.updates import updated, wide
 from fusepy.pytree import Structure, flatten
 from fusepy.trace.arity import by_position, of_count
 
@@ -30,12 +30,7 @@ def _library(device: Device) -> Module:
 
 
 def _zeros(like: Tensor) -> Tensor:
-    return Tensor.zeros(like.device, like.shape, _wide(like.dtype))
-
-
-def _wide(type: Any) -> Any:
-    """Returns the type in which a parameter is updated: a half has no 1e-8, and no square of a small gradient."""
-    return type.with_scalar(FLOAT) if type.scalar is HALF else type
+    return Tensor.zeros(like.device, like.shape, wide(like.dtype))
 
 
 def _with_names(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
@@ -82,7 +77,7 @@ class TrainingStep:
             ArgumentError: for parameters that are no tensors, or not those of the step before.
             GradientError: if the loss has no gradient, or cannot depend on the parameters.
         """
-        numbers = self._optimiser.numbers(self.count + 1)
+        numbers = self._numbers()
         batch = by_position(self._loss, (parameters, *batch), named)[1:] if named else batch
         program, args, written = self._call(parameters, batch, len(numbers))
         loss = Tensor.empty(written[0].device, (), "float")  # of this step: a list of losses holds different ones
@@ -105,10 +100,14 @@ class TrainingStep:
         program, args = self._described(parameters, batch, named)
         return program.source(*args)
 
+    def _numbers(self) -> list[float]:
+        """Returns the numbers of the next step: those of the optimiser, and the limits of gradients."""
+        return [*self._optimiser.numbers(self.count + 1), *self._optimiser.limits().values()]
+
     def _described(self, parameters: Any, batch: Sequence[Any], named: Mapping[str, Any]) -> tuple[FusedFunction, list[Any]]:
         """Returns the program of a step and all of its arguments."""
         batch = by_position(self._loss, (parameters, *batch), named)[1:] if named else batch
-        numbers = self._optimiser.numbers(self.count + 1)
+        numbers = self._numbers()
         program, args, _ = self._call(parameters, batch, len(numbers))
         return program, [*args, *numbers, *batch]
 
@@ -158,12 +157,13 @@ class TrainingStep:
         first, *others = [*own, *(f"batch_{i}" for i in range(batch))][: 1 + batch]
         names = [re.sub(r"\W+", "_", path).strip("_") for path in structure.paths(first)]
         names += [f"{name}_{kept}" for name in names for kept in optimiser.kept]
-        names = [*["owner_"] * len(owner), *names, *update.tracer.parameter_names()[2 + each : 2 + each + numbers], *others]
+        limits = list(optimiser.limits())
+        of_update = update.tracer.parameter_names()[2 + each : 2 + each + numbers - len(limits)]
+        names = [*["owner_"] * len(owner), *names, *of_update, *limits, *others]
 
         def step(*given: Any) -> Any:
             own, given = given[: len(owner)], given[len(owner) :]
-            leaves, kept = given[:count], given[count : count + count * each]
-            values = given[count + count * each : count + count * each + numbers]
+            leaves, values = given[:count], given[count : count * (1 + each) + numbers]
             loss, gradients = both(*own, structure.fill(leaves), *given[len(given) - batch :])
             if loss.rank or loss.type.shape:
                 raise GradientError(
@@ -171,14 +171,8 @@ class TrainingStep:
                     saw=f"{loss.type} over {loss.rank} axes",
                     hint="return fp.mean(…) of numbers; vectors become numbers by fp.dot(v, v)",
                 )
-            made: list[Any] = [loss._fusepy_cast(FLOAT)]
-            for i, (leaf, gradient) in enumerate(zip(leaves, flatten(gradients)[0])):
-                mine = kept[i * each : (i + 1) * each]
-                wide = _wide(leaf.type)
-                args = [vcast(v._fusepy_cast(wide), wide) for v in (leaf, gradient, *mine)]  # numbers stay numbers
-                new, *others = update(*args, *values) if each else [update(*args, *values)]
-                made += [new._fusepy_cast(leaf.type), *others]
-            return tuple(made)
+            new = updated(optimiser, update, leaves, flatten(gradients)[0], values)
+            return loss._fusepy_cast(FLOAT), *new
 
         step.__name__ = f"step_of_{getattr(self._loss, '__name__', 'loss')}"
         made = FusedFunction(_with_names(step, names))

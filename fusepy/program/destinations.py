@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -22,6 +21,7 @@ from fusepy.backend.memory.host_arrays import share_elements
 from fusepy.backend.memory.recast import reinterpret
 from fusepy.backend.memory.storage import overlap
 from fusepy.backend.memory.tensor import Tensor, computed
+from fusepy.backend.memory.views import stretches
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
@@ -157,7 +157,7 @@ class Destinations:
                 hint="give it an element per thread, or pass a list or number, which are not written to"
                 if "." in name
                 else ONE_FOR_ALL
-                if target.size == math.prod(element.shape) != math.prod(shape)
+                if target.shape != shape and stretches(target.shape, shape)
                 else "make it with np.empty(shape, dtype), or omit it",
             )
         if target.size and any(n > 1 and not s for n, s in zip(target.shape, target.strides)):

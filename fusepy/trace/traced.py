@@ -109,8 +109,10 @@ class Traced(Numberless, Symbolic):
         return self._fusepy_along(index)
 
     def _fusepy_along(self, index: Any) -> Traced:
-        trace, loc = self._recorder, user_line()
-        return Traced(trace, trace.indexed(trace.plain.array(trace.lift(self), loc), index), loc)
+        trace, loc, value = self._recorder, user_line(), self._recorder.lift(self)
+        if not value.rank and not value.type.shape:
+            trace.refuse_part(value, "an index of an array")  # that a loop carries
+        return Traced(trace, trace.indexed(trace.plain.array(value, loc), index), loc)
 
     def _is_element(self) -> bool:
         """True for a value whose index is a component: one without axes, of a generator, or that its vmap or vcast makes one."""
@@ -222,7 +224,7 @@ def no_array(value: Any, dtype: Any = None, copy: Any = None) -> NoReturn:
     raise TraceError(
         "a NumPy array cannot be made of a traced or mapped value",
         saw=repr(value)[:80],
-        hint="NumPy computes now: use operators and fusepy's functions, e.g. fp.where, or leave NumPy's work to before the call",
+        hint="NumPy computes now: use fusepy's, e.g. fp.where or fp.take(x, i), or leave NumPy's work to before the call",
     )
 
 

@@ -252,6 +252,16 @@ KINDS = {
 }
 
 
+def test_tensors_from_outside_get_no_gradients_without_a_word(m: fp.Module) -> None:
+    x, w = leaf(4, 5), leaf(1, 2)
+    with pytest.raises(fp.GradientError, match="no argument"):
+        fp.fuse(lambda x: m.poly(w, x)).bwds(x)
+    assert (x.grad.tolist(), w.grad.tolist()) == ([0, 0], [0, 0])
+    for outside in (w.detach(), lambda: fp.stop_gradient(w)):
+        fp.fuse(lambda x: m.poly(outside() if callable(outside) else outside, x)).bwds(x)  # noqa: B023
+    assert x.grad.tolist() == [16, 40]
+
+
 @pytest.mark.req("B13", "B14")
 def test_results_are_accumulated(device: fp.Device) -> None:
     source = (

@@ -176,7 +176,6 @@ ELSEWHERE: dict[str, str] = {
     "language/points.py": "language/test_check_grads.py",
     "modules/module.py": "requirements/test_systems.py",
     "modules/slang_type.py": "modules/test_struct.py",
-    "nn/optimisers.py": "nn/test_training.py",
     "passes/rows/groups.py": "passes/rows/test_join.py",
     "passes/fuse_chains.py": "passes/test_passes.py",
     "passes/partition/draft.py": "passes/test_passes.py",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from fusepy.backend.emit.operand import Operand
 from fusepy.backend.kernels.overlap import shares
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.memory.views import stretches
 from fusepy.errors import ShapeError
 
 # the advice for a destination that is one value for several calls
@@ -52,9 +52,7 @@ def _spreads(given: Tensor, element: Element, shape: tuple[int, ...]) -> bool:
     want, have = given.element, element
     signs = want.dtype.kind in "iu" and have.dtype.kind in "iu" and want.nbytes == have.nbytes
     integers = have.dtype.kind in "biu" and (want.type.is_float or signs) and want.shape == have.shape
-    lead = len(given.shape) - len(shape)
-    along = lead >= 0 and all(n in (1, m) for n, m in zip(shape, given.shape[lead:]))
-    return (want.same(have) or integers) and along
+    return (want.same(have) or integers) and stretches(shape, given.shape)
 
 
 @dataclass(frozen=True)
@@ -142,7 +140,7 @@ class Given:
                 saw=f"{given.dtype}{list(given.shape)}",
                 expected=f"{self.elements[j].type}{list(shape)}",
                 hint=ONE_FOR_ALL
-                if given.size == 1 != math.prod(shape)
+                if given.shape != shape and stretches(given.shape, shape)
                 else "make it with Tensor.empty(device, shape, dtype), or omit it",
             )
         if given.size and 0 in given.strides and any(n > 1 for n, s in zip(given.shape, given.strides) if s == 0):

@@ -84,6 +84,12 @@ def transposed(shape: tuple[int, ...], strides: tuple[int, ...], axes: Sequence[
     return tuple(shape[a] for a in order), tuple(strides[a] for a in order), 0
 
 
+def stretches(shape: Sequence[int], wanted: Sequence[int]) -> bool:
+    """True if broadcasting makes an array of the extents `wanted` of one of `shape`."""
+    lead = len(wanted) - len(shape)
+    return lead >= 0 and all(n in (1, m) for n, m in zip(shape, wanted[lead:]))
+
+
 def broadcast(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> View:
     """Broadcasts to `wanted` by NumPy's rule, without a copy: stretched axes have stride 0.
 

@@ -198,7 +198,7 @@ class TraceShapes:
         if value not in inputs:
             raise TraceError(
                 "the extents of an array are asked for in the body of a loop or a branch",
-                hint="index it outside of the body: y = fp.take(x, i), or in a Slang function that takes it as a Tensor",
+                hint="slice arrays before the loop or branch, whose body runs for each element by itself",
             )
         return captures[inputs.index(value) - len(inputs) + len(captures)]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -9,16 +11,21 @@ import numpy as np
 from fusepy.backend.marshals.registry import host_array
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import without_dots
+from fusepy.derivatives.differential import differential
 from fusepy.derivatives.terms import Term
 from fusepy.errors import ShapeError, TraceError
+from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
-from fusepy.ir.types import BOOL, Kind
+from fusepy.ir.ops import OPS
+from fusepy.ir.types import BOOL, UINT, Kind, Type
+from fusepy.location import user_line
 from fusepy.symbolic import Symbolic
 from fusepy.trace.moves.plans import Remap, Strided
 from fusepy.trace.moves.push import MovedPart, Pushing, terms_of
-from fusepy.trace.moves.record import check_movable, moved
+from fusepy.trace.moves.record import SLICED, check_movable, moved
 from fusepy.trace.moves.shapes import known_shapes
-from fusepy.trace.moves.steps import Indexed, Item, Run
+from fusepy.trace.moves.steps import ALL, Indexed, Item, Run
+from fusepy.trace.moves.take import MOST_AXES, is_apart, module_of_take, texels
 from fusepy.trace.open_trace import OpenTrace
 
 MASK = "write fusepy.where(mask, x, 0.0); how many elements a mask takes is known on the device only"
@@ -102,6 +109,7 @@ def _gathered(trace: OpenTrace, value: Value, items: list[Item | Value]) -> Valu
         if all(found is not None for i, found in zip(items, outer) if isinstance(i, Value)):
             plain = [i if found is None else found[1] for i, found in zip(items, outer)]
             return trace.standing_in(_gathered(behind[0], behind[1], plain))
+        return _in_body(trace, value, items)
     return _taken(trace, value, items)
 
 
@@ -133,3 +141,59 @@ def _taken(trace: OpenTrace, value: Value, items: list[Item | Value]) -> Value:
             extents.append(len(run))
     pushing = Pushing(trace, terms, Remap(tuple(extents), tuple(indices), shape))
     return pushing.complete(pushing.taken(MovedPart(value, tuple(range(value.rank)), None)))
+
+
+# ---- in bodies of loops and branches ----------------------------------------------------------------------------------
+
+
+def _in_body(trace: OpenTrace, value: Value, items: Sequence[Item | Value]) -> Value:
+    """Returns the element that a grid point reads of a captured array.
+
+    An axis that is taken as a whole runs along the grid: of ``table[i]`` each grid point reads the element of its column.
+
+    Raises:
+        TraceError: for new axes, several whole axes, and arrays that only Slang functions can read.
+    """
+    dynamic = [k for k, item in enumerate(items) if isinstance(item, Value)]
+    fixed: list[Item] = [ALL if isinstance(item, Value) else item for item in items]
+    kept = [k for k, item in enumerate(fixed) if item is not None and not isinstance(item, int)]
+    kept += range(len(items), value.rank)  # of the axes of `value`, since there are no new ones
+    runs = [k for k in kept if k not in dynamic]
+    beside = bool(runs) and any(isinstance(item, Value) and item.rank for item in items)
+    if None in fixed or beside or len(kept) > MOST_AXES:
+        what = "an index with new axes, or with arrays beside whole axes"
+        raise _refused_in(trace, what, "write table[i], table[i, :] or table[i, j]")
+    if value.arrival.texels:
+        value = _at_root(trace, value, lambda root, texture: texels(root, terms_of(root, known_shapes(root)), texture))
+    if is_apart(value.type, trace.device):
+        raise _refused_in(trace, f"an index of {value.type}", SLICED)
+    if any(item is not ALL for item in fixed):
+        value = moved(trace, value, Indexed(value.rank, tuple(fixed)))
+    indices: list[Value] = []
+    for axis, k in enumerate(kept):
+        item = items[k] if k in dynamic else None
+        make = partial(_coordinates, axis=axis, behind=sum(other > k for other in runs))
+        indices.append(item if isinstance(item, Value) else _at_root(trace, value, make))
+    read = value.type.with_scalar(UINT) if value.type.is_numeric and value.type.scalar is BOOL else value.type
+    name = f"{'pick' if differential(read, trace.oracle) is None else 'take'}{len(indices)}"
+    maps = [ArgMap((), Type.whole("fusepy::Tensor", read, len(indices))), *[UNSAID] * len(indices)]
+    attrs = {"module": module_of_take(trace), "function": name}
+    (made,) = trace.builder.add(OPS["slang.call"], [value, *indices], maps, attrs, user_line())
+    return made if read is value.type else trace.recast(made, value.type, user_line())
+
+
+def _at_root(trace: OpenTrace, value: Value, make: Callable[[OpenTrace, Value], Value]) -> Value:
+    """Makes a value where an array was made, and returns the stand-in for it."""
+    behind = trace.behind(value)
+    return make(trace, value) if behind is None else trace.standing_in(_at_root(*behind, make))
+
+
+def _coordinates(trace: OpenTrace, array: Value, axis: int, behind: int) -> Value:
+    """Returns the integers along an axis of an array, with so many axes of extent 1 behind it."""
+    known = known_shapes(trace)
+    found = known.shapes.numbers(known.of(array)[axis])
+    return moved(trace, found, Indexed(1, (ALL, *[None] * behind))) if behind else found
+
+
+def _refused_in(trace: OpenTrace, what: str, hint: str) -> TraceError:
+    return TraceError(f"{what}, inside the body of a {trace.body}, which runs for each element by itself", hint=hint)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fusepy.derivatives.terms import Term
-from fusepy.errors import ArgumentError, ShapeError
+from fusepy.errors import ArgumentError, ShapeError, TraceError
 from fusepy.ir.graph import Value
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import MovedPart, Pushing, terms_of
@@ -64,7 +64,22 @@ def rolled(trace: OpenTrace, value: Value, shifts: dict[int, Any]) -> Value:
 
     Args:
         shifts: for each axis an integer, or a `Value`.
+
+    Raises:
+        TraceError: for a shift that the body of a loop or branch computes.
     """
+    behind = trace.behind(value)
+    if behind is not None:
+        outer: dict[int, Any] = {}
+        for d, shift in shifts.items():
+            found = trace.behind(shift) if isinstance(shift, Value) else (trace, shift)
+            if found is None:
+                raise TraceError(
+                    f"roll() inside the body of a {trace.body}, by a number that it computes",
+                    hint="take elements at indices, x[(k - shift) % n], with k = fp.grid((n,)) from outside of the body",
+                )
+            outer[d] = found[1]
+        return trace.standing_in(rolled(*behind, outer))
 
     def planned(shape: Shape, at: Any) -> Remap:
         found = at(shape)

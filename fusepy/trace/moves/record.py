@@ -18,6 +18,9 @@ from fusepy.trace.open_trace import OpenTrace
 Planned = Callable[[Shape, Callable[[Shape], Coordinates]], Remap]
 
 
+SLICED = "slice arrays before the loop or branch, whose body runs for each element by itself"
+
+
 def moved(trace: OpenTrace, value: Value, step: ViewStep) -> Value:
     """Returns a view of a value.
 
@@ -62,7 +65,5 @@ def check_movable(trace: OpenTrace, value: Value, numbers: bool = False) -> None
         raise TraceError(
             f"{what} has no axes{inside}",
             saw=value.type,
-            hint="slice arrays before the loop or branch, whose body runs for each element by itself"
-            if trace.body
-            else "add it to an array first, whose axes it then has",
+            hint=SLICED if trace.body else "add it to an array first, whose axes it then has",
         )

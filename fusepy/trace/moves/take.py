@@ -41,7 +41,7 @@ def take(trace: OpenTrace, terms: Terms, value: Value, type: Type | None, indice
     Args:
         type: the type of an element, if that is not the value's own. Its scalars are converted where the elements are used.
     """
-    value = _texels(trace, terms, value) if value.arrival.texels else value
+    value = texels(trace, terms, value) if value.arrival.texels else value
     count, element = len(indices), type or value.type
     own = value.type.scalar
     assert value.type is element or element.is_numeric, element  # see `parts.is_untaken`
@@ -56,7 +56,7 @@ def take(trace: OpenTrace, terms: Terms, value: Value, type: Type | None, indice
     own = {d: i for i, d in enumerate(frame)}
     whole = Type.whole("fusepy::Tensor", read, count)
     maps = [ArgMap((), whole), *(ArgMap(tuple(own[d] for d in index.dims), index.wants) for index in indices)]
-    attrs = {"module": _module(trace), "function": name}
+    attrs = {"module": module_of_take(trace), "function": name}
     (made,) = trace.builder.add(OPS["slang.call"], [value, *(i.value for i in indices)], maps, attrs, terms.loc)
     terms.extents.add(trace.builder.nodes[-1], maps)
     found = Term(terms, made, tuple(frame))
@@ -105,13 +105,13 @@ def _counted(trace: OpenTrace, value: Value) -> Value:
     return value
 
 
-def _texels(trace: OpenTrace, terms: Terms, texture: Value) -> Value:
+def texels(trace: OpenTrace, terms: Terms, texture: Value) -> Value:
     """Returns the texels of a texture as a value that kernels store: a texture has no strides, and is no array of elements."""
     key = "texels", texture, trace.moves.since
     found = trace.moves.again.get(key)
     if found is None:
         name = "texel" if differential(texture.type, trace.oracle) is not None else "plain_texel"
-        attrs = {"module": _module(trace), "function": name}
+        attrs = {"module": module_of_take(trace), "function": name}
         maps = [ArgMap(tuple(range(texture.rank)), texture.type)]
         found = trace.builder.add(OPS["slang.call"], [texture], maps, attrs, terms.loc)
         terms.extents.add(trace.builder.nodes[-1], maps)
@@ -119,7 +119,7 @@ def _texels(trace: OpenTrace, terms: Terms, texture: Value) -> Value:
     return found[0]
 
 
-def _module(trace: OpenTrace) -> str:
+def module_of_take(trace: OpenTrace) -> str:
     """Returns the alias of the module of functions that take elements."""
     source = ModuleSource.make(TAKE, (FOLDER / f"{TAKE}.slang").read_text(encoding="utf-8"))
     return trace.module(source, trace.device)

@@ -116,6 +116,15 @@ def graph_of(node: Any) -> Any:
     return graph
 
 
+def beside(x: Any, w: Any, passed: bool) -> Any:
+    """The gradient of a second tensor, which is an argument or comes from outside."""
+    if passed:
+        fp.fuse(lambda x, w: x * w).bwds(x, w)
+    else:
+        fp.fuse(lambda x: x * w).bwds(x)
+    return w.grad.to_numpy()
+
+
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     "forward mode without arguments": (
         lambda m: fp.jvp(total),
@@ -308,6 +317,20 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "read by array[i] or fp.take, and pass the elements",
         lambda m: fp.grad(lambda t: fp.sum(fp.grad(lambda x: m.scaled(t[COUNTS], x))(A)))(A),
         np.array([0.0, 0.0, 12.0], F32),
+    ),
+    "a tensor with gradients from outside": (
+        lambda m: beside(leaf(), leaf(), False),
+        "pass it as an argument, f.bwds(x, w); or read w.detach(), which has no gradients",
+        lambda m: beside(leaf(), leaf(), True),
+        A,
+    ),
+    "the second order of what a loop reads": (
+        lambda m: fp.grad(lambda v: fp.sum(fp.grad(lambda v: fp.fori_loop(0, 3, lambda i, s: s + v[i] * v[i] * v[i], 0.0))(v)))(
+            A
+        ),
+        "write a loop of Python, for i in range(n)",
+        lambda m: fp.grad(lambda v: fp.sum(fp.grad(lambda v: sum(v[i] * v[i] * v[i] for i in range(3)))(v)))(A),
+        6 * A,
     ),
     "a gradient in a loop by a struct from outside": (
         lambda m: fp.fuse(lambda s: fp.fori_loop(0, 2, lambda i, c: c + fp.grad(m.lit)(s).power, A))(

@@ -206,10 +206,16 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda x, i: x[i] + 0, X[:0], AT[:0]),
         [],
     ),
-    "elements at indices inside a loop": (
+    "a roll by the index of a loop": (
+        lambda m: fp.fuse(lambda x: fp.fori_loop(0, 2, lambda k, s: s + fp.roll(x, k), x))(X),
+        "take elements at indices, x[(k - shift) % n], with k = fp.grid((n,)) from outside of the body",
+        lambda m: fp.fuse(lambda x: fp.fori_loop(0, 2, lambda k, s: s + x[(fp.grid((X.size,)) - k) % X.size], x))(X),
+        2 * X + np.roll(X, 1),
+    ),
+    "new axes at an index inside a loop": (
+        lambda m: fused(lambda x, i: fp.fori_loop(0, 2, lambda k, s: s + x[k, None], 0.0) + i, X, AT),
+        "write table[i], table[i, :] or table[i, j]",
         lambda m: fused(lambda x, i: fp.fori_loop(0, 2, lambda k, s: s + x[k], 0.0) + i, X, AT),
-        "index it outside of the body: y = fp.take(x, i)",
-        lambda m: fused(lambda x, i: fp.sum(fp.take(x, [0, 1])) + i, X, AT),
         X[0] + X[1] + AT,
     ),
 }

@@ -229,7 +229,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "an array of a traced value": (
         lambda m: fused(lambda x: np.asarray(x), X),
-        "use operators and fusepy's functions, e.g. fp.where, or leave NumPy's work to before the call",
+        "use fusepy's, e.g. fp.where or fp.take(x, i), or leave NumPy's work to before the call",
         lambda m: fused(lambda x: fp.where(x > 0.25, x, 0.0), np.asarray(X)),
         np.where(ramp(3) > 0.25, X, 0),
     ),

@@ -89,6 +89,42 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: trained(fp.nn.Adam(lr=0.25, betas=(0.9, 0.999))),
         np.array(0.25, F32),
     ),
+    "parameters for an optimiser": (
+        lambda m: fp.nn.Adam(fp.nn.parameters({"a": 0.0}), lr=1e-3),  # type: ignore[misc]
+        "step = fp.training_step(loss, fp.nn.Adam(lr=1e-3)); step(parameters)",
+        lambda m: trained(fp.nn.Adam(lr=1e-3)),
+        np.array(1e-3, F32),
+    ),
+    "an option of torch that has no use": (
+        lambda m: fp.nn.SGD(lr=0.5, foreach=True),  # type: ignore[call-arg]
+        "leave it out: a step is one planned program anyway",
+        lambda m: trained(fp.nn.SGD(lr=0.5)),
+        ONE,
+    ),
+    "a limit by torch's name": (
+        lambda m: fp.nn.SGD(lr=0.5, max_norm=1.0),  # type: ignore[call-arg]
+        "write clip_norm=1.0",
+        lambda m: trained(fp.nn.SGD(lr=0.5, clip_norm=1.0)),
+        np.array(0.5, F32),
+    ),
+    "an option that is misspelled": (
+        lambda m: fp.nn.Adam(weigth_decay=0.1),  # type: ignore[call-arg]
+        "did you mean 'weight_decay'?",
+        lambda m: trained(fp.nn.AdamW(lr=0.25, weight_decay=0.1)),
+        np.array(0.25, F32),
+    ),
+    "looking ahead without momentum": (
+        lambda m: fp.nn.SGD(lr=0.5, nesterov=True),
+        "write fp.nn.SGD(lr=0.01, momentum=0.9, nesterov=True)",
+        lambda m: trained(fp.nn.SGD(lr=0.01, momentum=0.9, nesterov=True)),
+        np.array(0.02 * 1.9 * np.mean(A * A), F32),
+    ),
+    "a decay below zero": (
+        lambda m: fp.nn.Adam(weight_decay=-0.1),
+        "write weight_decay=0.1, or leave it out",
+        lambda m: trained(fp.nn.Adam(lr=0.25, weight_decay=0.1)),
+        np.array(0.25, F32),
+    ),
     "one mean for both": (
         lambda m: fp.nn.Adam(betas=0.9),  # type: ignore[arg-type]
         "write betas=(0.9, 0.999)",

@@ -1,0 +1,69 @@
+"""New values of parameters: gradients within limits, number by number and by their norm, and the function of the optimiser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fusepy.arguments.mapping import vcast
+from fusepy.ir.types import DOUBLE, FLOAT, HALF, Type
+from fusepy.language.math import clip, dot, minimum, sqrt
+from fusepy.language.reductions import sum as sum_of
+from fusepy.nn.optimisers import Optimiser
+
+_LEAST = 1e-6  # is added to the norm, as PyTorch does, so that gradients of zero stay zero
+
+
+def wide(type: Type) -> Type:
+    """Returns the type in which a parameter is updated: a half has no 1e-8, and no square of a small gradient."""
+    return type.with_scalar(FLOAT) if type.scalar is HALF else type
+
+
+def updated(
+    optimiser: Optimiser, update: Callable[..., Any], leaves: Sequence[Any], gradients: Sequence[Any], given: Sequence[Any]
+) -> list[Any]:
+    """Records the new values of parameters, each followed by what the optimiser keeps for it.
+
+    Args:
+        update: the Slang function of the optimiser.
+        given: what it has kept for each parameter, then its numbers, then its limits.
+    """
+    each, limits = len(optimiser.kept), list(optimiser.limits())
+    first = len(leaves) * each
+    last = len(given) - len(limits)
+    types = [wide(leaf.type) for leaf in leaves]
+    slopes = [g._fusepy_cast(type) for g, type in zip(gradients, types)]
+    slopes = limited(slopes, dict(zip(limits, given[last:])))
+    made: list[Any] = []
+    for i, (leaf, slope, type) in enumerate(zip(leaves, slopes, types)):
+        mine = given[i * each : (i + 1) * each]
+        slope = -slope if optimiser.maximize else slope
+        args = [vcast(v._fusepy_cast(type), type) for v in (leaf, slope, *mine)]  # numbers stay numbers
+        found = update(*args, *given[first:last])
+        new, *others = found if each else (found,)
+        made += [new._fusepy_cast(leaf.type), *others]
+    return made
+
+
+def limited(gradients: Sequence[Any], limits: Mapping[str, Any]) -> list[Any]:
+    """Records the gradients within the limits of an optimiser.
+
+    Args:
+        gradients: traced gradients of floats or doubles, or of vectors of these.
+        limits: ``clip_value`` and ``clip_norm``, traced numbers; each may be missing.
+    """
+    if "clip_value" in limits:
+        limit = limits["clip_value"]
+        gradients = [clip(g, -limit, limit) for g in gradients]
+    if "clip_norm" in limits:
+        wide = DOUBLE if any(g.type.scalar is DOUBLE for g in gradients) else FLOAT
+        norm = sqrt(sum(_squares(g)._fusepy_cast(wide) for g in gradients))
+        factor = minimum(limits["clip_norm"] / (norm + _LEAST), 1.0)
+        gradients = [g * factor._fusepy_cast(g.type.scalar) for g in gradients]
+    return list(gradients)
+
+
+def _squares(gradient: Any) -> Any:
+    """Records the sum of the squares of all numbers of a gradient."""
+    squares = dot(gradient, gradient) if gradient.type.shape else gradient * gradient
+    return sum_of(squares) if gradient.rank else squares
