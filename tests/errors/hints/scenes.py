@@ -267,6 +267,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: seen(fp.Instance(fp.Mesh(FLAT, PAIR), mask=255)),
         SEEN,
     ),
+    "a hit group below 0": (
+        lambda m: fp.Instance(fp.Mesh(FLAT, PAIR), hit_group=-1),
+        "choose a larger hit_group",
+        lambda m: seen(fp.Instance(fp.Mesh(FLAT, PAIR), hit_group=0)),
+        SEEN,
+    ),
     "meshes of two devices": (
         lambda m: fp.Scene([fp.Mesh(FLAT, PAIR), there()]),
         "make all of it with the same device=…",
