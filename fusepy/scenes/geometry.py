@@ -173,7 +173,7 @@ class Mesh(Geometry):
         try:
             loaded = cast("Any", trimesh).load(path, force="mesh")
         except (OSError, ValueError, TypeError, LookupError, NotImplementedError) as error:
-            hint = "give the path of a file that trimesh reads, such as an .obj, .ply, .stl or .glb"
+            hint = "give a file in a format that trimesh reads"
             raise ArgumentError(f"{path} is no mesh that can be read", saw=str(error)[:200], hint=hint) from error
         uvs = getattr(loaded.visual, "uv", None)
         read: dict[str, Any] = {"normals": np.asarray(loaded.vertex_normals, np.float32)}

@@ -145,7 +145,7 @@ def checked_outputs(recipe: NodeRecipe, made: Sequence[Any]) -> Sequence[fp.Tens
             raise StudioError(
                 f"{recipe.kind.label}: the output {port.name!r} is a {type(value).__name__}",
                 expected="one array or number for each output",
-                hint='return one value, or several as they are read from the text: return a, b, or return {"a": a, "b": b}',
+                hint="return one value, or write the tuple or the dict of several right behind return",
             )
     return made
 

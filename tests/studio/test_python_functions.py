@@ -93,7 +93,7 @@ def test_results_that_cannot_be_read_from_the_text_and_errors_stand_at_their_nod
     found = bench.engine.evaluate(bench.document)["errors"]
     assert set(found) == {"hidden", "late"}
     assert "the output 'result' is a tuple" in found["hidden"]["error"]
-    assert found["hidden"]["hint"].startswith("return one value, or several")
+    assert found["hidden"]["hint"].startswith("return one value, or write the tuple")
     assert found["late"]["error"].startswith("several.py:21: IndexError")
     assert found["late"]["hint"] == "mend the function, and start the studio again"
 

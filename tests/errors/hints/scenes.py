@@ -51,8 +51,14 @@ def nan() -> Any:
 
 
 def loaded(path: Any) -> Any:
-    found = SimpleNamespace(vertices=FLAT, faces=PAIR)
-    with mock.patch.dict(sys.modules, {"trimesh": SimpleNamespace(load=lambda path, force: found)}):
+    found = SimpleNamespace(vertices=FLAT, faces=PAIR, vertex_normals=FLAT, visual=None)
+
+    def load(path: str, force: str) -> Any:
+        if not path.endswith(".obj"):
+            raise ValueError("file_type is not supported")
+        return found
+
+    with mock.patch.dict(sys.modules, {"trimesh": SimpleNamespace(load=load)}):
         return fp.Mesh.load(path)
 
 
@@ -182,6 +188,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "pip install trimesh, or give arrays",
         lambda m: seen(loaded("flat.obj")) + seen(fp.Mesh(FLAT, PAIR)),
         2 * SEEN,
+    ),
+    "a file of another kind": (
+        lambda m: loaded("flat.txt"),
+        "give a file in a format that trimesh reads",
+        lambda m: seen(loaded("flat.obj")),
+        SEEN,
     ),
     "vertices on another device": (
         lambda m: fp.Mesh(fp.Tensor.from_numpy(second(), FLAT), PAIR, device=m.device),
