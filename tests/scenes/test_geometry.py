@@ -99,7 +99,9 @@ def test_files_need_trimesh(device: Any, monkeypatch: Any) -> None:
         raise ValueError(f"string is not a file: {path}")
 
     monkeypatch.setitem(sys.modules, "trimesh", SimpleNamespace(load=failed))
-    with pytest.raises(fp.ArgumentError, match=r"bunny.obj is no mesh[\s\S]*not a file[\s\S]*a file in a format that trimesh reads"):
+    with pytest.raises(
+        fp.ArgumentError, match=r"bunny.obj is no mesh[\s\S]*not a file[\s\S]*a file in a format that trimesh reads"
+    ):
         fp.Mesh.load("bunny.obj")
     monkeypatch.setitem(sys.modules, "trimesh", SimpleNamespace(load=lambda path, force: loaded))
     assert fp.Mesh.load("bunny.obj", device=device, normals=None).uvs is None
