@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 from fusepy.drawing.again.like import keep, run_again
 from fusepy.drawing.arguments import check_textures, counted, extents, formats_of, indices_of, targets_of
+from fusepy.drawing.mapped import by_field
 from fusepy.drawing.options import NAMES, STATES, check_formats, with_options
 from fusepy.drawing.tracer import RasterTracer, globals_of
 from fusepy.errors import ArgumentError, did_you_mean
@@ -56,7 +57,7 @@ class Raster(DeviceFunction):
 
         Args:
             vertices: arrays of one entry for each vertex, by the names of the parameters of the vertex function, or of the
-                members of its parameter; an array of structs; or the number of vertices.
+                members of its parameter; an array of structs, or a structured array; or the number of vertices.
             indices: the numbers of the vertices of each triangle, line or point, in an array of any shape. Without them,
                 vertices follow one another.
             instances: arrays of one entry for each instance, by name, or the number of instances.
@@ -129,10 +130,10 @@ class Raster(DeviceFunction):
         self: Self, vertices: Any, indices: Any, instances: Any, targets: Any, result: Any, shared: Mapping[str, Any]
     ) -> tuple[Self, dict[str, Any], Any]:
         """Returns the function with the globals of a call, its arguments, and the destination of its results."""
-        name = self.__name__
-        given: dict[str, Any] = {"vertices": counted(vertices, "vertices", name)}
+        name, first = self.__name__, self.tracer.drawing.before[0]
+        given: dict[str, Any] = {"vertices": counted(by_field(vertices, first), "vertices", name)}
         given["indices"] = indices_of(indices, given["vertices"], name)
-        given["instances"] = counted(instances, "instances", name)
+        given["instances"] = counted(by_field(instances, first), "instances", name)
         return self.drawn({k: v for k, v in given.items() if v is not None}, targets, result, shared)
 
     def drawn(

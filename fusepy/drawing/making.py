@@ -61,7 +61,7 @@ def raster(
             f"{opened.name} cannot rasterise",
             place=user_line(),
             expected="a device with the feature rasterization",
-            hint="open one with fp.create_device(type='vulkan'), and load the module on it",
+            hint='open a Vulkan device, and load the module on it: device = fp.init_device("vulkan")',
         )
     stages = [_stage(module, vertex, "vertex"), _stage(module, depth_only if fragment is None else fragment, "fragment")]
     name = "/".join(stage.__name__ for stage in stages)

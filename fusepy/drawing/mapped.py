@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import Tree, is_nested
+from fusepy.backend.marshals.registry import host_array
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
 from fusepy.functions.python_tracer import PythonTracer
@@ -33,6 +34,15 @@ def parameters(function: Function | FusedFunction) -> dict[str, bool]:
         return {p.name: True for p in function.tracer.declared()[0].params}
     tracer = cast("PythonTracer", function.tracer)
     return {name: p.default is p.empty for name, p in tracer.signature.parameters.items()}
+
+
+def by_field(given: Any, function: Function | FusedFunction) -> Any:
+    """Returns a structured array as a dict of its fields, if they are parameters of the function, and the argument otherwise."""
+    array = host_array(given)
+    names = None if array is None else array.dtype.names
+    if array is None or not names or not set(names) <= set(parameters(function)):
+        return given
+    return {name: array[name] for name in names}
 
 
 def captured(trace: Trace, value: Any, name: str) -> Any:

@@ -9,6 +9,8 @@ from typing import Any, cast
 from fusepy.backend.memory.texture import texel_type
 from fusepy.backend.raster.formats import format_named
 from fusepy.backend.raster.state import RasterState
+from fusepy.backend.sources.reachable import texts_of
+from fusepy.backend.sources.semantics import members_of
 from fusepy.drawing.interface import check_interface, handed_on
 from fusepy.drawing.mapped import PER_INSTANCE, PER_VERTEX, SHARED, Groups, captured, parameters
 from fusepy.drawing.mesh_stage import MeshStage
@@ -155,6 +157,7 @@ def _added(
         "marks": tuple(stage.marks for stage in stages if isinstance(stage, MeshStage)),
         **{f"{stage.kind}_values": tuple(stage.values) for stage in stages},
         "varyings": tuple(varyings),
+        "position": "" if drawing.mesh else _position(stages[0], varyings),
         "outputs": marks,
         "formats": tuple(formats),
         "types": (*(texel_type(format_named(f, drawing.name)).name for f in formats), *depth),
@@ -170,6 +173,16 @@ def _named(given: Any, vertex: Function | FusedFunction) -> Mapping[str, Any]:
     if given is None or isinstance(given, Mapping):
         return cast("Mapping[str, Any]", given or {})
     return {next(iter(parameters(vertex)), "vertices"): given}
+
+
+def _position(vertex: DrawStage, varyings: Sequence[str]) -> str:
+    """Returns the member of the vertex function's result that is the position; empty if that function clips by itself."""
+    if varyings[0]:
+        return "o_0"
+    function = cast("Function", vertex.function)
+    members = members_of(vertex.outputs[0].type.name, texts_of([function.tracer.loaded.source]))
+    clips = any(mark.upper().startswith("SV_CLIPDISTANCE") for mark in members.values())
+    return "" if clips else next(name for name, mark in members.items() if mark == "SV_Position")
 
 
 def _integers(trace: Trace, indices: Any, loc: str | None) -> Value:

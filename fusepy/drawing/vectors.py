@@ -48,7 +48,7 @@ def checked_rows(given: Any, widths: Sequence[int], what: str, hint: str) -> Any
     given = captured(trace, given, "argument")
     if not isinstance(given, Traced):
         return given
-    shape = (*given.shape, *given.type.shape)
+    shape = (*given.shape, *given.type.shape[len(given.shape) - given.rank :])  # that of numbers, as fused functions see it
     if len(shape) not in (1, 2) or (shape[1] if len(shape) == 2 else 1) not in widths or shape[1:] == (1,):
         raise ShapeError(
             f"{what} are of another shape",

@@ -87,5 +87,6 @@ def shown(value: Any) -> str:
     if array.dtype.names:
         return "{" + ", ".join(f"{name}: {shown(array[name])}" for name in array.dtype.names) + "}"
     if array.size <= 16:
-        return " ".join(np.array2string(array, precision=7, separator=", ").split())
+        text = " ".join(np.array2string(array, precision=7, separator=", ").split())
+        return text.replace("[ ", "[").replace(" ]", "]").replace(" ,", ",")  # NumPy fills numbers up to one width
     return f"an array {array.shape}, {array.min():.7g} to {array.max():.7g}"

@@ -17,6 +17,8 @@ from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
+_LONG = re.compile(r" \{.{100,}\}\Z")  # the state of a draw, the functions of a pipeline of rays: not what one looks for here
+
 
 class ValueProbe:
     """A function that returns all values that the results of another one depend on, and then these results.
@@ -57,7 +59,9 @@ class ValueProbe:
         names, _, rest = print_node(self.graph, node).strip().partition(" = ")
         if node.op.name == "const":
             self.constants[names] = f"{node.attrs['value']}"
-        text = (rest.rpartition("  // ")[0] or rest).rpartition(" : ")[0]
+        text = _LONG.sub("", (rest.rpartition("  // ")[0] or rest).rpartition(" : ")[0])
+        if node.op.name == "draw":
+            text = text.replace("draw", f"draw @{'/'.join(node.words('functions'))}", 1)
         return names.split(", "), re.sub(r"%\d+\b", lambda name: self.constants.get(name[0], name[0]), text)
 
 

@@ -12,7 +12,7 @@ from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.device.device import Device
 from fusepy.backend.execute.destinations import ONE_FOR_ALL
-from fusepy.backend.execute.texture_results import Into, Target, into
+from fusepy.backend.execute.texture_results import Into, Target, into, into_texture
 from fusepy.backend.kernels.overlap import apart
 from fusepy.backend.marshals.registry import host_array, kind_of_class
 from fusepy.backend.marshals.result_kinds import container_named, destination, dimensions, in_grid_order
@@ -192,8 +192,9 @@ def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, A
         return container_named(result), None
     if result.__class__ is tuple and set(map(type, cast("tuple[Any, ...]", result))) == _TENSORS:
         return None, result
-    kind = kind_of_class(result.__class__)
-    if kind is not None and kind.follows is not None:  # neither a texture nor mapped, nor several
+    if (texture := into_texture(result, args)) is not None:
+        return texture, result
+    if (kind := kind_of_class(result.__class__)) and kind.follows is not None:  # no texture, no mapping, not several
         return None, result
     result = computed(result)
     several = isinstance(result, (tuple, list))
@@ -209,8 +210,7 @@ def check_recordable(name: str, written: Sequence[Any], result: Any) -> None:
         written: the arguments that the call writes to.
         result: the argument ``_result=``.
     """
-    wanted: list[Any] = list(cast("Sequence[Any]", result)) if isinstance(result, (tuple, list)) else [result]
-    for given in [*written, *wanted]:
+    for given in [*written, *(cast("Sequence[Any]", result) if isinstance(result, (tuple, list)) else [result])]:
         if host_array(given) is not None:
             raise ArgumentError(
                 f"{name}.append_to(): a result cannot be written to a {type(given).__name__} before it is computed",

@@ -60,7 +60,20 @@ def place_of(device: Device, value: Any, wanted: Value, what: str, narrows: Sequ
     if kind.direct(inner, type):
         place(inner)  # a check for all values of this key, such as that of a tensor's device
         return (lambda v: v.value) if isinstance(value, Mapped) else None
-    return place
+    return _kept(place) if plain and kind.texture is not None else place
+
+
+def _kept(place: Place) -> Place:
+    """Returns the same for textures: that of the last call is checked and described already."""
+    last: Any = None
+
+    def again(value: Any) -> Any:
+        nonlocal last
+        if last is None or last.value is not value:
+            last = place(value)
+        return last
+
+    return again
 
 
 def number_checks(graph: Graph, recorded: Graph, positions: Sequence[int]) -> list[tuple[int, Check]]:

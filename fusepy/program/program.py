@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from fusepy.arguments.mapped import unmapped
 from fusepy.backend.cuda.driver import NULL_STREAM
@@ -25,30 +25,10 @@ from fusepy.ir.graph import Graph
 from fusepy.passes.pipeline import REWRITES, run_pipeline
 from fusepy.program.delivery import Delivery, laid_out
 from fusepy.program.destinations import check_recordable
-from fusepy.program.lent import LentCall, lent_call
+from fusepy.program.lent import lent_call
 from fusepy.program.lowering import Lowering
+from fusepy.program.state import ProgramState, TextureStore
 from fusepy.pytree import LEAF
-
-
-class ProgramState:
-    """The part of a program that changes while it is in use; the rest is frozen.
-
-    Attributes:
-        home: the table that holds the program, and its key there, while `held`; a reload removes it.
-        names: the names of globals that the last call has set.
-        recordable: the facts that `lazy` needs, after the first recorded call.
-        lent: the quick way of calls on torch's CUDA tensors, None if there is none; `asked` is true once that is known.
-        fast: true if calls may have fast paths, None if that is not known.
-    """
-
-    __slots__ = ("asked", "fast", "held", "home", "lent", "names", "recordable")
-
-    def __init__(self) -> None:
-        self.home: tuple[dict[Any, Any], Any] = ({}, None)
-        self.names: tuple[str, ...] = ()
-        self.recordable: Any = None
-        self.asked = self.held = False
-        self.lent, self.fast = cast("LentCall | None", None), cast("bool | None", None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,6 +42,7 @@ class Program(Delivery):
         ready: True if the arguments are passed as they are, without a check.
         readback: returns one result without axes as a Python number; ``None`` for other results.
         simple, several: True for one result by itself, and for results in a container, if they need nothing of `deliver`.
+        textured: runs a call that stores the only result into a texture; ``None`` for other results.
         convert: makes what the caller gets of a result of these two kinds; ``None`` if that is the tensor.
         element: the element of the first result.
     """
@@ -75,6 +56,7 @@ class Program(Delivery):
     readback: Readback | None = field(init=False)
     simple: bool = field(init=False)
     several: bool = field(init=False)
+    textured: TextureStore | None = field(init=False)
     convert: Callable[[Any], Any] | None = field(init=False)
     element: Element | None = field(init=False)
     state: ProgramState = field(default_factory=ProgramState)
@@ -83,7 +65,8 @@ class Program(Delivery):
         written, kind = self.destinations, self.result_kind
         one = (plain := not (self.detours or written.outs or self.recording.prints)) and self.recording.structure is LEAF
         number = one and kind.number and not self.graph.outputs[0].rank and Readback.takes(written.elements[0])
-        wanted = written.said or written.targets or self.waits or kind.make is not None
+        apart = bool(written.said) or self.waits or kind.make is not None
+        wanted = apart or written.targets
         several = plain and not (one or wanted or self.recording.grads)
         facts: dict[str, Any] = {
             "run": (self.executable.linear or self.executable).run,
@@ -92,6 +75,7 @@ class Program(Delivery):
             "readback": Readback(self.device, written.elements[0]) if number else None,
             "simple": one and bool(self.graph.nodes) and not (number or wanted),
             "several": several and bool(self.graph.nodes) and self.recording.structure.leaves == len(written.elements),
+            "textured": TextureStore(self) if one and written.targets and not (number or apart or self.inputs.moved) else None,
             "convert": None if self.returns == "tensor" else kind.hand_out,
             "element": written.elements[0] if written.elements else None,
         }
@@ -142,6 +126,8 @@ class Program(Delivery):
             return self.recording.structure.fill(result or (made if self.convert is None else map(self.convert, made)))
         elif self.readback is not None and result is None:
             return self.readback(self.run, placed, sink, bindings)
+        elif self.textured is not None and (made := self.textured(placed, result, sink, bindings)) is not None:
+            return made
         return self.deliver(args, placed, result, sink, bindings)
 
     def tape(self, args: Sequence[Any]) -> Tape:

@@ -19,7 +19,7 @@ def rows_of(value: Any, columns: int, type: Type, what: str, device: Device, che
     """Returns an array as a contiguous tensor ``(n, columns)`` of floats or unsigned integers, and its numbers if `checked`.
 
     Args:
-        value: an array of shape ``(n, columns)``, or a tensor of vectors of shape ``(n,)``.
+        value: an array of shape ``(n, columns)``, or a tensor of vectors of shape ``(n,)``; integers also one after the other.
 
     Raises:
         ShapeError: for another shape.
@@ -32,6 +32,7 @@ def rows_of(value: Any, columns: int, type: Type, what: str, device: Device, che
         wanted = "fiu" if type is FLOAT else "iu"
         if host.dtype.kind not in wanted:
             raise _wrong_type(what, host.dtype, type)
+        host = _in_rows(host, columns, type)
         _check_shape(host.shape, columns, what)
         if type is UINT and host.size and (host.min() < 0 or host.max() > 0xFFFFFFFF):
             raise ShapeError(f"{what} holds a number below 0", saw=host.min(), hint="number the vertices from 0")
@@ -48,7 +49,7 @@ def rows_of(value: Any, columns: int, type: Type, what: str, device: Device, che
     if tensor.device is not device:
         hint = "copy it over with Tensor.from_numpy(device, t.to_numpy())"
         raise ShapeError(f"{what} lies on another device", saw=tensor.device.opened, expected=device.opened, hint=hint)
-    flat = tensor.flatten_dtype().contiguous()
+    flat = _in_rows(tensor.flatten_dtype().contiguous(), columns, type)
     _check_shape(flat.shape, columns, what)
     return flat, flat.to_numpy() if checked else None
 
@@ -71,6 +72,12 @@ def check_count(what: str, saw: int, expected: int) -> None:
         raise ShapeError(
             f"{what} has another number of rows", saw=saw, expected=expected, hint="make a new one for another number"
         )
+
+
+def _in_rows(given: Any, columns: int, type: Type) -> Any:
+    """Returns integers that lie one after the other, as in index buffers, in rows; anything else as it is."""
+    flat = type is UINT and len(given.shape) == 1 and given.shape[0] % columns == 0
+    return given.reshape(-1, columns) if flat else given
 
 
 def _check_shape(shape: Sequence[int], columns: int, what: str) -> None:

@@ -35,6 +35,8 @@ class Camera:
         >>> origin, direction = camera.ray((50, 50), (101, 101))
         >>> origin.tolist(), direction.tolist()
         ([0.0, 0.0, 2.0], [0.0, 0.0, -1.0])
+        >>> fp.Camera(position=(0, 0, 2), target=(0, 0, 0), fov=90)
+        <Camera position (0, 0, 2), forward (0, 0, -1), right (1, 0, 0), up (0, 1, 0)>
     """
 
     def __init__(self, position: Any, target: Any, up: Any = (0, 1, 0), *, fov: float = 45.0, aspect: float = 1.0):
@@ -76,6 +78,10 @@ class Camera:
         direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
         return np.broadcast_to(np.array(self.position, np.float32), direction.shape), direction.astype(np.float32)
 
+    def __repr__(self) -> str:
+        members = {name: getattr(self, name) for name in ("position", "forward", "right", "up")}
+        return f"<Camera {', '.join(f'{k} ({_shown(v)})' for k, v in members.items())}>"
+
 
 register(Camera, attributes(reader(("position", "forward", "right", "up"))))  # a gradient by a camera is a camera of gradients
 
@@ -114,6 +120,10 @@ def _three(given: Any, what: str) -> Array:
     if found.shape != (3,) or not np.isfinite(found).all():
         raise ShapeError(f"{what} of a camera is three numbers", saw=repr(given)[:60], hint=f"write {what}=(x, y, z)")
     return found
+
+
+def _shown(vector: Any) -> str:
+    return ", ".join(f"{x + 0.0:.4g}" for x in np.asarray(vector, np.float64).ravel())
 
 
 def _listed(vector: Array) -> Sequence[float]:

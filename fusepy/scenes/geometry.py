@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from fusepy.backend.device.open import as_device, default_device
 from fusepy.backend.marshals.registry import device_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.scenes.levels import BottomLevel, TopLevel, check_scenes
-from fusepy.errors import MissingPackageError, ShapeError
+from fusepy.errors import ArgumentError, MissingPackageError, ShapeError
 from fusepy.ir.types import FLOAT, UINT
 from fusepy.ir.value import Array
 from fusepy.scenes.arrays import check_count, check_finite_rows, rows_of
@@ -62,7 +62,8 @@ class Mesh(Geometry):
 
     Args:
         positions: of the vertices, ``(n, 3)`` floats: an array, a list, a tensor (also of ``float3``), a torch tensor.
-        indices: ``(m, 3)`` integers, three vertices for each triangle; by default each three vertices in a row are one.
+        indices: ``(m, 3)`` or ``(3 * m,)`` integers, three vertices for each triangle; by default each three in a row
+            are one.
         device: by default that of a tensor among the arguments, else the default device.
         normals, uvs: of the vertices, ``(n, 3)`` and ``(n, 2)`` floats, for functions that shade.
         opaque: False if any-hit functions run for its triangles, or ray queries see them as candidates.
@@ -156,20 +157,31 @@ class Mesh(Geometry):
 
     @staticmethod
     def load(path: Any, **options: Any) -> Mesh:
-        """Returns the triangles of a file in any format that the package trimesh reads; `options` are those of `Mesh`.
+        """Returns the triangles of a file that the package trimesh reads, with normals, and with uvs if it has them.
+
+        Args:
+            options: those of `Mesh`.
 
         Raises:
             MissingPackageError: if trimesh is not installed.
+            ArgumentError: if there is no such file, or trimesh cannot read it.
         """
         try:
             import trimesh  # pyright: ignore
         except ImportError as error:
             raise MissingPackageError("files of meshes need trimesh", hint="pip install trimesh, or give arrays") from error
-        loaded: Any = trimesh.load(path, force="mesh")  # pyright: ignore
-        return Mesh(np.asarray(loaded.vertices, np.float32), np.asarray(loaded.faces, np.uint32), **options)
+        try:
+            loaded = cast("Any", trimesh).load(path, force="mesh")
+        except (OSError, ValueError, TypeError, LookupError, NotImplementedError) as error:
+            hint = "give a file in a format that trimesh reads"
+            raise ArgumentError(f"{path} is no mesh that can be read", saw=str(error)[:200], hint=hint) from error
+        uvs = getattr(loaded.visual, "uv", None)
+        read: dict[str, Any] = {"normals": np.asarray(loaded.vertex_normals, np.float32)}
+        read["uvs"] = None if uvs is None else np.asarray(uvs, np.float32)
+        return Mesh(np.asarray(loaded.vertices, np.float32), np.asarray(loaded.faces, np.uint32), **(read | options))
 
     def __repr__(self) -> str:
-        return f"<Mesh of {self.triangle_count} triangles, {self.vertex_count} vertices>"
+        return f"<Mesh of {self.triangle_count} triangle{'s' * (self.triangle_count != 1)}, {self.vertex_count} vertices>"
 
 
 def _in_a_row(count: int) -> Array:

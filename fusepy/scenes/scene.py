@@ -56,8 +56,9 @@ class Instance:
             if name == "hit_group" and isinstance(number, str):
                 continue
             if number is not None and not 0 <= number < end:
+                more = "smaller" if number >= end else "larger"
                 raise RangeError(
-                    f"{name} of an instance does not fit", saw=number, expected=f"0 to {end - 1}", hint=f"choose a smaller {name}"
+                    f"{name} of an instance does not fit", saw=number, expected=f"0 to {end - 1}", hint=f"choose a {more} {name}"
                 )
         object.__setattr__(self, "_given", self.transform)
         object.__setattr__(self, "transform", as_transform(self.transform))
@@ -257,6 +258,8 @@ def as_transform(given: Any) -> Array:
             expected="floats of shape (3, 4) or (4, 4)",
             hint="put rotation and scale into the first three columns, the translation into the last",
         )
+    if not np.isfinite(array).all():
+        raise ShapeError("a transform is not finite", saw=array.tolist(), hint="give finite numbers")
     if shape == (4, 4) and not np.allclose(array[..., 3, :], (0, 0, 0, 1)):
         raise ShapeError(
             "a transform of a scene is affine",
@@ -264,8 +267,6 @@ def as_transform(given: Any) -> Array:
             expected="0, 0, 0, 1",
             hint="transpose it if its translation stands in the last row; a projection belongs to the camera",
         )
-    if not np.isfinite(array).all():
-        raise ShapeError("a transform is not finite", saw=array.tolist(), hint="give finite numbers")
     return np.ascontiguousarray(array[..., :3, :], np.float32)
 
 

@@ -16,6 +16,7 @@ from fusepy.studio.graphs import GraphBuilder
 from fusepy.studio.kinds import NodeKind
 from fusepy.studio.node_library import SLANG, Library
 from fusepy.studio.pictures import PICTURES, as_pixels
+from fusepy.studio.python_functions import of_python
 from fusepy.studio.words import error_json, pixel_rows
 from fusepy.trace.standin import stand_in
 
@@ -157,7 +158,8 @@ class StudioEngine:
             FusepyError: if the output cannot be computed, or has no such element.
         """
         built = self.builder.whole(document, [end])
-        report = fp.inspect_pixel(built.graph, built.arguments, at=at)
+        with of_python(built.files):
+            report = fp.inspect_pixel(built.graph, built.arguments, at=at)
         program = program_of(self.node_library, document, end)
         return pixel_rows(self.node_library, document, program, report)
 

@@ -20,6 +20,7 @@ from fusepy.studio.document import Document, Socket
 from fusepy.studio.graphs import GraphBuilder, node_at
 from fusepy.studio.node_library import Library
 from fusepy.studio.pictures import Array, bad_numbers, thumbnail
+from fusepy.studio.python_functions import checked_outputs
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Evaluator:
         if before is not None and before.key == key:
             return before
         built = self.builder.single(document, name, {**given, **self.fed(document, name)})
-        made = built.run()
+        made = checked_outputs(recipe, built.run())
         tensors = dict(zip([port.name for port in recipe.kind.outputs], made))
         shown_ = {port: shown(tensor.to_numpy(), str(tensor.dtype)) for port, tensor in tensors.items()}
         return NodeResult(key, next(self._serials), tensors, shown_)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from fusepy.location import at_line
 from fusepy.studio.document import Document, PlacedNode, Socket, kind_of
 from fusepy.studio.kinds import Port
 from fusepy.studio.node_library import Library
+from fusepy.studio.python_functions import of_python
 from fusepy.studio.recipes import NodeRecipe, Values
 from fusepy.trace.standin import stand_in
 
@@ -21,18 +22,21 @@ KEPT = 500  # graphs
 
 @dataclass(frozen=True)
 class BuiltGraph:
-    """A graph of nodes of a document, with its arguments."""
+    """A graph of nodes of a document, with its arguments, and the Python files whose functions it may call."""
 
     graph: fp.Graph
     arguments: tuple[Any, ...]
+    files: Collection[str] = ()
 
     def run(self) -> list[fp.Tensor]:
         """Computes its outputs."""
-        return self.graph(*self.arguments, _result=fp.Tensor)
+        with of_python(self.files):
+            return self.graph(*self.arguments, _result=fp.Tensor)
 
     def lower(self) -> fp.Lowered:
         """Traces a call; the compiler's words about connections are the errors of this."""
-        return self.graph.lower(*self.arguments, _result=fp.Tensor)
+        with of_python(self.files):
+            return self.graph.lower(*self.arguments, _result=fp.Tensor)
 
 
 class GraphBuilder:
@@ -69,7 +73,7 @@ class GraphBuilder:
         self._kept[key] = found  # the last of them now
         while len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]
-        return BuiltGraph(found[1], tuple(given.values()))
+        return BuiltGraph(found[1], tuple(given.values()), self.node_library.python_files)
 
     def whole(self, document: Document, ends: Sequence[Socket]) -> BuiltGraph:
         """Returns the graph of all nodes behind these outputs: one program, fused."""
@@ -80,7 +84,8 @@ class GraphBuilder:
             if n in around
         }
         given = {(name, a): value for name in recipes for a, value in self.given(document, name).items()}
-        return BuiltGraph(_wired(recipes, list(given), document.edges, ends), tuple(given.values()))
+        graph = _wired(recipes, list(given), document.edges, ends)
+        return BuiltGraph(graph, tuple(given.values()), self.node_library.python_files)
 
 
 def _wired(

@@ -16,7 +16,8 @@ from fusepy.rays.ray_function import RayFunction
 from fusepy.studio.comments import FunctionNotes, notes_on
 from fusepy.studio.files import inside
 from fusepy.studio.kinds import NodeKind, PortValue
-from fusepy.studio.recipes import NodeRecipe, distinct, python_recipe, slang_recipe
+from fusepy.studio.python_functions import PYTHON_ERRORS, python_recipe
+from fusepy.studio.recipes import NodeRecipe, distinct, slang_recipe
 from fusepy.studio.sources import SOURCES, PhotographRecipe, sources
 
 SLANG = (".slang", ".slangh")
@@ -27,6 +28,7 @@ class Library:
 
     Attributes:
         modules: the loaded Slang files by their names, relative to the folder, in the order of loading.
+        python_files: the Python files whose functions are nodes.
         broken: the last error of a Slang file that changed and does not compile; its nodes keep the old source.
     """
 
@@ -35,6 +37,7 @@ class Library:
         self.modules: dict[str, fp.Module] = {}
         self.broken: dict[str, FusepyError] = {}
         self.recipes: dict[str, NodeRecipe] = {}
+        self.python_files: set[str] = set()
         self.notes: dict[str, tuple[str, FunctionNotes]] = {}
         self._seen: dict[str, object] = {}  # when the files of a module were written, at the last look
         for recipe in sources(device, folder):
@@ -72,11 +75,12 @@ class Library:
         Raises:
             StudioError: if it cannot be run, or has no functions.
         """
+        self.python_files.add(str(path))
         before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         sys.path.insert(0, str(path.parent))
         try:
             found = runpy.run_path(str(path), run_name=path.stem)
-        except (OSError, SyntaxError, ImportError, NameError, TypeError, ValueError, AttributeError, FusepyError) as error:
+        except (*PYTHON_ERRORS, FusepyError) as error:
             last = traceback.format_exception_only(type(error), error)[-1].strip()
             raise StudioError(f"{path.name} cannot be run", saw=last, hint=f"run it yourself: python {path.name}") from error
         finally:
@@ -136,10 +140,13 @@ class Library:
 
     def _take(self, name: str) -> None:
         """Makes the recipes of a Slang file in place of those of its old source."""
+        places = {group: i for i, group in enumerate(dict.fromkeys(r.kind.group for r in self.recipes.values()))}
         self.recipes = {k: r for k, r in self.recipes.items() if r.module != name}
         module = self.modules[name]
         for function, node in fp.NodeLibrary.from_module(module).items():
             self._add(module.find_function(function), node, function, name)
+        ordered = sorted(self.recipes.items(), key=lambda item: places.get(item[1].kind.group, len(places)))
+        self.recipes = dict(ordered)  # where it was in the palette
 
     def _add(self, function: Function, node: fp.Node, name: str, file: str) -> None:
         """Adds the recipes of a Slang function: one for each way to name its parameters.

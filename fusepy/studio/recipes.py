@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import inspect
 import json
 import keyword
 from collections.abc import Callable, Mapping, Sequence
@@ -100,18 +99,6 @@ def slang_recipe(
     return made
 
 
-def python_recipe(function: Any, name: str, file: str) -> NodeRecipe:
-    """Returns the recipe of a fused function or graph. Parameters that are ``float`` or have a default are numbers."""
-    parameters = inspect.signature(function).parameters.values()
-    inputs = [_python_port(p) for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    kind = NodeKind(f"{file}/{name}", name, file, tuple(inputs), (Port(RESULT, ANY),), inspect.getdoc(function) or "")
-    made = NodeRecipe(kind, function.node(), f"{alias_of(file)}.{name}")
-    made.module = file
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    made.calls = frozenset(f"{file}:{line}" for _, _, line in code.co_lines() if line) if code is not None else frozenset()
-    return made
-
-
 def alias_of(file: str) -> str:
     """Returns the variable for a file in an exported program.
 
@@ -161,16 +148,6 @@ def slider(default: float | None, kind: str) -> tuple[float, float]:
     if not default:
         return (0, 10) if kind in "iu" else (0.0, 1.0) if default is None else (-1.0, 1.0)
     return (min(0, 2 * default), max(0, 2 * default)) if kind in "iu" else (min(0.0, 2.0 * default), max(0.0, 2.0 * default))
-
-
-def _python_port(parameter: inspect.Parameter) -> Port:
-    default = parameter.default
-    number = isinstance(default, (int, float)) and not isinstance(default, bool)
-    if number:
-        return Port(parameter.name, "float", float(default), slider(float(default), "f"))
-    if parameter.annotation in (float, "float"):
-        return Port(parameter.name, "float", 0.5, (0.0, 1.0))
-    return Port(parameter.name, ANY)
 
 
 def distinct(signatures: Sequence[Signature]) -> list[Signature]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fusepy.errors import FusepyError
+from fusepy.errors import CompileError, FusepyError
 from fusepy.inspect.pixel_report import PixelReport, PixelValue
 from fusepy.studio.document import Document
 from fusepy.studio.export import ExportedProgram
@@ -13,6 +13,7 @@ from fusepy.studio.graphs import node_at
 from fusepy.studio.node_library import Library
 from fusepy.studio.sources import SourceRecipe
 
+SAVED = "mend the Slang file: it is compiled again as soon as it is saved"
 _SLANG_LINE = re.compile(r"([\w./-]+\.slangh?)[:(](\d+)")
 
 
@@ -23,7 +24,7 @@ def error_json(library: Library, document: Document, name: str, error: FusepyErr
         text = text.replace(f"\n  hint:     {error.hint}", "")
     found = _SLANG_LINE.search(text)
     line = library.slang_line(document.nodes[name].kind) if found is None else f"{found[1]}:{found[2]}"
-    return {"error": text, "hint": error.hint, "line": line}
+    return {"error": text, "hint": SAVED if isinstance(error, CompileError) else error.hint, "line": line}
 
 
 def pixel_rows(library: Library, document: Document, program: ExportedProgram, report: PixelReport) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ def numbers(value: Any) -> Any:
 
 
 @pytest.mark.req("R4")
-@pytest.mark.parametrize("form", ["numpy", "lists", "tensor", "view", "torch", "structs"])
+@pytest.mark.parametrize("form", ["numpy", "lists", "tensor", "view", "torch", "structs", "fields"])
 def test_meshes_in_every_container(m: Any, draw: Any, form: str) -> None:
     at, colour, indices = soup(np.random.default_rng(5), 40)
     vertices: Any = {"at": at, "colour": colour}
@@ -50,6 +50,9 @@ def test_meshes_in_every_container(m: Any, draw: Any, form: str) -> None:
         torch = pytest.importorskip("torch")
         vertices = {name: torch.from_numpy(v) for name, v in vertices.items()}
         given = torch.from_numpy(indices.astype(np.int64))
+    elif form == "fields":  # a structured array without a struct: its fields are the parameters
+        vertices = np.zeros(len(at), [("colour", "3f4"), ("at", "4f4")])
+        vertices["at"], vertices["colour"] = at, colour
     elif form == "structs":
         source = SOURCE + "struct In { float4 at; float3 colour; }; Corner of(In v) { return { v.at, v.colour, 0 }; }"
         own = fp.Module.load_from_source(m.device, "rasters_of_structs", source)
@@ -57,7 +60,7 @@ def test_meshes_in_every_container(m: Any, draw: Any, form: str) -> None:
         packed["at"], packed["colour"] = at, colour
         draw, vertices = fp.raster(own, vertex="of", fragment="fs"), fp.Tensor.from_numpy(m.device, packed, own.In)
     image, depth = draw.options(depth="less")(vertices, given, targets=(H, W))
-    kind = {"numpy": np.ndarray, "lists": np.ndarray, "torch": type(given)}.get(form, fp.Tensor)
+    kind = {"numpy": np.ndarray, "lists": np.ndarray, "fields": np.ndarray, "torch": type(given)}.get(form, fp.Tensor)
     assert isinstance(image, kind)
     expected, near, clear = rasterised(at, colour, indices, H, W)
     assert clear.mean() > 0.5

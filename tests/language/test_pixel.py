@@ -102,3 +102,19 @@ def test_elements_that_are_not_there(m: Any, at: Any, found: str) -> None:
 def test_inside_of_a_fused_function() -> None:
     with pytest.raises(fp.TraceError, match="inside of a fused function"):
         fp.fuse(lambda x: fp.inspect_pixel(fp.sqrt, x, at=0))(F32([1]))
+
+
+def test_draws_are_lines_that_are_read(device: Any) -> None:
+    if "rasterization" not in device.features:
+        pytest.skip("the device cannot rasterise")
+    source = """
+    struct V { float4 p : SV_Position; float3 c; };
+    V vs(float4 at, float3 c) { return { at, c }; }
+    float4 fs(V v) { return float4(v.c, 0.5); }
+    """
+    draw = fp.raster(fp.Module.load_from_source(device, "pixel_of_draws", source), vertex="vs", fragment="fs")
+    corners = {"at": F32([[-1, -1, 0, 1], [3, -1, 0, 1], [-1, 3, 0, 1]]), "c": F32([[1, 0, 0]] * 3)}
+    text = str(fp.inspect_pixel(fp.fuse(lambda corners: draw(corners, targets=(2, 2)) * 2.0), (corners,), at=(1, 1)))
+    assert "= draw @vs/fs(" in text
+    assert "float4 is [1., 0., 0., 0.5]  //" in text
+    assert max(map(len, text.splitlines())) < 200

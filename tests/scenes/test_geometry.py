@@ -54,6 +54,16 @@ def test_what_is_no_geometry_is_refused(device: Any, build: Any, error: Any, wor
 
 
 @pytest.mark.req("R3")
+def test_indices_lie_in_rows_or_one_after_the_other(device: Any) -> None:
+    need_rays(device)
+    flat = np.int32(PAIR).ravel()
+    for given in (flat, flat.tolist(), fp.Tensor.from_numpy(device, flat)):
+        assert fp.Mesh(FLAT, given, device=device).indices.to_numpy().tolist() == PAIR
+    with pytest.raises(fp.ShapeError, match=r"indices has another shape[\s\S]*\(5,\)"):
+        fp.Mesh(FLAT, flat[:5], device=device)
+
+
+@pytest.mark.req("R3")
 def test_degenerate_triangles_are_never_met(device: Any) -> None:
     need_rays(device)
     m = fp.Module.load_from_source(
@@ -74,6 +84,24 @@ def test_files_need_trimesh(device: Any, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "trimesh", None)
     with pytest.raises(fp.MissingPackageError, match="pip install trimesh"):
         fp.Mesh.load("bunny.obj")
-    loaded = SimpleNamespace(vertices=FLAT.astype(np.float64), faces=np.int64(PAIR))
+    uv = SimpleNamespace(uv=np.float64([[0, 0], [1, 0], [0, 1], [1, 1]]))
+    loaded = SimpleNamespace(vertices=FLAT.astype(np.float64), faces=np.int64(PAIR), vertex_normals=FLAT, visual=uv)
     monkeypatch.setitem(sys.modules, "trimesh", SimpleNamespace(load=lambda path, force: loaded))
-    assert repr(fp.Mesh.load("bunny.obj", device=device)) == "<Mesh of 2 triangles, 4 vertices>"
+    mesh = fp.Mesh.load("bunny.obj", device=device)
+    assert repr(mesh) == "<Mesh of 2 triangles, 4 vertices>"
+    assert mesh.uvs is not None
+    assert mesh.uvs.to_numpy().tolist() == uv.uv.tolist()
+    assert mesh.normals is not None
+    assert mesh.normals.to_numpy().tolist() == FLAT.tolist()
+    loaded.visual = None
+
+    def failed(path: str, force: str) -> Any:
+        raise ValueError(f"string is not a file: {path}")
+
+    monkeypatch.setitem(sys.modules, "trimesh", SimpleNamespace(load=failed))
+    with pytest.raises(
+        fp.ArgumentError, match=r"bunny.obj is no mesh[\s\S]*not a file[\s\S]*a file in a format that trimesh reads"
+    ):
+        fp.Mesh.load("bunny.obj")
+    monkeypatch.setitem(sys.modules, "trimesh", SimpleNamespace(load=lambda path, force: loaded))
+    assert fp.Mesh.load("bunny.obj", device=device, normals=None).uvs is None

@@ -58,6 +58,13 @@ class Page(Browser):
         self.drag(self.middle(f'.palette [data-kind$="{kind}"]'), (x, y))
         self.until(f"document.querySelector('{self.node(kind)}')")
 
+    def search(self, name: str) -> None:
+        """Adds a node by its name."""
+        self.run("document.activeElement.blur()")
+        self.press("/")
+        self.type(name)
+        self.press("Enter")
+
     def node(self, name: str) -> str:
         return f'.react-flow__node[data-id="{name}"]'
 
@@ -265,3 +272,20 @@ def test_by_keyboard_alone_and_the_values_behind_a_pixel(page: Page) -> None:
         page.dark(dark)
         papers.append(page.run("getComputedStyle(document.querySelector('.node')).backgroundColor"))
     assert papers == ["rgb(32, 35, 38)", "rgb(255, 255, 255)"]
+
+
+def test_a_file_that_is_too_long_is_refused_and_a_line_that_was_cut_is_opened_again(page: Page) -> None:
+    page.add("photograph", 380, 200)
+    long = page.folder / "long.json"
+    long.write_text('{"a": "' + "x" * (3 << 20) + '"}', encoding="utf-8")
+    page.choose("#file", long)
+    page.until("document.querySelector('.notice.refused')?.textContent.includes('long.json is too long for a document')")
+    page.run("""{
+        const send = WebSocket.prototype.send;
+        WebSocket.prototype.send = function () { WebSocket.prototype.send = send; this.close(); };
+    }""")
+    page.search("exposure")
+    page.until("document.querySelector('.lost')")
+    page.until("!document.querySelector('.lost')")
+    page.search("exposure")
+    page.until(f"document.querySelector('{page.node('exposure')}')")

@@ -12,7 +12,7 @@ class Bound:
         sampler: the sampler that reads its texels, or None.
     """
 
-    __slots__ = ("sampler", "shape", "value")
+    __slots__ = ("__weakref__", "sampler", "shape", "value")
 
     def __init__(self, value: Any, shape: tuple[int, ...], sampler: Any = None):
         self.value = value

@@ -129,7 +129,7 @@ class Tapes(dict[Any, Any]):
 
 
 class _Call:
-    """A call, with weak references to its tensors. The layout of a tensor without gradients never changes."""
+    """A call, with weak references to its tensors and destinations. Layouts of these without gradients never change."""
 
     __slots__ = ("_outs", "_shapes", "_tensors", "tape")
 
@@ -153,9 +153,9 @@ class _Call:
 
 
 def _is_fit(args: Sequence[Any], outs: Sequence[Any] | None) -> bool:
-    """True for tensors without gradients, values without memory, and destinations that are such tensors or none."""
-    if outs is not None and not all(out.__class__ is Tensor for out in outs):
+    """True for tensors without gradients, values without memory, and destinations that are such tensors, textures or none."""
+    if outs is not None and not all(out.__class__ is Tensor or out.__class__ is Bound for out in outs):
         return False
-    if any(isinstance(a, (Bound, Tensor)) and a.__class__ is not Tensor for a in args):
+    if any(a.__class__ is not Tensor and (isinstance(a, Tensor) or span_of(a) is not None) for a in args):
         return False
     return all(t.grads is None for t in (*args, *(outs or ())) if t.__class__ is Tensor)

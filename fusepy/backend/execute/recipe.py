@@ -133,6 +133,7 @@ def _mismatch(a: Operand, b: Operand, shapes: Sequence[tuple[int, ...]], rank: i
         if m != n and (strict or 1 not in (m, n)):
             saw += f": {m} on axis {_axis(a, d)} against {n} on axis {_axis(b, d)}"
             break
+    numbers = not scalar.made and y[-1:] == vector.want.shape != () and not scalar.want.shape  # rows of them would be vectors
     made = a.made or b.made
     stretches = strict and made and "against" not in saw
     both = f"{_called(a)} and {second_name}" if made else f"arguments {a.label!r} and {b.label!r}"
@@ -142,6 +143,8 @@ def _mismatch(a: Operand, b: Operand, shapes: Sequence[tuple[int, ...]], rank: i
         expected="identical shapes: Strict broadcasting is enabled" if strict else "equal extents, or 1",
         hint="strict broadcasting stretches nothing, not even what a reduction leaves: call the function without it"
         if stretches
+        else f'take {scalar.label!r} as vectors: fp.vcast({scalar.label}, "{vector.want}"); or reshape it'
+        if numbers
         else "reshape one of them, or map its axes elsewhere with vmap",
     )
 

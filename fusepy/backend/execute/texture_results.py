@@ -11,8 +11,10 @@ import slangpy as spy
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.stores import texture_type
+from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import texture_kind
 from fusepy.backend.marshals.texture_cuda import check_stored, check_texture
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import TextureKind, check_device, create, format_for, kind_for, kind_of
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.argmap import UNSAID, ArgMap
@@ -46,6 +48,28 @@ def into(result: Any, args: Sequence[Any], maps: Sequence[ArgMap]) -> Into | Non
         return None
     shared = (next((i for i, a in enumerate(args) if a is r), None) if kind else None for kind, r in zip(kinds, given))
     return Into(kinds, tuple(shared), tuple(maps))
+
+
+def into_texture(result: Any, args: Sequence[Any]) -> Into | None:
+    """Returns the properties of one texture without a mapping: one object for all that are equal. `None` for anything else.
+
+    Args:
+        args: the arguments; those that are nested are looked through by `into`.
+    """
+    if result.__class__ is not spy.Texture:
+        return None
+    for value in args:
+        if value.__class__ not in _KNOWN or value is result:
+            return None
+    kind = kind_of(result)
+    found = _alone.get(kind)  # a kind is one object
+    if found is None:
+        found = _alone.setdefault(kind, Into((kind,), (None,), (UNSAID,)))
+    return found
+
+
+_KNOWN = {Tensor, Grid, spy.Texture, float, int, bool}
+_alone: dict[TextureKind, Into] = {}
 
 
 @dataclass(frozen=True)

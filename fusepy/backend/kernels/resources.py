@@ -44,6 +44,7 @@ class Resources:
         self._last: list[Any] = []
         self._copies: dict[int, spy.Buffer] = {}
         self._tensors: set[int] = set()  # the fields that hold a tensor now
+        self._owned = False  # true if a field holds a texture or buffer of the user's
 
     def attach(self, cursor: spy.ShaderCursor) -> None:
         """Attaches a new, empty root object at `cursor`."""
@@ -60,8 +61,12 @@ class Resources:
             ShapeError: if a texture is written and read, or a tensor cannot be passed as a buffer.
         """
         last = self._last
-        if all(a is b for a, b in zip(values, last)) and not self._tensors:
-            return
+        if not self._tensors:
+            for a, b in zip(values, last):
+                if a is not b:
+                    break
+            else:
+                return
         for field, value in zip(self._fields, values):
             self._check(device, field, value)
         self._check_conflicts(values)
@@ -72,13 +77,14 @@ class Resources:
             elif value is not last[i]:
                 self._cursors[i].write(value.structure if isinstance(value, TopLevel) else value)
         self._last, self._tensors = list(values), tensors
+        self._owned = any(i not in tensors and not isinstance(v, _OWN) for i, v in enumerate(values))
 
     def finish(self, sink: Sink) -> None:
         """Copies written tensors back after the dispatch, and submits all work to the device.
 
         The owner of a texture or buffer may read or overwrite it at any time, so that no work may be deferred.
         """
-        submit = any(i not in self._tensors and not isinstance(v, _OWN) for i, v in enumerate(self._last))
+        submit = self._owned
         for i in self._tensors:
             value, copy = self._last[i], self._copies[i]
             if self._fields[i].type.startswith("RW"):

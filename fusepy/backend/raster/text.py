@@ -80,6 +80,7 @@ class _Draw:
             self.interface = written_by(draw.bodies[-2])
         elif self.varyings == ("",):
             self.interface = str(vertex.outputs[0].type)
+        self.position = str(draw.attrs["position"])  # the member of the interface
 
     def source(self) -> KernelSource:
         draw, text = self.draw, self.text
@@ -108,7 +109,8 @@ class _Draw:
         """Returns the entry point of a function before the fragment function."""
         line, draw = f'#line 1 "{name}"', self.draw
         if not self.mesh:
-            head = f"{self.interface} {name}(uint fz_vertex : SV_VertexID, uint fz_instance : SV_InstanceID)"
+            own = "uint fz_vertex : SV_VertexID, uint fz_instance : SV_InstanceID"
+            head = f"{self.interface} {name}({own}{', out float fz_clip[2] : SV_ClipDistance' * bool(self.position)})"
             return [line, *entry_point("vertex", head, *block(self.vertex())), ""]
         body, values = draw.bodies[k], values_of(draw, k)
         own = [f"s_{i}" for i in range(len(values))]
@@ -162,10 +164,13 @@ class _Draw:
         own = [_OWN[name] for name in values_of(self.draw, 0)]
         lines = [f"int d{VERTEX} = min(fz_vertex, uint({BLOCK}.extent{VERTEX} - 1));"]  # an index may point past the end
         lines += [f"int d{INSTANCE} = int(fz_instance);", *self.called(0, own)]
-        if self.interface != "FzVertex":
-            return [*lines, "return r_0;"]
-        members = [f"made.o_{j} = r_{j};" for j in range(len(self.varyings))]
-        return [*lines, "FzVertex made;", *members, "return made;"]
+        lines.append(f"{self.interface} made{' = r_0' * (self.interface != 'FzVertex')};")
+        if self.interface == "FzVertex":
+            lines += [f"made.o_{j} = r_{j};" for j in range(len(self.varyings))]
+        if self.position:  # slangpy's pipelines clamp depth, and do not clip by it
+            at = f"made.{self.position}"
+            lines += [f"fz_clip[0] = {at}.z;", f"fz_clip[1] = {at}.w - {at}.z;"]
+        return [*lines, "return made;"]
 
     def given(self) -> list[str]:
         """Returns the parameters of the fragment entry point."""

@@ -31,6 +31,8 @@ class Draw(Op):
             outputs of the vertex function, by name.
         ``marks``: the attributes of the task and of the mesh function, as they stand in the source.
         ``varyings``: the names of the outputs of the vertex function. One output without a name is a struct of the user's.
+        ``position``: the member of the vertex function's result by which triangles are clipped in depth; empty if that function
+            does it, or a mesh function.
         ``outputs``: the semantic of each output of the fragment function.
         ``types``: the types of the texels of the results. `backend.slang.raster` reads the other attributes.
     """
@@ -42,6 +44,7 @@ class Draw(Op):
     needs = {
         **dict.fromkeys(("fragment_values", "varyings", "outputs", "types", "formats", "functions", "inputs", "marks"), (tuple,)),
         "indexed": (bool,),
+        "position": (str,),
     }
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:

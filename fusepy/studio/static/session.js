@@ -15,10 +15,13 @@ const waiting = new Map();
 let socket = null;
 let last = 0;
 const early = []; // asked for before the line was open
+const TRIES = 20;
+let tries = TRIES; // attempts to open the line, until one succeeds: only a line that was open is opened again
 
 export function connect() {
   socket = new WebSocket(`ws://${location.host}/ws?token=${encodeURIComponent(token)}`);
   socket.addEventListener("open", () => {
+    tries = 0;
     set({ state: "open" });
     early.splice(0).forEach((text) => socket.send(text));
   });
@@ -27,6 +30,7 @@ export function connect() {
     set({ state: "closed", busy: false });
     waiting.forEach(({ reject }) => reject(new Refusal("The studio does not answer.", "Start it again, and open the address that it prints.")));
     waiting.clear();
+    if (tries++ < TRIES) setTimeout(connect, Math.min(200 * 2 ** tries, 5000)); // such as after the sleep of this machine
   });
 }
 

@@ -11,6 +11,8 @@ import { bytes } from "./types.js";
 
 const { ReactFlowProvider, useReactFlow, useStore: useFlow } = ReactFlow;
 
+const LONGEST = 1 << 20; // bytes of a file, as the server has it
+
 function Studio() {
   const state = useStore((s) => s.state);
   const flow = useReactFlow();
@@ -22,7 +24,7 @@ function Studio() {
   }, []);
   return html`
     <${Toolbar} ...${{ flow, file }} />
-    ${state === "closed" && html`<p class="lost" role="alert">The studio has ended. Start it again, and open the address that it prints; what was not saved is lost.</p>`}
+    ${state === "closed" && html`<p class="lost" role="alert">The studio does not answer. If it has ended, start it again, and open the address that it prints; what was not saved is lost.</p>`}
     <main><${Palette} /><div class="middle"><${Canvas} /><${Empty} flow=${flow} /></div><${Preview} /></main>
     <${Menu} /><${Dialogs} /><${Notice} />`;
 }
@@ -40,7 +42,8 @@ function Toolbar({ flow, file }) {
   const open = async (e) => {
     const [chosen] = e.target.files;
     e.target.value = "";
-    if (chosen) await load(await chosen.text(), flow);
+    if (chosen?.size > LONGEST) say(`${chosen.name} is too long for a document.`, `It has ${bytes(chosen.size)}, a document at most ${bytes(LONGEST)}.`);
+    else if (chosen) await load(await chosen.text(), flow);
   };
   return html`<header class="toolbar" role="toolbar" aria-label="The graph">
     <h1>fusepy studio</h1>

@@ -191,6 +191,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: m.add(fp.vmap(ramp(3), 0), fp.vmap(ramp(4), 1)),
         np.add.outer(ramp(3), ramp(4)),
     ),
+    "vectors with rows of numbers": (
+        lambda m: fused(lambda a, b: a * b, tensor(ramp(2, 4, 3), "float3"), ramp(2, 4, 3)),
+        "take 'b' as vectors: fp.vcast(b, \"float3\")",
+        lambda m: fused(lambda a, b: a * fp.vcast(b, "float3"), tensor(ramp(2, 4, 3), "float3"), ramp(2, 4, 3)).to_numpy(),
+        ramp(2, 4, 3) ** 2,
+    ),
     "a batch of no list": (
         lambda m: fp.Batchable(1.0),
         "Batchable([a, b])",

@@ -84,7 +84,12 @@ def flat(at: Any) -> Any:
 
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
-    "a device that cannot rasterise": (refused, "open one with fp.create_device(type='vulkan')", right, WHITE),
+    "a device that cannot rasterise": (
+        refused,
+        'open a Vulkan device, and load the module on it: device = fp.init_device("vulkan")',
+        right,
+        WHITE,
+    ),
     "a stage that is no function": (lambda m: of(3), "write fp.raster(m, vertex='name of a Slang function')", right, WHITE),
     "overloads as a stage": (lambda m: drawn("two"), "give the function of this stage a name of its own", right, WHITE),
     "a stage that returns nothing": (lambda m: drawn("nothing"), "return a struct of what it computes", right, WHITE),

@@ -51,8 +51,14 @@ def nan() -> Any:
 
 
 def loaded(path: Any) -> Any:
-    found = SimpleNamespace(vertices=FLAT, faces=PAIR)
-    with mock.patch.dict(sys.modules, {"trimesh": SimpleNamespace(load=lambda path, force: found)}):
+    found = SimpleNamespace(vertices=FLAT, faces=PAIR, vertex_normals=FLAT, visual=None)
+
+    def load(path: str, force: str) -> Any:
+        if not path.endswith(".obj"):
+            raise ValueError("file_type is not supported")
+        return found
+
+    with mock.patch.dict(sys.modules, {"trimesh": SimpleNamespace(load=load)}):
         return fp.Mesh.load(path)
 
 
@@ -183,6 +189,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: seen(loaded("flat.obj")) + seen(fp.Mesh(FLAT, PAIR)),
         2 * SEEN,
     ),
+    "a file of another kind": (
+        lambda m: loaded("flat.txt"),
+        "give a file in a format that trimesh reads",
+        lambda m: seen(loaded("flat.obj")),
+        SEEN,
+    ),
     "vertices on another device": (
         lambda m: fp.Mesh(fp.Tensor.from_numpy(second(), FLAT), PAIR, device=m.device),
         "copy it over with Tensor.from_numpy(device, t.to_numpy())",
@@ -265,6 +277,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.Instance(fp.Mesh(FLAT, PAIR), mask=256),
         "choose a smaller mask",
         lambda m: seen(fp.Instance(fp.Mesh(FLAT, PAIR), mask=255)),
+        SEEN,
+    ),
+    "a hit group below 0": (
+        lambda m: fp.Instance(fp.Mesh(FLAT, PAIR), hit_group=-1),
+        "choose a larger hit_group",
+        lambda m: seen(fp.Instance(fp.Mesh(FLAT, PAIR), hit_group=0)),
         SEEN,
     ),
     "meshes of two devices": (

@@ -44,6 +44,9 @@ def folder() -> Path:
     (made / "look.slang").write_text(SLANG, encoding="utf-8")
     (made / "fused.py").write_text(PYTHON.format("@fp.fuse\n"), encoding="utf-8")
     (made / "plain.py").write_text(PYTHON.format(""), encoding="utf-8")
+    functions = {"hidden": "made = x, x\n    return made", "told": "return x, x", "failing": "return x * [][0]"}
+    several = "".join(f"@fp.fuse\ndef {name}(x):\n    {body}\n" for name, body in functions.items())
+    (made / "several.py").write_text(f"import fusepy as fp\n{several}", encoding="utf-8")
     (made / "wrong.py").write_text("1 / None\n", encoding="utf-8")
     (made / "bad.png").write_bytes(b"no picture")
     (made / "binary.json").write_bytes(b"\xff\xfe\xff")
@@ -209,6 +212,16 @@ def many(count: int) -> Document:
 
 def python(name: str) -> bool:
     engine().node_library.add_functions(folder() / name)
+    return True
+
+
+def computed(name: str) -> bool:
+    """Whether the outputs of a function of Python can be computed."""
+    made = StudioEngine(str(folder()), (), (str(folder() / "several.py"),))
+    document = Document().add(made.kinds(), "number", (0, 0)).add(made.kinds(), f"several.py/{name}", (300, 0))
+    made.evaluate(document.connect(made.kinds(), ("number", "value"), (name, "x")))
+    for error in made.evaluator.errors.values():
+        raise error
     return True
 
 
@@ -406,6 +419,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: python("wrong.py"),
         "run it yourself: python wrong.py",
         lambda m: python("fused.py"),
+        True,
+    ),
+    "results that cannot be read from the text": (
+        lambda m: computed("hidden"),
+        "return one value, or write the tuple or the dict of several right behind return",
+        lambda m: computed("told"),
+        True,
+    ),
+    "a function that raises": (
+        lambda m: computed("failing"),
+        "mend the function, and start the studio again",
+        lambda m: computed("told"),
         True,
     ),
     "a picture that is none": (
