@@ -72,7 +72,7 @@ def checked(function: str, kinds: Mapping[str, Any], names: Sequence[str]) -> di
 
 @dataclass(frozen=True)
 class Kept:
-    """What a destination keeps of the grid.
+    """The part of the grid that a destination keeps.
 
     Attributes:
         units: for each of its axes, if the extent is 1.

@@ -99,12 +99,12 @@ class SlangpyNames(SharedStorage):
 
     @property
     def usage(self) -> spy.BufferUsage:
-        """How the buffer that holds the memory may be used."""
+        """The uses of the buffer that holds the memory."""
         return memory_of(self).desc.usage
 
     @property
     def memory_type(self) -> spy.MemoryType:
-        """Where the buffer that holds the memory lies."""
+        """The place of the buffer that holds the memory."""
         return memory_of(self).desc.memory_type
 
     @property
