@@ -13,6 +13,25 @@ _HOST = "which NumPy computes on the host"
 _FUSED = "fp.fuse(f)(x), or @fp.fuse above f"
 _KEY = "fp.random.key(0)"
 _DEVICE = "fp.default_device()"
+_SHORT = """
+clamp hardtanh: fp.clip(x, 0.0, 1.0) | clamp_min: fp.maximum(x, 0.0) | clamp_max: fp.minimum(x, 1.0) | sgn: fp.sign(x) |
+expit: fp.nn.sigmoid(x) | mul: x * y | sub: x - y | mv: x @ y[0] | ger: fp.outer(x[0], y[0]) | chain_matmul: x @ y @ x |
+addmm baddbmm: x + x @ y | addcmul: x + x * y | addcdiv: x + x / y | movedim: fp.moveaxis(x, 0, 1) |
+swapdims: fp.swapaxes(x, 0, 1) | rollaxis: fp.moveaxis(x, 1, 0) | permute permute_dims: fp.transpose(x, (1, 0)) |
+unsqueeze: x[None] | narrow: x[:, 0:1] | tensor_split chunk: fp.split(x, 2) |
+unbind unstack: [x[i] for i in range(len(x))] | top_k: fp.topk(x, 1) | kthvalue: fp.sort(x)[..., 0] |
+msort: fp.sort(x, axis=0) | trapz: fp.trapezoid(x) | std_mean: fp.std(x), fp.mean(x) | var_mean: fp.var(x), fp.mean(x) |
+aminmax: fp.min(x), fp.max(x) | softsign: x / (1.0 + fp.abs(x)) | tanhshrink: x - fp.tanh(x) |
+mish: x * fp.tanh(fp.nn.softplus(x)) | elu celu: fp.where(x > 0, x, fp.expm1(x)) | logit: fp.log(x / (1.0 - x)) |
+xlogy: fp.where(x == 0, 0.0, x * fp.log(y)) | dist: fp.norm(x - y) | cdist: fp.norm(x[:, None] - y[None], axis=-1) |
+cosine_similarity: fp.sum(x * y, -1) / (fp.norm(x, axis=-1) * fp.norm(y, axis=-1)) |
+bucketize digitize: fp.searchsorted(y[0], x) | select_n piecewise: fp.select([x > 1, x > 0], [x, y], 0.0) |
+associative_scan: fp.cumsum(x, axis=0), or fp.scan with a Slang function | map: fp.fuse(f)(x) | rcp: 1.0 / x |
+mad: x * y + x | flatten: fp.ravel(x) | empty_like: fp.zeros_like(x) | frac: fp.fract(x) | mse_loss: fp.mean((x - y) ** 2) |
+l1_loss: fp.mean(fp.abs(x - y)) | log_softmax: x - fp.logsumexp(x) |
+identity: fp.eye(3) | dstack: fp.stack([x, y], axis=-1) | column_stack: fp.stack([x[0], y[0]], axis=1) |
+atleast_1d: fp.reshape(x, -1) | masked_fill: fp.where(x > 0, 0.0, x) | numel: x.size | array_split: fp.split(x, 2)
+"""  # names, and what to write for them
 NAMES = {  # of the module; in examples x and y are arrays, f is a function
     **dict.fromkeys(("jit", "compile", "vectorize", "pmap", "pjit"), _FUSED),
     "lax": "fp.fori_loop(0, 3, lambda i, s: s + i, 0.0), fp.while_loop(…), fp.cond(…), fp.scan(…)",
@@ -23,26 +42,18 @@ NAMES = {  # of the module; in examples x and y are arrays, f is a function
     **dict.fromkeys(("no_diff", "detach"), "fp.stop_gradient(x)"),
     **dict.fromkeys(("jacfwd", "jacrev", "jacobian", "hessian"), "fp.jvp(f, (x,), (y,)), which is one direction"),
     **{name: f"fp.nn.{name}(x)" for name in ("relu", "sigmoid", "softplus", "silu", "gelu", "leaky_relu")},
-    "log_softmax": "x - fp.logsumexp(x)",
     "cross_entropy": "-fp.mean(y * fp.log(fp.softmax(x)))",
-    "mse_loss": "fp.mean((x - y) ** 2)",
-    "l1_loss": "fp.mean(fp.abs(x - y))",
     **dict.fromkeys(("linear", "mm", "bmm"), "x @ y"),
     "delete": "fp.concatenate([x[:1], x[2:]])",
     "one_hot": "fp.where(fp.arange(3) == x[..., None], 1.0, 0.0)",
     "linalg": "fp.norm(x), which is there; np.linalg.inv(np.asarray(x)) and the like are for the host",
     **{name: f"np.linalg.{name}(np.asarray(y)), {_HOST}" for name in ("inv", "svd", "eigh", "det")},
     "solve": f"np.linalg.solve(np.asarray(y), np.asarray(x)), {_HOST}",
-    **{name: f"np.{name}(np.asarray(x)), {_HOST}" for name in ("cov", "corrcoef")},
+    "corrcoef": f"np.corrcoef(np.asarray(x)), {_HOST}",
     "kron": f"np.kron(np.asarray(x), np.asarray(y)), {_HOST}",
     "fft": f"np.fft.fft(np.asarray(x)), {_HOST}",
     "bincount": f"np.bincount(np.asarray(x).astype(int).ravel()), {_HOST}",
-    "array_split": "fp.split(x, 2)",
-    "dstack": "fp.stack([x, y], axis=-1)",
-    "column_stack": "fp.stack([x[0], y[0]], axis=1)",
-    "atleast_1d": "fp.reshape(x, -1)",
     **dict.fromkeys(("atleast_2d", "atleast_3d"), "x[None]"),
-    "identity": "fp.eye(3)",
     "bool_": "fp.astype(x, bool)",
     "dtype": "np.dtype('float32')",
     "fromfunction": "fp.fuse(f)(fp.arange(3))",
@@ -53,17 +64,16 @@ NAMES = {  # of the module; in examples x and y are arrays, f is a function
     "eval_shape": "fp.shape(f(x))",
     "make_jaxpr": "fp.fuse(f).ir(x)",
     "disable_jit": "f(x), since calls run one by one unless fp.fuse takes them",
-    "frac": "fp.fract(x)",
-    "rcp": "1.0 / x",
-    "mad": "x * y + x",
-    "clamp": "fp.clip(x, 0.0, 1.0)",
-    "masked_fill": "fp.where(x > 0, 0.0, x)",
+    **{
+        name: line
+        for part in _SHORT.split("|\n")
+        for one in part.split(" | ")
+        for names, _, line in [one.strip().partition(": ")]
+        for name in names.split()
+    },
+    "masked_select": f"np.asarray(x)[np.asarray(x) > 0], {_ON_HOST}",
     **dict.fromkeys(("cat", "concat", "append", "row_stack"), "fp.concatenate([x, y])"),
-    "flatten": "fp.ravel(x)",
-    "permute_dims": "fp.transpose(x, (1, 0))",
     **dict.fromkeys(("gather", "index_select"), "fp.take(x, [0, 1], axis=0)"),
-    "chunk": "fp.split(x, 2)",
-    "empty_like": "fp.zeros_like(x)",
     "copy": "fp.asarray(x).copy()",
     **{name: f"np.{name}(np.asarray(x)), {_ON_HOST}" for name in ("nonzero", "argwhere", "flatnonzero", "unique")},
     "rand": f"fp.random.uniform({_KEY}, (2, 3))",
@@ -78,7 +88,6 @@ NAMES = {  # of the module; in examples x and y are arrays, f is a function
     "save": 'fp.nn.save("file.safetensors", {"x": x})',
     **dict.fromkeys(("device", "devices", "cuda", "get_default_device"), _DEVICE),
     **dict.fromkeys(("synchronize", "block_until_ready"), f"{_DEVICE}.wait()"),
-    "numel": "x.size",
     "is_tensor": "isinstance(x, fp.Tensor)",
     "ndarray": "fp.Tensor",
     **{name: f"fp.astype(x, np.{name})" for name in ("float16", "float32", "float64")},

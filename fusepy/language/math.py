@@ -9,6 +9,9 @@ from typing import Any, Protocol
 
 from fusepy.errors import ArgumentError
 from fusepy.language.elementwise import apply as _apply
+from fusepy.language.elementwise import composed as _composed
+from fusepy.language.movement.extents import seen_as_array as _seen
+from fusepy.language.movement.joins import stack as _stack
 from fusepy.methods import FUNCTIONS
 
 __all__ = [
@@ -161,8 +164,17 @@ def matmul(a: Any, b: Any) -> Any:
 
 
 def cross(a: Any, b: Any) -> Any:
-    """Returns the cross product of two vectors of three components."""
-    return _apply("cross", "a b", a, b)
+    """Returns the cross product of two vectors of three components; arrays of numbers have them along their last axis."""
+    return _cross(a, b)
+
+
+@_composed()
+def _cross(a: Any, b: Any) -> Any:
+    x, y = _seen(a), _seen(b)
+    if x.type.shape or y.type.shape or not x.rank or not y.rank or (x.shape[-1], y.shape[-1]) != (3, 3):
+        return _apply("cross", "a b", a, b)
+    parts = [x[..., i] * y[..., j] - x[..., j] * y[..., i] for i, j in ((1, 2), (2, 0), (0, 1))]
+    return _stack(parts, -1)
 
 
 def length(a: Any) -> Any:

@@ -6,6 +6,7 @@ Imports `language` and what stands below it.
 from fusepy.vocabulary import arithmetic as _arithmetic
 from fusepy.vocabulary import compositions as _compositions
 from fusepy.vocabulary import creation as _creation
+from fusepy.vocabulary import formulas as _formulas
 from fusepy.vocabulary import matrices as _matrices
 from fusepy.vocabulary import methods as _methods  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it adds them
 from fusepy.vocabulary import names as _names
@@ -17,6 +18,7 @@ from fusepy.vocabulary import statistics as _statistics
 from fusepy.vocabulary.arithmetic import *  # noqa: F403
 from fusepy.vocabulary.compositions import *  # noqa: F403
 from fusepy.vocabulary.creation import *  # noqa: F403
+from fusepy.vocabulary.formulas import *  # noqa: F403
 from fusepy.vocabulary.matrices import *  # noqa: F403
 from fusepy.vocabulary.names import *  # noqa: F403
 from fusepy.vocabulary.products import *  # noqa: F403
@@ -29,6 +31,7 @@ __all__: list[str] = []
 __all__ += _arithmetic.__all__
 __all__ += _compositions.__all__
 __all__ += _creation.__all__
+__all__ += _formulas.__all__
 __all__ += _matrices.__all__
 __all__ += _names.__all__
 __all__ += _products.__all__

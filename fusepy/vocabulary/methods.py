@@ -29,7 +29,18 @@ from fusepy.pytree import LEAF, flatten
 from fusepy.symbolic import Symbolic
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import no_function
-from fusepy.vocabulary import arithmetic, compositions, creation, matrices, names, products, quantiles, sorting, statistics
+from fusepy.vocabulary import (
+    arithmetic,
+    compositions,
+    creation,
+    formulas,
+    matrices,
+    names,
+    products,
+    quantiles,
+    sorting,
+    statistics,
+)
 from fusepy.vocabulary.arithmetic import traced
 
 # words that mean another function, that are in numpy.linalg, or whose meaning for Slang's vectors is not NumPy's for arrays
@@ -46,6 +57,7 @@ def _numpys() -> dict[str, Callable[..., Any]]:
         arithmetic,
         statistics,
         compositions,
+        formulas,
         matrices,
         creation,
         extents,

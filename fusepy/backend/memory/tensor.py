@@ -184,9 +184,9 @@ class Tensor(SlangpyNames, ArrayMethods):
         """Returns a cursor that reads and writes single elements; see `BufferCursor`."""
         return BufferCursor(self, start, count)
 
-    def item(self) -> Any:
-        """Returns the element of a tensor of size 1: a number, or a list for a vector. Raises `ShapeError` for any other size."""
-        return contents.item(self)
+    def item(self, *index: Any) -> Any:
+        """Returns one element, a list for a vector: the only one, or that at indices. Raises `ShapeError` for many."""
+        return contents.item(self.contiguous().reshape(-1)[index] if len(index) == 1 else self[index] if index else self)
 
     def compute(self) -> Tensor:
         """Returns the tensor, after the calls recorded by `fusepy.lazy` that produce it."""

@@ -13,7 +13,7 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.arrivals import TENSOR
 from fusepy.ir.graph import Value
 from fusepy.ir.narrowing import DEFAULTS
-from fusepy.ir.types import AS_ONE, DOUBLE, FLOAT, HALF, Type
+from fusepy.ir.types import AS_ONE, BOOL, DOUBLE, FLOAT, HALF, INT, Type
 from fusepy.location import warn_once
 from fusepy.trace.open_trace import OpenTrace
 
@@ -22,6 +22,8 @@ _TEXT = (
     " make the arrays so with {}, or refuse such values with .strict()"
 )
 _UNCHECKED = "; integers that do not fit lose their high bits, since a kernel cannot check them"
+_OF_INTEGERS = ("add", "sub", "mul", "floordiv", "mod", "pow", "neg", "abs")
+_LONG = Type.parse("int64_t")
 Maps = Callable[[Sequence[Value], Sequence[ArgMap]], Sequence[ArgMap]]
 
 
@@ -75,6 +77,7 @@ def _integers(
         value = operands[i]
         scalar = value.type.scalar
         assert scalar is not None
+        scalar = _LONG if scalar is INT else scalar
         dims = value.dims if trace.body else trace.grouping.tail(value)
         offered[i] = Value(scalar, (*dims, *value.type.shape), arrival=TENSOR, name="x", copied=True)
     try:
@@ -92,7 +95,17 @@ def _integers(
 
 def may_soften(trace: OpenTrace, value: Value) -> bool:
     """True for a value of one of NumPy's default dtypes that is computed, in this trace or by `lazy` before."""
-    return value.type.scalar in DEFAULTS and (value.name is None or is_hosted(trace, value))
+    known = value.type.scalar in DEFAULTS or counts_bools(trace, value)
+    return known and (value.name is None or is_hosted(trace, value))
+
+
+def counts_bools(trace: OpenTrace, value: Value) -> bool:
+    """True for what operators make of bools and Python integers: an ``int``, and NumPy's default integer call by call."""
+    node = next((n for around in trace.chain for n in around.builder.nodes if value in n.results), None)
+    if value.type is not INT or value.weak or node is None or node.op.name not in _OF_INTEGERS:
+        return False
+    kinds = ["weak" if v.weak else "bool" if v.type is BOOL else "" if counts_bools(trace, v) else "other" for v in node.operands]
+    return "other" not in kinds and kinds != ["bool"] * len(kinds)  # operators of two bools give NumPy's bools
 
 
 def is_hosted(trace: OpenTrace, value: Value) -> bool:

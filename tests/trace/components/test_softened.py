@@ -47,6 +47,7 @@ PROGRAMS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "fixed arrays of integers": lambda m, x, i: m.third(i + 1),
     "the overload of integers": lambda m, x, i: m.either(i * 2),
     "a single integer": lambda m, x, i: m.whole(fp.sum(i)),
+    "counted bools": lambda m, x, i: m.f((x > 0.5) * 2, (x > 0.2) * 3 - 1),
     "both": lambda m, x, i: m.f(m.whole(i * 2) * x, i * 2),
     "members": lambda m, x, i: m.reach({"position": fp.sqrt(x), "t": fp.sum(i, 1)}),
     "a whole array": lambda m, x, i: m.at(fp.sum(i, 1), np.array([2, 0], np.int32)),
