@@ -6,12 +6,24 @@ import pickle
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import slangpy as spy
 
 from fusepy.backend.slang.stage import COMPUTE, PipelineStage
 from fusepy.backend.sources.source import ModuleSource
 
+PACKAGE = Path(__file__).parents[2]
+# The other process needs Slang and the files of `backend/slang` only. Imports of torch, by slangpy, and of the rest of fusepy
+# take several times as long as the compilation.
+START = """
+import sys, types
+sys.modules["torch"] = None
+sys.modules["fusepy"] = types.ModuleType("fusepy")
+sys.modules["fusepy"].__path__ = [sys.argv[1]]
+from fusepy.backend.slang.trial import trial
+trial()
+"""
 TIMEOUT = 120.0  # seconds for the other process; it compiles a kernel
 
 
@@ -31,7 +43,7 @@ def tried(kind: spy.DeviceType, arguments: tuple[object, ...], stage: PipelineSt
     if not sys.executable:
         raise FileNotFoundError("an empty sys.executable: set it to the path of Python")
     child = subprocess.run(
-        [sys.executable, "-c", "from fusepy.backend.slang.trial import trial; trial()"],
+        [sys.executable, "-c", START, str(PACKAGE)],
         input=pickle.dumps((sys.path, kind.name, arguments, stage)),
         capture_output=True,
         check=False,
