@@ -164,6 +164,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 def polyval(p: Any, x: Any) -> Any:
     """Returns the polynomial with the coefficients `p`, the highest power first, at each `x`."""
     p = seen_as_array(p)
+    one_axis(0, p.ndim, "polyval")
     found: Any = 0
     for k in range(p.shape[0]):
         found = found * x + p[k, ...]

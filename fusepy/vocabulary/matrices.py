@@ -15,6 +15,7 @@ from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.indices import take
 from fusepy.language.movement.joins import concatenate, stacked
 from fusepy.language.movement.views import broadcast_to, flip, moveaxis, ravel, reshape, swapaxes
+from fusepy.trace.moves.arguments import one_axis
 from fusepy.vocabulary.creation import arange
 
 __all__ = ["diag", "diagonal", "fliplr", "flipud", "hstack", "meshgrid", "rot90", "tril", "triu", "vstack"]
@@ -36,6 +37,7 @@ def triu(x: Any, k: int = 0) -> Any:
 
 def _apart(x: Any) -> Any:
     """Returns the distance of each element of a matrix from the diagonal, positive to the right."""
+    one_axis(-2, x.ndim, "a triangle")  # which refuses numbers and single rows
     return arange(x.shape[-1])[None, :] - arange(x.shape[-2])[:, None]
 
 

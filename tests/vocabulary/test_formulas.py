@@ -71,6 +71,13 @@ def test_gradients() -> None:
     fp.check_grads(f, A)
 
 
+@pytest.mark.parametrize("of", [lambda a: fp.tril(a[0]), lambda a: fp.triu(a[0, 0]), lambda a: fp.polyval(a[0, 0], a)])
+def test_too_few_axes_are_refused(of: Any) -> None:
+    for ways in (lambda f: f, fp.fuse):
+        with pytest.raises(fp.ShapeError):
+            ways(of)(fp.asarray(A))
+
+
 def test_one_element_of_a_tensor(device: Any) -> None:
     t = fp.Tensor.from_numpy(device, A)
     assert (t.item(3), t.item(1, 2), t.T.item(1), t[0, 0].item()) == (A[0, 3], A[1, 2], A[1, 0], A[0, 0])
