@@ -22,7 +22,8 @@ from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.backend.slang.oracle import SlangOracle
-from fusepy.backend.sources.graded import graded_source
+from fusepy.backend.sources.copies.graded import graded_source
+from fusepy.backend.sources.copies.scalars import scalar_source
 from fusepy.backend.sources.reachable import mentions
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ResolveError
@@ -167,10 +168,15 @@ class Lowering:
         return build_kernel(self.device, text, self._copied(region), named, stage_of(region).kernel)
 
     def _copied(self, region: Node) -> list[ModuleSource]:
-        """Returns the modules, with copies of functions whose reads of textures, buffers and pointers have gradients."""
+        """Returns the modules, with copies of functions whose reads of textures, buffers and pointers have gradients.
+
+        Where Slang differentiates, they are copies in which scalar parameters do not lose their gradients.
+        """
         nodes = [n for body in region.bodies for n in body.walk() if "graded" in n.attrs]
         names = tuple(dict.fromkeys(c.text("function") for n in nodes for c in n.bodies[0].walk() if c.op.name == "slang.call"))
-        return [graded_source(source, names) if names else source for source in self.sources]
+        sources = [graded_source(source, names) if names else source for source in self.sources]
+        back = any(n.op.name in ("vjp", "loop_vjp") for body in region.bodies for n in body.walk())
+        return [scalar_source(source) for source in sources] if back else sources
 
     def _functions(self) -> set[str]:
         """Returns the names of functions in the modules that kernels import."""

@@ -18,9 +18,6 @@ SOURCE = """
 [Differentiable] float reads_right(float a, float b, int k, int l)
 { float x[4] = {a, b, a * b, a + b}; return get(x, k) * get(x, l); }
 
-[Differentiable] float3 front(float3 v, float a) { return a * v; }
-[Differentiable] float3 front_right(float3 v, float a) { return float3(a) * v; }
-
 [Differentiable] float grown(float a) { float s = 1; [MaxIters(4)] for (int i = 0; i < 3; ++i) s = s * a + 0.5; return s; }
 [Differentiable] float3 scaled(float3 v, float a)
 { float s = 1; [MaxIters(4)] for (int i = 0; i < 3; ++i) s = s * a + 0.5; return v * s; }
@@ -69,7 +66,6 @@ A, B = np.float32([0.7, 1.2]), np.float32([1.4, 0.6])
 V = np.float32([[0.5, 1.5, 0.7], [1, 2, 0.3]])
 CASES: dict[str, tuple[Any, ...]] = {
     "reads": (A, B, 2, 3),
-    "front": (V, A),
     "scaled": (V, A),
     "component": (V, B),
     "nested": (A,),

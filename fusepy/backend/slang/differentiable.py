@@ -10,8 +10,8 @@ from pathlib import Path
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.slang.second_order import kernel_of, refused_twice
 from fusepy.backend.sources.constant_reads import constant_read
+from fusepy.backend.sources.copies.graded import graded_source
 from fusepy.backend.sources.derivatives import ignored_no_diff, lacking_forward
-from fusepy.backend.sources.graded import graded_source
 from fusepy.backend.sources.interfaces import undifferentiable_parameter
 from fusepy.backend.sources.libraries import FOLDER
 from fusepy.backend.sources.link_order import lost_derivative

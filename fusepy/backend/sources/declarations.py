@@ -70,6 +70,21 @@ def spans(text: str) -> Iterator[tuple[str, int, int, int]]:
         start = at = end + 1
 
 
+def bodies(text: str, offset: int = 0) -> Iterator[tuple[str, int, int, int]]:
+    """Yields the same for functions and methods wherever they stand, with places from `offset` on."""
+    start = at = 0
+    while (at := _next(text, at)) < len(text):
+        if text[at] != "{":
+            start = at = at + 1
+            continue
+        end, head = closing(text, at), _ATTRIBUTE.sub(" ", text[start:at])
+        if SCOPE.search(head) is not None:
+            yield from bodies(text[at + 1 : end], offset + at + 1)
+        else:
+            yield from ((name, offset + start, offset + at, offset + end) for name in _named(head)[:1])
+        start = at = end + 1
+
+
 def heads(text: str) -> Iterator[Declared]:
     """Yields the functions and methods of a text without comments."""
     for name, head, body, _, attributes in declared(text):

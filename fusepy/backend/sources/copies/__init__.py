@@ -1,0 +1,1 @@
+"""Copies of modules for kernels of gradients. Imports what `backend.sources` may import, and that."""

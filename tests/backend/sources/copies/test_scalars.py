@@ -1,0 +1,66 @@
+"""Scalar parameters beside vectors in functions that Slang differentiates: their gradients are not lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.backend.sources.copies.scalars import with_scalars
+
+EXPRESSIONS = [
+    "a * v", "a + v", "a - v", "a / v", "v * a", "v + a", "v - a", "v / a", "(v - a) * a + 1.0 / a * v", "inner(a * 2, v)",
+    "Box(v).grown(a)", "ns::shifted(v, a)", "of<float3>(v, a)",
+]  # fmt: skip
+STATEMENTS = ["float3 r = v; r += a; r *= a; return r;", "float x[2] = {a, a}; a *= 2; return x[1] * v - a;"]
+SOURCE = """
+[Differentiable] float3 inner(float a, float3 v) { return a * v; } // a } in a comment
+struct Box : IDifferentiable
+{
+    float3 v;
+    [Differentiable] __init(float3 w) { v = w; }
+    [Differentiable] float3 grown(const float by = 2) { if (by > 100) { return v; } return v - by; }
+}
+namespace ns { [Differentiable] float3 shifted(float3 v, in float a) { return a + v; } }
+interface IPlus : IDifferentiable { [Differentiable] This plus(float a); }
+extension float3 : IPlus { [Differentiable] float3 plus(float a) { return this + a; } }
+[Differentiable] T of<T : IPlus>(T v, float a) { return v.plus(a); }
+"""
+
+
+@pytest.fixture(scope="module")
+def module(device: Any) -> Any:
+    bodies = [f"return {e};" for e in EXPRESSIONS] + STATEMENTS
+    text = "\n".join(f"[Differentiable] float3 f{i}(float3 v, float a) {{ {body} }}" for i, body in enumerate(bodies))
+    return fp.Module.load_from_source(device, "beside", SOURCE + text)
+
+
+@pytest.mark.req("B1")
+@pytest.mark.parametrize("i", range(len(EXPRESSIONS) + len(STATEMENTS)))
+def test_a_scalar_beside_a_vector_has_its_gradient(module: Any, i: int) -> None:
+    def loss(v: Any, a: Any) -> Any:
+        made = getattr(module, f"f{i}")(fp.vcast(v, "float3"), a)
+        return fp.sum(made.x + 2 * made.y - made.z * made.z)
+
+    fp.check_grads(loss, np.float32([[0.5, 1.5, 0.7], [1, 2, 0.3]]), np.float32([0.8, 1.3]))
+
+
+def test_halfs_and_a_function_that_is_called_alone(device: Any) -> None:
+    module = fp.Module.load_from_source(device, "halfs", "[Differentiable] half2 f(half a, half2 v) { return a * v + a; }")
+    a, v = (fp.Tensor.from_numpy(device, np.float16(x)) for x in ([2.0, 3.0], [[1, 2], [3, 4]]))
+    (found,) = fp.fuse(fp.grad(lambda a, v: fp.sum(module.f(a, fp.vcast(v, "half2")).x), argnums=(0,)))(a, v)
+    assert found.to_numpy().tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "float3 f(float a, float3 v) { return a * v; }",
+        "[Differentiable] float3 f(no_diff float a, int n, float3 v) { return a * v; }",
+        "[Differentiable] float f(float2 a) { return a.x; } float g(float a) { return a; }",
+    ],
+)
+def test_other_functions_stay_as_they_are(text: str) -> None:
+    assert with_scalars(text) is text
