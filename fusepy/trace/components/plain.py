@@ -38,7 +38,12 @@ class PlainVectors:
             return False
         if value in self.trace.maps:
             return False
-        return self._in_tensors(value) is False
+        return self._is_field(value) or self._in_tensors(value) is False
+
+    def _is_field(self, value: Value) -> bool:
+        """True for a field of an array of structs: an array of numbers, in tensors too. What is computed of it is not one."""
+        node = self.grouping.extents.maker(value)
+        return node is not None and node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED
 
     def _in_tensors(self, value: Value) -> bool | None:
         if value not in self._typed:
@@ -52,14 +57,12 @@ class PlainVectors:
                 self._typed[value] = None if word is None or word in _SINGLE else word not in _NUMBERS
             else:
                 found = [f for v in node.operands if (f := self._in_tensors(v)) is not None]
-                # a field of an array of structs is an array of numbers, in tensors too
-                field = node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED
-                self._typed[value] = any(found) and not field if found else None
+                self._typed[value] = any(found) if found else None
         return self._typed[value]
 
     def follow(self, value: Value, other: Value) -> None:
         """Takes the vectors `value` as numbers if `other` is in an array of numbers, whatever else they are computed of."""
-        self._typed[value] = self._in_tensors(other)
+        self._typed[value] = self._in_tensors(other) and not self._is_field(other)
 
     def numbers(self, value: Value, loc: str | None) -> Value:
         """Returns vectors or matrices as the array of their components."""
