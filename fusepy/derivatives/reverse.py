@@ -117,8 +117,7 @@ class Reverse:
         frame = result_dims(node, rank)
         operands = operands_of(t, node, maps, self.constants)
         pick = self.extents.shapes.pick(node, maps) if into is None and 0 in wanted else None
-        if pick is not None:
-            add_picked(self.gradients, t, node, operands, pick)
+        if pick is not None and add_picked(self.gradients, t, node, operands, pick):
             return
         seen = self.rereads.kept(node, maps, operands)
         results = [Term(t, v, frame[: v.rank]) for v in node.results]

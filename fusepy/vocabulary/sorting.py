@@ -1,6 +1,6 @@
 """Sorting along an axis: sorted elements, their indices, the largest elements, histograms.
 
-Elements are compared pair by pair, without atomics: the results are the same on every device, and rows are short.
+Nothing is added by atomics: the results are the same on every device. Sorts are scans, see `fusepy.ir.ops.folds`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,9 @@ __all__ = ["argsort", "histogram", "sort", "topk"]
 def sort(x: Any, axis: int | None = -1, kind: str | None = None) -> Any:
     """Returns the elements of `x` in ascending order along an axis; NaN comes last. Equal elements keep their order.
 
-    Use it for short rows: each element is compared with all others of its row, so n elements take n * n steps.
-
     Args:
         axis: the axis to sort along, the last one by default; ``None`` for the flat array.
         kind: NumPy's names of ways to sort; all of them keep the order of equal elements here.
-
-    Raises:
-        ShapeError: for rows of more than 4096 elements.
 
     Example:
         >>> import fusepy as fp
@@ -69,7 +64,7 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any
         largest: false for the smallest ones, in ascending order.
 
     Raises:
-        ShapeError: if a row has fewer elements, or more than 4096.
+        ShapeError: if a row has fewer elements.
 
     Example:
         >>> import fusepy as fp
@@ -95,7 +90,10 @@ def _topk(x: Any, k: Any, axis: int, largest: bool) -> Any:
     x, axis = _rows(x, axis, "topk")
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k <= x.shape[axis]:
         raise ShapeError(
-            "topk() of more elements than a row has", saw=repr(cast("Any", k)), expected=f"0 to {x.shape[axis]}", hint="lower k"
+            "topk() of more elements than a row has",
+            saw=repr(cast("Any", k)),
+            expected=f"0 to {x.shape[axis]}",
+            hint="lower k",
         )
     order = _order(x, axis, "topk", int(cast("Any", k)), largest)
     return take_along_axis(x, order, axis), order

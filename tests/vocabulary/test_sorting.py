@@ -132,3 +132,10 @@ def test_gradients_and_kernels() -> None:
     median = fp.fuse(lambda x: fp.exp(fp.sort(fp.log(x * x + 1))[:, 8]))
     np.testing.assert_allclose(np.asarray(median(ROUGH)), np.median(ROUGH**2 + 1, axis=1), rtol=1e-5)
     assert median.explain(ROUGH).kernels == 3  # what is sorted, the sort, and what follows
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("word", [lambda a: fp.sort(a, 1), lambda a: fp.topk(a, 2, 1)])
+def test_an_array_under_vmap_is_refused(word: Make) -> None:
+    with pytest.raises(fp.TraceError, match="a value under vmap cannot be sliced"):
+        fp.fuse(word)(fp.vmap(ROUGH, (1, 0)))

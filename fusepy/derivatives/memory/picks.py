@@ -11,15 +11,38 @@ from fusepy.derivatives.extents import Pick
 from fusepy.derivatives.members import on_grid, result_dims
 from fusepy.derivatives.sums import Gradients
 from fusepy.derivatives.terms import Term, Terms
-from fusepy.ir.graph import Node
+from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops.doubles import is_long
 from fusepy.ir.types import INT
 
 
-def add_picked(gradients: Gradients, t: Terms, node: Node, operands: Sequence[Term], pick: Pick) -> None:
-    """Adds the gradient of the array that a call takes its elements of."""
+def add_picked(gradients: Gradients, t: Terms, node: Node, operands: Sequence[Term], pick: Pick) -> bool:
+    """Adds the gradient of the array that a call takes its elements of.
+
+    Returns:
+        False if the gradient of an element takes long to compute: each element of a row would compute it again.
+    """
     (result,) = node.results
     given = on_grid(gradients.one(result), result_dims(node, result.rank))
+    if _is_dear(t, given.value):
+        return False
     gradients.add(node.operands[0], _of_array(t, pick, operands[1 + pick.axis], given))
+    return True
+
+
+def _is_dear(t: Terms, value: Value) -> bool:
+    """True for a value that a loop, a branch or a function of the user computes, element by element."""
+    made = {v: node for node in t.builder.nodes for v in node.results}
+    stack, seen = [value], set[Value]()
+    while stack:
+        node = made.get(stack.pop())
+        if node is None or not node.op.spreads:
+            continue
+        if node.bodies or node.op.name == "slang.call" or is_long(node):
+            return True
+        stack += [v for v in node.operands if v not in seen]
+        seen.update(node.operands)
+    return False
 
 
 def _of_array(t: Terms, pick: Pick, index: Term, gradient: Term) -> Term:

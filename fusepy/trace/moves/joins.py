@@ -10,7 +10,7 @@ from fusepy.errors import ArgumentError, ShapeError, TraceError
 from fusepy.ir.graph import Value
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import MovedPart, Pushing, terms_of
-from fusepy.trace.moves.record import replanned
+from fusepy.trace.moves.record import check_movable, replanned
 from fusepy.trace.moves.shapes import known_shapes, shape_of
 from fusepy.trace.moves.steps import Shape
 from fusepy.trace.open_trace import OpenTrace
@@ -187,6 +187,8 @@ def _place(at: Coordinates, d: int, extent: int, before: int, mode: str) -> Term
 
 def taken_along(trace: OpenTrace, value: Value, at: Value, axis: int) -> Value:
     """Returns for each index the element there along an axis; along the other axes its place is that of the index."""
+    for moved in (value, at):
+        check_movable(trace, moved)
     shape, own = shape_of(trace, value), shape_of(trace, at)
     if len(own) != len(shape) or any(n != m and 1 not in (n, m) for d, (n, m) in enumerate(zip(shape, own)) if d != axis):
         raise ShapeError(

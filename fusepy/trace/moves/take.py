@@ -19,6 +19,7 @@ from fusepy.ir.whole import TAKE, is_taken
 from fusepy.trace.moves.shapes import known_shapes
 from fusepy.trace.open_trace import OpenTrace
 
+INT_BYTES = 4  # of an index
 MOST_AXES = 8  # of an array that is read at computed indices; fusepy_take.slang has functions for these
 
 
@@ -30,7 +31,7 @@ def counts(trace: OpenTrace, value: Value) -> bool:
         inputs, captures = outer.builder.inputs, outer.captures
         if value in inputs:
             place = inputs.index(value) - len(inputs) + len(captures)
-            grid = outer.given[value][1] if value in outer.given else captures[place]
+            grid = captures[place] if place >= 0 else None  # a later call may pass another grid as an argument
             return isinstance(grid, Grid) and not any(grid.open) and (grid.offset, grid.stride) == ((0,), (1,))
     return False
 
@@ -94,15 +95,24 @@ def pick_of(trace: OpenTrace, node: Node, maps: Sequence[ArgMap]) -> tuple[int, 
 
 
 def _counted(trace: OpenTrace, value: Value) -> Value:
-    """Returns the generator that an index counts with: what a cast converts, or what a 0 is added to, as in ``arange(n)``."""
+    """Returns the generator that an index counts with: what a cast converts, or what a 0 is added to, as in ``arange(n)``.
+
+    A cast to a type that does not hold every index makes other numbers.
+    """
     made = {v: n for n in trace.builder.nodes for v in n.results}
     while (node := made.get(value)) is not None:
         last = made.get(node.operands[-1]) if node.op.name == "add" else None
         last = made.get(last.operands[0]) if last is not None and last.op.name == "cast" else last
+        if node.op.name == "cast" and not _holds_indices(node.results[0].type):
+            break
         if node.op.name != "cast" and (last is None or last.op.name != "const" or last.attrs["value"] != 0):
             break
         value = node.operands[0]
     return value
+
+
+def _holds_indices(type: Type) -> bool:
+    return type.dtype is not None and type.dtype.kind in "iu" and type.dtype.itemsize >= INT_BYTES
 
 
 def texels(trace: OpenTrace, terms: Terms, texture: Value) -> Value:

@@ -67,3 +67,29 @@ def test_several_elements_of_a_row_are_added(take: Take) -> None:
     at = np.int32([[1, 1], [0, 2], [2, 2]])
     square = RNG.standard_normal((3, 3)).astype(np.float32)
     fp.check_grads(lambda x, i: fp.sum(take(x, i) ** 2), square, at)
+
+
+@pytest.mark.usefixtures("device")
+def test_indices_that_do_not_count_rows_are_added() -> None:
+    """A cast that does not hold every index, and a grid that each call passes anew."""
+    x, at = RNG.standard_normal((300, 3)).astype(np.float32), RNG.integers(0, 3, 300).astype(np.int32)
+    narrow = fp.fuse(fp.grad(lambda x, i: fp.sum(x[fp.astype(fp.arange(300), "uint8_t"), i] * (fp.arange(300) + 1))))
+    want = np.zeros_like(x)
+    np.add.at(want, (np.arange(300) % 256, at), np.arange(300) + 1)
+    assert np.array_equal(np.asarray(narrow(x, at)), want)
+    passed = fp.fuse(fp.grad(lambda x, i, g: fp.sum(x[g, i] * 2.0)))
+    for offset in (0, 2):
+        want = np.zeros_like(X)
+        want[np.arange(4) + offset, PLACES[:4]] = 2
+        found = passed(X, np.int32(PLACES[:4]), fp.grid((4,), offset=(offset,)))
+        assert np.array_equal(np.asarray(found), want), offset
+
+
+@pytest.mark.usefixtures("device")
+def test_a_dear_gradient_is_computed_once_for_each_row() -> None:
+    def long(y: Any) -> Any:
+        return fp.fori_loop(0, 5, lambda k, y: fp.sin(y), y)
+
+    gradient = fp.fuse(fp.grad(lambda x, i: fp.sum(long(x[fp.arange(6), i]))))
+    assert "vjp" in str(gradient.ir(X, np.int32(PLACES)))
+    fp.check_grads(lambda x, i: fp.sum(long(x[fp.arange(6), i])), X, np.int32(PLACES))

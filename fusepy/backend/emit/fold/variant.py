@@ -78,6 +78,7 @@ class FoldVariant(Variant):
             return self.stages[sizes["stage"]]
         reads = ("elements", "partials")[sizes["stage"]] if self.reads == "either" else self.reads
         several = sizes["chunks"] > 1 or sizes.get("rows", 1) > 1
+        several = not sizes["last"] if "last" in sizes else several
         writes = ("results", "partials")[several] if self.writes == "either" else self.writes
         return replace(self, reads=reads, writes=writes)
 

@@ -74,8 +74,10 @@ class MergeLoops:
         return [
             *self.chunks.grouped(),
             *self._runs(),
-            "if (fz_in < 2)",
+            f"if (fz_in < 2 && fz_out < {BLOCK}.outputs)",  # the last row of groups may have more than there are
             *block([*self._split("(fz_in == 0 ? fz_e : fz_last) - fz_start"), "fz_places[fz_in] = uint(low);"]),
+            "else if (fz_in < 2)",
+            "    fz_places[fz_in] = 0;",
             BARRIER,
             "uint fz_first = fz_places[0];",
             "uint fz_left = fz_places[1] - fz_first;",
