@@ -197,7 +197,7 @@ def _check_captures(trace: Trace, name: str) -> None:
                 f"{name}(): the function reads a tensor with gradients from outside, which is no argument",
                 place=uses[0].loc,
                 saw=f"{captured.dtype}{list(captured.shape)}",
-                hint="pass it as an argument, f.bwds(x, w); or read w.detach(), which has no gradients",
+                hint="pass it as an argument, f.bwds(x, t); or read t.detach(), which has no gradients",
             )
 
 

@@ -98,7 +98,7 @@ def test_products_of_arrays(device: Any, name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_components(device: Any, name: str) -> None:
     """Built, taken apart by name, by number and by a computed number, and chosen between."""
-    vector, matrix = f"vector<{name},4>", f"matrix<{name},2,3>"
+    vector, matrix, row, both = f"vector<{name},4>", f"matrix<{name},2,3>", f"vector<{name},3>", f"{name}[2]"
     m = fp.Module.load_from_source(device, f"five_{name}", f"{name}[2] pair({name} x, {name} y) {{ return {{ x, y }}; }}")
     v, a, i = values(name, 6, 4), values(name, 6, 2, 3), (np.arange(6) % 2).astype(np.int32)
     moving = name not in NARROW or device.target.kind != "software"  # whether a computed number may choose a row of a matrix
@@ -109,17 +109,17 @@ def test_components(device: Any, name: str) -> None:
         pair = m.pair(v.x, v.y)
         built = m[vector](v.w, v.xy, v.x), m[matrix](a[1], v.xyz)
         named = v.y, v.wzyx, v.bb, v.rgb
-        counted = v[2], v[-1], v[i], a[1], a[0][2], a[1][i], (a[i] if moving else a[1])
+        counted = v[2], v[-1], v[i], a[1], a[0].z, fp.vcast(a[1], row)[i], (a[i] if moving else a[1])
         mask = i > 0
         by_double = fp.where(fp.vcast(i, "double"), v, v.wzyx)
         chosen = (
             by_double,
             fp.where(mask, v, v.wzyx),
             fp.where(v == v.x, v, v.y),
-            fp.where(mask, a, a[0][0]),
+            fp.where(mask, a, a[0].x),
             fp.where(mask, v.x, 1),
         )
-        return built, named, counted, (pair[1], pair[i]), chosen
+        return built, named, counted, (fp.vcast(pair, both)[1], fp.vcast(pair, both)[i]), chosen
 
     built, named, counted, pair, chosen = program(v, a, i)
     n, mask = np.arange(6), i > 0

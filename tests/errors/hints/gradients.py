@@ -320,7 +320,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a tensor with gradients from outside": (
         lambda m: beside(leaf(), leaf(), False),
-        "pass it as an argument, f.bwds(x, w); or read w.detach(), which has no gradients",
+        "pass it as an argument, f.bwds(x, t); or read t.detach(), which has no gradients",
         lambda m: beside(leaf(), leaf(), True),
         A,
     ),

@@ -31,10 +31,10 @@ def drawn(result: Any, low: float, high: float) -> Any:
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     "a function that only NumPy has": (
-        lambda m: fp.heaviside(fp.Tensor([-1.0, 2.0]), 0.5),
-        "write np.heaviside, with np.asarray(x) as its array",
-        lambda m: np.heaviside(np.asarray(fp.Tensor([-1.0, 2.0])), 0.5),
-        [0, 1],
+        lambda m: fp.unwrap(fp.Tensor([1.0, 2.0])),
+        "write np.unwrap, with np.asarray(x) as its array",
+        lambda m: np.unwrap(np.asarray(fp.Tensor([1.0, 2.0]))),
+        [1, 2],
     ),
     "numpy.sum with an argument that fusepy's lacks": (
         lambda m: fused(lambda x: np.sum(x, initial=2.0), X),
