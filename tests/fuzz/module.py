@@ -16,7 +16,7 @@ struct Ray : ICurve
     int id;
     [Differentiable] float through(float x) { return at.x * x + t; }
     [Differentiable] float height(float x) { return t * x + t; }
-    [Differentiable] float3 reach(float k) { return at * k + at * t; }
+    [Differentiable] float3 reach(float k) { return k * at + at * t; }
     [Differentiable] [mutating] void go(float k) { at += k * t; t *= k; }
 };
 [Differentiable] float twice(float x) { return 2 * x; }
@@ -29,7 +29,7 @@ int64_t add_long(int64_t a, int64_t b) { return a + b; }
 [Differentiable] half less_half(half a, half b) { return a - b; }
 bool either(bool a, bool b) { return a || b; }
 T same<T>(T x) { return x; }
-[Differentiable] float3 tone(float3 c, float k) { return c * k + float3(1, 2, 3); }
+[Differentiable] float3 tone(float3 c, float k) { return k * c + float3(1, 2, 3); }
 [Differentiable] float luma(float3 c) { return c.x + 2 * c.y + 4 * c.z; }
 [Differentiable] float2 chain(float2 a, float2 b) { return float2(a.x * b.x, a.y * b.x + b.y); }
 [Differentiable] float3 apply(float2x3 m, float2 v) { return mul(v, m); }
