@@ -130,8 +130,7 @@ class PythonTracer:
     def accumulating(self, kinds: Mapping[str, Any]) -> PythonTracer:
         """Returns a tracer of the same function that accumulates its results: ``result="sum"``."""
         made = copy.copy(self)
-        made.positional = -1
-        made.accumulator = checked(self.__name__, kinds, ["result"]).get("result", self.accumulator)
+        made.positional, made.accumulator = -1, checked(self.__name__, kinds, ["result"]).get("result", self.accumulator)
         return made
 
     def record(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Recording:
@@ -140,7 +139,8 @@ class PythonTracer:
         with naming(self.__name__):
             leaves = [leaf for name, value in dynamic.items() for _, leaf in leaves_of(value, name)]
         trace = Trace(self.__name__, self.device or device_of(map(unmapped, leaves)))
-        trace.strict, trace.options, trace.prints = config.strict, config.options.of_gradients, []
+        trace.strict, trace.moves.compares = config.strict, config.strict_broadcasting
+        trace.options, trace.prints = config.options.of_gradients, []
         with trace.recording():
             passed: dict[str, Any] = {}
             for position, name in enumerate(self.signature.parameters):

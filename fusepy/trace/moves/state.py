@@ -23,6 +23,7 @@ class Moves:
         again: nodes that were recorded for other elements, by what they compute.
         begun: for each function that is being differentiated, the number of nodes before it. Their results are constants for
             it: elements of them are read, and not computed again.
+        compares: broadcasting is strict: no axis of extent 1 is stretched.
         copies: moved elements that are computed again, see `fusepy.trace.moves.stored`.
     """
 
@@ -32,6 +33,7 @@ class Moves:
     shapes: Any = None
     again: dict[Any, tuple[Value, ...]] = field(default_factory=dict[Any, tuple[Value, ...]])
     begun: list[int] = field(default_factory=list[int])
+    compares: bool = False
     copies: list[Any] = field(default_factory=list[Any])
 
     @property

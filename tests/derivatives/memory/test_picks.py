@@ -86,6 +86,14 @@ def test_indices_that_do_not_count_rows_are_added() -> None:
 
 
 @pytest.mark.usefixtures("device")
+def test_strict_broadcasting_stretches_no_element() -> None:
+    gradient = fp.fuse(fp.grad(lambda x, i: fp.sum(x[fp.arange(6), i]))).strict_broadcasting(True)
+    want = np.zeros_like(X)
+    want[np.arange(6), PLACES] = 1
+    assert np.array_equal(np.asarray(gradient(X, np.int32(PLACES))), want)
+
+
+@pytest.mark.usefixtures("device")
 def test_a_dear_gradient_is_computed_once_for_each_row() -> None:
     def long(y: Any) -> Any:
         return fp.fori_loop(0, 5, lambda k, y: fp.sin(y), y)
