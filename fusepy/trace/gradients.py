@@ -178,8 +178,7 @@ def check_kept(trace: Trace, start: int) -> None:
 def _reverse(trace: Trace, start: int, loc: str | None, wrt: Sequence[Value]) -> Reverse:
     _check_structs(trace, start, wrt)
     exact, nodes = trace.chain[-1].options.deterministic, nodes_since(trace, start)
-    pick = None if trace.chain[-1].moves.compares else pick_of  # which stretches the elements along their rows
-    return Reverse(trace.builder, nodes, trace.oracle, TraceShapes(trace, exact, recurrence, pick), loc)
+    return Reverse(trace.builder, nodes, trace.oracle, TraceShapes(trace, exact, recurrence, pick_of), loc)
 
 
 def _check_types(trace: Trace, seeds: Sequence[Seed]) -> None:

@@ -57,32 +57,18 @@ def functions(text: str) -> Iterator[tuple[str, str | None]]:
     return ((name, body) for name, _, body, *_ in declared(text))
 
 
-def spans(text: str) -> Iterator[tuple[str, int, int, int]]:
-    """Yields the functions of a text without comments, outside of types and namespaces: name, start, opening brace, end."""
-    start = at = 0
-    while (at := _next(text, at)) < len(text):
-        if text[at] != "{":
-            start = at = at + 1
-            continue
-        end, head = closing(text, at), _ATTRIBUTE.sub(" ", text[start:at])
+def spans(text: str, nested: bool = False, offset: int = 0) -> Iterator[tuple[str, int, int, int]]:
+    """Yields the functions of a text without comments: name, start, opening brace, end.
+
+    Args:
+        nested: those in types and namespaces as well.
+        offset: the place of the text in a larger one.
+    """
+    for head, start, at, end in _blocks(text):
         if SCOPE.search(head) is None:
-            yield from ((name, start, at, end) for name in _named(head))
-        start = at = end + 1
-
-
-def bodies(text: str, offset: int = 0) -> Iterator[tuple[str, int, int, int]]:
-    """Yields the same for functions and methods wherever they stand, with places from `offset` on."""
-    start = at = 0
-    while (at := _next(text, at)) < len(text):
-        if text[at] != "{":
-            start = at = at + 1
-            continue
-        end, head = closing(text, at), _ATTRIBUTE.sub(" ", text[start:at])
-        if SCOPE.search(head) is not None:
-            yield from bodies(text[at + 1 : end], offset + at + 1)
-        else:
-            yield from ((name, offset + start, offset + at, offset + end) for name in _named(head)[:1])
-        start = at = end + 1
+            yield from ((name, offset + start, offset + at, offset + end) for name in _named(head))
+        elif nested:
+            yield from spans(text[at + 1 : end], nested, offset + at + 1)
 
 
 def heads(text: str) -> Iterator[Declared]:
@@ -94,14 +80,8 @@ def heads(text: str) -> Iterator[Declared]:
 
 def declared(text: str, owner: str = "") -> Iterator[tuple[str, str, str | None, str, str]]:
     """Yields the same with the text before the braces, the type or namespace around them, and the attributes."""
-    start = at = 0
-    while (at := _next(text, at)) < len(text):
-        if text[at] != "{":
-            start = at = at + 1
-            continue
-        end = closing(text, at)
-        head, body = _ATTRIBUTE.sub(" ", text[start:at]), text[at + 1 : end]
-        attributes = " ".join(_ATTRIBUTE.findall(text[start:at]))
+    for head, start, at, end in _blocks(text):
+        body, attributes = text[at + 1 : end], " ".join(_ATTRIBUTE.findall(text[start:at]))
         scope = SCOPE.search(head)
         if scope is not None:
             name = scope[1].rpartition("::")[2]
@@ -109,6 +89,17 @@ def declared(text: str, owner: str = "") -> Iterator[tuple[str, str, str | None,
             yield from declared(body, name)
         else:
             yield from ((n, head, body, owner, attributes) for n in _named(head))
+
+
+def _blocks(text: str) -> Iterator[tuple[str, int, int, int]]:
+    """Yields the outermost blocks: the text before one, without attributes, its start, the opening brace and the closing one."""
+    start = at = 0
+    while (at := _next(text, at)) < len(text):
+        if text[at] != "{":
+            start = at = at + 1
+            continue
+        end = closing(text, at)
+        yield _ATTRIBUTE.sub(" ", text[start:at]), start, at, end
         start = at = end + 1
 
 

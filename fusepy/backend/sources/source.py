@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -87,7 +87,8 @@ class ModuleSource:
 
     def with_text(self, text: str) -> ModuleSource:
         """Returns a source with another text and the same settings."""
-        return ModuleSource.make(self.alias, text, self.path, self.include_dirs, dict(self.defines), dict(self.options))
+        made = ModuleSource.make(self.alias, text, self.path, self.include_dirs, dict(self.defines), dict(self.options))
+        return replace(made, cacheable=made.cacheable and self.cacheable)
 
     @property
     def label(self) -> str:

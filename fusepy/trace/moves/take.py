@@ -75,7 +75,7 @@ def pick_of(trace: OpenTrace, node: Node, maps: Sequence[ArgMap]) -> tuple[int, 
     if node.op.name != "slang.call" or not is_taken(node) or not node.text("function").startswith("take"):
         return None
     array, *indices = node.operands
-    if array.type is not node.results[0].type:
+    if array.type is not node.results[0].type or trace.chain[-1].moves.compares:  # the elements are stretched along their rows
         return None
     dims = [map.dims or () for map in maps[1:]]
     base = [_counted(trace, v) if len(d) == 1 else v for v, d in zip(indices, dims)]

@@ -107,7 +107,7 @@ class ReducePlan(Plan):
         if error or (error := stretched_results(self.name, self.operands, first, self._left, grid, shapes)):
             return Recipe.without_grid(error)
         outputs, reduced = (math.prod(grid[d] for d in dims) for dims in (self._kept, self._over))
-        for fold in folds_of(self.region) if not self._scans or spec_of(self.region).folds[0].sorts else ():
+        for fold in (f for f in folds_of(self.region) if f.sorts or not f.scans):
             check_count(fold.kind, reduced, outputs, self.name)
         wide = plain.wide or plain.count + MARGIN >= LINEAR_LIMIT
         axes = [d in self._over for d in range(self.rank)]  # their order decides for all sizes, whatever extents are 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fusepy.backend.emit.fold.tuning import merge_shape, sort_shape
 from fusepy.backend.emit.variant import Variant
-from fusepy.backend.execute.folds.stages import Stage, Work, variant_of
+from fusepy.backend.execute.folds.stages import Stage, Work, sizes_of, variant_of
 
 
 def sort_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
@@ -13,20 +15,15 @@ def sort_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     shape, (merge, count) = sort_shape(kind, work.inner), merge_shape(kind, work.inner, work.nbytes)
     block = shape.threads * shape.unroll
     lanes = 1 << max(-(-min(reduced, block) // shape.unroll) - 1, 0).bit_length()
-    sizes = _sizes(outputs, reduced, block) | {"lanes": lanes}
+    sizes = sizes_of(outputs, reduced, max(1, -(-reduced // block)), reduced, block) | {"lanes": lanes}
     stages = [Stage(variant_of(variant, shape, sorts=True, writes="either"), sizes)]
     kernel = variant_of(variant, merge, sorts=True, reads="partials", writes="either")
     run, pairs = block, max(outputs * reduced, 1)
     while run < reduced:
         level = len(stages) - 1
-        made = pairs if level < 2 else 0
-        stages[-1] = Stage(stages[-1].variant, stages[-1].sizes, stages[-1].reads, level % 2, made)
-        merged = _sizes(outputs, reduced, count) | {"lanes": merge.threads} | {"run": run, "last": int(2 * run >= reduced)}
-        stages.append(Stage(kernel, merged, level % 2))
+        stages[-1] = replace(stages[-1], writes=level % 2, partials=pairs if level < 2 else 0)
+        merged = sizes_of(outputs, reduced, -(-reduced // count), reduced, count)
+        merged |= {"lanes": merge.threads, "run": run, "last": int(2 * run >= reduced)}
+        stages.append(Stage(kernel, merged, reads=level % 2))
         run *= 2
     return stages
-
-
-def _sizes(outputs: int, reduced: int, chunk: int) -> dict[str, int]:
-    chunks = max(1, -(-reduced // chunk))
-    return {"outputs": outputs, "reduced": reduced, "chunks": chunks, "chunk": min(chunk, max(reduced, 1)), "total": reduced}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.declarations import last_name, spans
@@ -61,5 +60,4 @@ def _rewritten(text: str) -> str:
 @functools.lru_cache(maxsize=64)
 def graded_source(source: ModuleSource, functions: tuple[str, ...]) -> ModuleSource:
     """Returns a module with copies of functions and of those that they reach."""
-    made = source.with_text(graded_text(source.text, functions))
-    return replace(made, cacheable=made.cacheable and source.cacheable)
+    return source.with_text(graded_text(source.text, functions))

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import replace
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.declarations import bodies, parameters_in
+from fusepy.backend.sources.declarations import parameters_in, spans
 from fusepy.backend.sources.source import ModuleSource
 
 _SCALAR = re.compile(r"(?:(?:in|const)\s+)*(float|half|double)\s+([A-Za-z_]\w*)\s*(?:[=:].*)?\Z", re.DOTALL)
@@ -28,7 +27,7 @@ def with_scalars(text: str) -> str:
         return text
     plain = bare(text, in_place=True)
     parts: list[tuple[int, str]] = []
-    for name, start, opening, end in bodies(plain):
+    for name, start, opening, end in spans(plain, nested=True):
         head = plain[start:opening]
         called = re.search(rf"\b{re.escape(name)}\s*(?:<[^()]*>\s*)?\(", head)
         if called is None or "Differentiable" not in head[: called.start()]:
@@ -51,7 +50,4 @@ def with_scalars(text: str) -> str:
 def scalar_source(source: ModuleSource) -> ModuleSource:
     """Returns a module with the text of `with_scalars`."""
     text = with_scalars(source.text)
-    if text == source.text:
-        return source
-    made = source.with_text(text)
-    return replace(made, cacheable=made.cacheable and source.cacheable)
+    return source if text == source.text else source.with_text(text)
