@@ -17,12 +17,12 @@ from fusepy.backend.emit.spaces.rows import Rows
 from fusepy.backend.emit.spaces.space import ElementWork, IndexSpace
 from fusepy.backend.emit.spaces.tiles import Tiles
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
-from fusepy.backend.emit.tuning import Shape, choose
+from fusepy.backend.emit.tuning import Shape, choose, is_light
 from fusepy.backend.emit.variant import Variant
 from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Node
 
-EMITTER_VERSION = 67  # part of every cache key; raise it with any change to emitted text or to the content of an entry
+EMITTER_VERSION = 68  # part of every cache key; raise it with any change to emitted text or to the content of an entry
 
 SPACES: dict[str, Callable[[Variant, Shape, str], IndexSpace]] = {  # by `Variant.space`; the last argument is the device kind
     "": Counted,
@@ -51,7 +51,7 @@ def emit(
     shape = (
         block_shape(variant.space)
         or given.options.shape(variant.tile, variant.linear)
-        or choose(kind, element_bytes, not needs_division, moved_bytes, price)
+        or choose(kind, element_bytes, not needs_division, moved_bytes, price, is_light(region))
     )
     if variant.tile:
         _check_tile(region.body.name, given.options, variant)

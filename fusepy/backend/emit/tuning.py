@@ -44,7 +44,9 @@ class Shape:
         return self.threads * self.per_thread
 
 
-def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0, price: float = 0.0) -> Shape:
+def choose(
+    kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0, price: float = 0.0, light: bool = False
+) -> Shape:
     """Returns the shape for a device ``kind`` (``"software"``, ``"cuda"``, or anything else for a GPU).
 
     Args:
@@ -52,6 +54,7 @@ def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0, pr
         linear: the arguments are indexed linearly; others compute an index by divisions and gain nothing from batches.
         price: the price of user code for one element.
         moved_bytes: bytes that a thread loads and stores for one element; by default twice `element_bytes`.
+        light: the body is a few operations.
     """
     if kind == "software":
         if not linear:
@@ -65,7 +68,7 @@ def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0, pr
     if not linear:
         return Shape(256, 1, False)
     if element_bytes <= 4:
-        several = price <= LIGHT_PRICE and (moved_bytes or 2 * element_bytes) <= 12
+        several = price <= LIGHT_PRICE and (moved_bytes or 2 * element_bytes) <= (16 if light else 12)
         return Shape(256, 4 if several else 2, True)
     if kind == "cuda" and element_bytes == 12:
         return Shape(256, 2, False)

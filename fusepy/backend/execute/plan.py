@@ -202,12 +202,13 @@ class Plan:
             return Variant(True, self.rank, recipe.count >= LINEAR_LIMIT, packed=packed), None, {}
         if self.context.tile or not self.rank:
             return Variant(False, self.rank, wide, self.context.tile, packed=packed), None, {}
+        dense = self._dense(recipe, slots, results)
         if self.device.target.kind == "software":
             wide = wide or recipe.count + SLACK >= LINEAR_LIMIT
             walk = walk_for(recipe.grid)
-            return Variant(False, self.rank, wide, space="rows", packed=packed), walk.groups, walk.sizes
+            return Variant(False, self.rank, wide, space="rows", packed=packed, dense=dense), walk.groups, walk.sizes
         if self.rank < 2 or (self.context.shaped and not self._textured):
-            return Variant(False, self.rank, wide, packed=packed), None, {}
+            return Variant(False, self.rank, wide, packed=packed, dense=dense), None, {}
         _, moved, price = self.context.costs(self.region)
         space, turned = "squares" if self._textured else blocks_for(price, moved), ()
         if space not in ("blocks heavy", "squares"):
@@ -216,8 +217,20 @@ class Plan:
             space = IN_SQUARES if turned else space
         groups = groups_of(space, tuple(recipe.grid))
         wide = wide or (groups is None and recipe.count + beyond(space) >= LINEAR_LIMIT)
-        variant = Variant(False, self.rank, wide, space=space, packed=packed, turned=turned)
+        near = self.rank - 1 if dense and self._side_by_side(recipe) else None
+        variant = Variant(False, self.rank, wide, space=space, packed=packed, turned=turned, dense=dense, near=near)
         return variant, groups, {"counted": int(groups is None)}
+
+    def _dense(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int]) -> bool:
+        """True if results are contiguous and have one element for each of the grid, so that kernels store them by their number."""
+        whole = {*zip(self.out_dims, recipe.out_shapes)} == {(tuple(range(self.rank)), recipe.grid)}
+        return whole and not self.sinks and all(slots[slot].linear for slot in results)
+
+    def _side_by_side(self, recipe: Recipe) -> bool:
+        """True if elements are neighbours along the last dimension of the grid in all operands that have it."""
+        d = self.rank - 1
+        steps = {recipe.strides[o.position][o.dims.index(d)] for o in self.memory if d in o.dims}
+        return recipe.grid[d] == 1 or steps <= {1}
 
     def packs(self, slots: Sequence[Any]) -> bool:
         """True if there are arrays that are read whole, and none has gaps. Axes of extent 1 count: user code sees strides."""

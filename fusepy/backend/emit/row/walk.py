@@ -123,7 +123,8 @@ class StageWalk:
         elif not shape.exact:
             lines.append(f"bool fz_inside = {f'{sure}uint({number}) < fz_count' if shape.held else f'e < {BLOCK}.reduced'};")
         lines += decoded(self.variant, "e", self.text.spec.rows)
-        return [*lines, *([linear_index(self.variant)] if self.text.any_addressed("index") else ())]
+        numbered = self.text.any_addressed("index") or (self.variant.dense and not loading)
+        return [*lines, *([linear_index(self.variant)] * numbered)]
 
     def computed(self, loaded: Mapping[Value, str], number: str) -> list[str]:
         """Returns lines that compute one element, add it to the folds, keep what later stages need, and store results."""

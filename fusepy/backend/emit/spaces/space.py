@@ -14,6 +14,7 @@ from fusepy.backend.emit.variant import Variant
 from fusepy.ir.ops.control import block
 from fusepy.ir.types import Kind
 from fusepy.ir.value import declare
+from fusepy.ir.whole import may_write
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -25,6 +26,7 @@ class ElementWork:
 
     Attributes:
         light: the body is a few operations, so that it may be unrolled for several elements.
+        writes: user code may write memory, so that it must run once for each element and for no other.
         placed: an element needs its coordinates in a linear variant as well.
         loads: declaration, name and value of each local that is loaded; `outputs` are the declarations of computed locals.
         arrays: some local is an array already, so that an array of such locals cannot be declared in C style; or user code
@@ -34,6 +36,7 @@ class ElementWork:
     def __init__(self, text: KernelText):
         self._text = text
         self.light = is_light(text.region)
+        self.writes = may_write(text.region)
         self.placed = True in [s.placed for s in text.stores] or text.any_addressed("computed") or text.place is not None
         self.loads = [(declare(o.want, f"a_{o.name}"), f"a_{o.name}", text.load(o)) for o in text.loaded]
         self.outputs = [declare(v.type, f"r_{j}") for j, v in enumerate(text.body.outputs)]
@@ -49,7 +52,9 @@ class ElementWork:
     @property
     def number(self) -> list[str]:
         """The statement that computes an element's linear index from its coordinates, if one is needed."""
-        return [linear_index(self._text.variant)] * self._text.any_addressed("index")
+        variant = self._text.variant
+        needed = self._text.any_addressed("index") or (variant.dense and not variant.linear)
+        return [linear_index(variant)] * needed
 
     def element(self, numbered: bool = False) -> list[str]:
         """Returns lines that load, compute and store one element; with `numbered`, they compute its linear index if needed."""
@@ -67,8 +72,9 @@ class ElementWork:
         The loads are then in flight together; the compiler cannot reorder them, since raw pointers may alias.
 
         Args:
-            inside: the condition under which element ``k`` exists. If it does not, another one is loaded, and user code is not
-                called for that: it may write through a pointer.
+            inside: the condition under which element ``k`` exists. If it does not, another one is loaded, and code that may
+                write memory is not called for that. Other code is: a branch would keep it from reading arrays for the next
+                element while it waits.
             load: lines that set the place of element ``k``, for the loads; `store` those that store it.
             held: expressions for locals that are loaded already.
         """
@@ -78,7 +84,8 @@ class ElementWork:
         return [
             *(f"{declared}[{count}];" for declared in arrays),
             *(loop, *block(load)),
-            *(loop, f"    if ({inside})", f"        {self.call(named)}"),
+            loop,
+            *([f"    if ({inside})", f"        {self.call(named)}"] if self.writes else [f"    {self.call(named)}"]),
             *(loop, *block(store)),
         ]
 

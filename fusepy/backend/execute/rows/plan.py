@@ -137,7 +137,8 @@ class RowPlan(Plan):
         shape, lanes = row_shape(target.kind, target.lanes, work)
         flat = self._flat(recipe, slots, results) if shape.lanes else None
         near = None if flat is None else self._rows[-1]
-        variant = RowVariant(False, self.rank, recipe.wide, near=near, flat=flat or (), shape=shape)
+        dense = self._dense(recipe, slots, results)
+        variant = RowVariant(False, self.rank, recipe.wide, near=near, flat=flat or (), shape=shape, dense=dense)
         groups = -(-work.rows // (shape.threads // lanes))
         across = [min(groups, GROUPS_PER_ROW), -(-groups // GROUPS_PER_ROW), 1]
         sizes = {"outputs": work.rows, "reduced": work.length, "total": work.length, "lanes": lanes}
