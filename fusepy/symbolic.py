@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
-from fusepy.errors import FusepyError
+from fusepy.errors import FusepyError, TraceError
 
 TRACING: ContextVar[Any] = ContextVar("fusepy_trace", default=None)  # the `Trace` of the fused function that runs now
 
@@ -18,6 +19,10 @@ class Symbolic:
     def _axes(self) -> int:
         """Returns the number of axes, as far as it is known."""
         return 0
+
+    def _argument(self) -> str:
+        """Returns the name of the parameter, if this is a Python number that was passed as an argument; else ``""``."""
+        return ""
 
     def _misplaced(self) -> FusepyError:
         """Returns the error for a value that is passed where a computed one is needed."""
@@ -38,6 +43,24 @@ def axes_of(value: Symbolic) -> int:
 def misplaced(value: Symbolic) -> FusepyError:
     """Returns the error for a value of a trace or graph that is passed where it cannot be computed."""
     return value._misplaced()  # pyright: ignore[reportPrivateUsage]
+
+
+def static_hint(values: Iterable[Any], otherwise: str) -> str:
+    """Returns the hint where Python numbers are needed: to make an argument among `values` static, if there is one."""
+    names = [value._argument() for value in values if isinstance(value, Symbolic)]  # pyright: ignore[reportPrivateUsage]
+    name = next(filter(None, names), "")
+    return f'write fp.fuse(f, static=["{name}"]): then {name} stays a Python value' if name else otherwise
+
+
+def no_array(value: Any, dtype: Any = None, copy: Any = None) -> NoReturn:
+    """Raises `TraceError`, as ``__array__`` of traced and mapped values: else NumPy would make arrays of Python objects."""
+    raise TraceError(
+        "a NumPy array cannot be made of a traced or mapped value",
+        saw=repr(value)[:80],
+        hint=static_hint(
+            [value], "NumPy computes now: use fusepy's, e.g. fp.where or fp.take(x, i), or leave NumPy's work to before the call"
+        ),
+    )
 
 
 class Numberless:

@@ -23,7 +23,7 @@ from fusepy.functions.parts import STATIC, Config
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.oracle import Param
 from fusepy.pytree import Structure, several
-from fusepy.trace.arity import bound_arguments, is_variadic, of_count, signature_of
+from fusepy.trace.arity import apply_defaults, bound_arguments, is_variadic, of_count, signature_of
 from fusepy.trace.components.annotations import annotations_of, honoured
 from fusepy.trace.inputs import argument
 from fusepy.trace.moves.shapes import held_to
@@ -81,11 +81,11 @@ class PythonTracer:
             for value in filter(is_encoder, args):
                 raise misplaced(value, self.__name__) from None
             raise
-        bound.apply_defaults()
+        constants = apply_defaults(bound)
         static: dict[str, Any] = {}
         dynamic: dict[str, Any] = {}
         for name, value in bound.arguments.items():
-            (static if name in self.static or value.__class__ in STATIC else dynamic)[name] = value
+            (static if name in self.static or name in constants or value.__class__ in STATIC else dynamic)[name] = value
         for name, value in static.items():
             try:
                 hash(value)

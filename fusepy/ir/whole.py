@@ -55,18 +55,6 @@ def writes(type: Type) -> bool:
     return family(type) not in _READ_ONLY
 
 
-def may_write(region: Node) -> bool:
-    """True if the body of a region may write memory other than its results: through a pointer, an array, a texture or a global."""
-    assert region.body is not None
-    given = [m.type or v.type for v, m in zip(region.operands, region.maps)]
-    if any(type.writes or (type.kind is Kind.WHOLE and (writes(type) or has_gradients(type))) for type in given):
-        return True
-    nodes = [*region.body.walk()]
-    if any(type.kind in (Kind.NAMED, Kind.ARRAY) for type in given) and any(n.op.name == "slang.call" for n in nodes):
-        return True  # a struct may hold a pointer
-    return any(not n.op.pure or not n.results or n.attrs.get("writes") or "rays" in n.attrs for n in nodes)
-
-
 def has_gradients(type: Type) -> bool:
     """True if a `type` has gradients, to which user code may add though it only reads the elements."""
     return "Diff" in family(type)

@@ -11,6 +11,7 @@ import numpy as np
 
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.methods import FUNCTIONS
+from fusepy.symbolic import static_hint
 
 Axis = int | Sequence[int] | None
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -109,6 +110,6 @@ def integers(axis: Axis, name: str) -> tuple[int, ...] | None:
             raise ArgumentError(
                 f"{name}(): axis {one!r} is not an integer",
                 expected="an integer, or several in a tuple",
-                hint="count axes from 0",
+                hint=static_hint([one], "count axes from 0"),
             )
     return tuple(int(one) for one in listed)

@@ -26,9 +26,9 @@ from fusepy.language.reductions import any as some
 from fusepy.location import user_line
 from fusepy.methods import FUNCTIONS
 from fusepy.pytree import LEAF
-from fusepy.symbolic import Symbolic
+from fusepy.symbolic import Symbolic, no_array
 from fusepy.trace.trace import current_trace
-from fusepy.trace.traced import BINARY, COMPARISONS, UNARY, no_array, no_modulus, ufunc_function
+from fusepy.trace.traced import BINARY, COMPARISONS, UNARY, no_modulus, ufunc_function
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _eager: dict[str, FusedFunction] = {}

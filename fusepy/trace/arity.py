@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -128,6 +128,20 @@ def bound_arguments(
         what = f"{name}() has no parameter {unknown[0]!r}" if unknown else f"{name}(): {error}"
         hint = did_you_mean(unknown[0], names) if unknown else f"its parameters: {', '.join(names)}"
         raise ArgumentError(what, hint=hint) from None
+
+
+def apply_defaults(bound: inspect.BoundArguments) -> set[str]:
+    """Sets the defaults of arguments that a call leaves out, and returns the names of those that stay Python values in a trace.
+
+    These are the integers and bools, and tuples of them: ``def softmax(x, axis=-1)``.
+    """
+    given = {*bound.arguments}
+    bound.apply_defaults()
+    return {name for name, value in bound.arguments.items() if name not in given and _is_integral(value)}
+
+
+def _is_integral(value: object) -> bool:
+    return all(map(_is_integral, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else isinstance(value, int)
 
 
 def by_position(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:

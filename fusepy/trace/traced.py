@@ -16,9 +16,10 @@ from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import is_spread
 from fusepy.location import line_in, user_line
 from fusepy.methods import FUNCTIONS, METHODS, takes
-from fusepy.symbolic import Numberless, Symbolic
+from fusepy.symbolic import Numberless, Symbolic, no_array, static_hint
 from fusepy.trace.open_trace import OpenTrace
 
+_OF_NUMBERS = ("float()", "int()", "the truth", "the digits")  # what Python asks of numbers
 MOST_ROWS = 64  # that Python may go through: each is recorded by itself
 
 
@@ -52,6 +53,10 @@ class Traced(Numberless, Symbolic):
 
     def _axes(self) -> int:
         return self._value.rank
+
+    def _argument(self) -> str:
+        value = self._value
+        return value.name or "" if value.weak and not self._trace.body and "." not in (value.name or "") else ""
 
     def _misplaced(self) -> LeakedTracerError:
         return leaked(self)  # no trace is active here
@@ -136,6 +141,7 @@ class Traced(Numberless, Symbolic):
     def _refuse(self, what: str, hint: str) -> TraceError:
         if not self._trace.active:
             return leaked(self)
+        hint = static_hint([self], hint) if what in _OF_NUMBERS else hint
         return TraceError(f"{what} of a traced {self.type}", saw=f"made at {self._loc}", hint=hint)
 
     def __bool__(self) -> bool:
@@ -216,15 +222,6 @@ def misused(error: Exception) -> FusepyError | None:
         f"a {value} value is used as something else: {str(error).splitlines()[0]}",
         place=line_in(error.__traceback__),
         hint="it has no number yet: use operators, fusepy's and Slang functions, or do this outside of the fused function",
-    )
-
-
-def no_array(value: Any, dtype: Any = None, copy: Any = None) -> NoReturn:
-    """Raises `TraceError`, as ``__array__`` of traced and mapped values: else NumPy would make arrays of Python objects."""
-    raise TraceError(
-        "a NumPy array cannot be made of a traced or mapped value",
-        saw=repr(value)[:80],
-        hint="NumPy computes now: use fusepy's, e.g. fp.where or fp.take(x, i), or leave NumPy's work to before the call",
     )
 
 

@@ -19,6 +19,7 @@ from fusepy.language.fold_nodes import reduced, reduction
 from fusepy.language.movement.extents import seen_as_array
 from fusepy.language.movement.indices import take, take_along_axis
 from fusepy.language.movement.views import moveaxis, ravel
+from fusepy.symbolic import static_hint
 from fusepy.trace.moves.arguments import one_axis
 from fusepy.trace.moves.inputs import owner_of
 from fusepy.trace.trace import current_trace
@@ -93,7 +94,7 @@ def _topk(x: Any, k: Any, axis: int, largest: bool) -> Any:
             "topk() of more elements than a row has",
             saw=repr(cast("Any", k)),
             expected=f"0 to {x.shape[axis]}",
-            hint="lower k",
+            hint=static_hint([k], "lower k"),
         )
     order = _order(x, axis, "topk", int(cast("Any", k)), largest)
     return take_along_axis(x, order, axis), order

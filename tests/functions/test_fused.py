@@ -270,6 +270,26 @@ def test_static_arguments(lib: Any) -> None:
     assert fused.explain(x, 3).kernels == 1
 
 
+def test_defaults_that_are_integers_or_flags_stay_python_values() -> None:
+    """As in JAX, what a call leaves out is no argument; a float is one, so that a change compiles nothing."""
+
+    @fp.fuse
+    def reduced(x: Any, axis: int | tuple[int, ...] = -1, flip: bool = False, power: int = 2, gain: float = 3.0) -> Any:
+        return fp.sum(-x if flip else x**power, axis) * gain
+
+    x = ramp(2, 3)
+    same(reduced(x), (x**2).sum(-1) * 3)
+    kernels = len(fp.default_device().kernels)
+    same(reduced(x, gain=2.0), (x**2).sum(-1) * 2)
+    assert len(fp.default_device().kernels) == kernels
+    both = fp.fuse(lambda x, axes=(0, 1): fp.max(x, axes))
+    same(both(x), x.max())
+    derived = fp.fuse(fp.grad(lambda x, power=3: fp.sum(x**power)))
+    same(derived(x), 3 * x**2)
+    with pytest.raises(fp.ArgumentError, match=r'static=\["axis"\]'):
+        reduced(x, 0)
+
+
 def test_captured_arrays_tensors_and_lists(lib: Any, device: Any) -> None:
     array, t = ramp(5), fp.Tensor.from_numpy(device, ramp(5, start=10))
     fused = fp.fuse(lambda x: lib.add(x, array) + t)

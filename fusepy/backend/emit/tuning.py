@@ -44,9 +44,7 @@ class Shape:
         return self.threads * self.per_thread
 
 
-def choose(
-    kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0, price: float = 0.0, light: bool = False
-) -> Shape:
+def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0, price: float = 0.0, light: bool = False) -> Shape:
     """Returns the shape for a device ``kind`` (``"software"``, ``"cuda"``, or anything else for a GPU).
 
     Args:

@@ -222,9 +222,9 @@ class Plan:
         return variant, groups, {"counted": int(groups is None)}
 
     def _dense(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int]) -> bool:
-        """True if results are contiguous and have one element for each of the grid, so that kernels store them by their number."""
-        whole = {*zip(self.out_dims, recipe.out_shapes)} == {(tuple(range(self.rank)), recipe.grid)}
-        return whole and not self.sinks and all(slots[slot].linear for slot in results)
+        """True if results are contiguous and have an element for each of the grid: kernels store them by its number."""
+        full = [(tuple(range(self.rank)), recipe.grid)] * len(results)
+        return full == [*zip(self.out_dims, recipe.out_shapes)] and not self.sinks and all(slots[slot].linear for slot in results)
 
     def _side_by_side(self, recipe: Recipe) -> bool:
         """True if elements are neighbours along the last dimension of the grid in all operands that have it."""

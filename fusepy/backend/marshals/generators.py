@@ -14,7 +14,7 @@ from fusepy.backend.memory.views import integers
 from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.ir.argmap import check_rank
 from fusepy.ir.strides import TensorShape
-from fusepy.symbolic import Symbolic
+from fusepy.symbolic import Symbolic, static_hint
 
 
 class Grid:
@@ -165,7 +165,7 @@ def check_extents(shape: Any, what: str, open: bool = False, empty: bool = False
         raise ShapeError(
             f"{what}: the extents of a traced value are not known while it is traced",
             saw=cast("Any", shape),
-            hint=f"pass {what}(…) as an argument, or write grid(1) for coordinates in the grid of the other arguments",
+            hint=static_hint(parts, f"pass {what}(…) as an argument, or write grid(1) for coordinates in the grid of others"),
         )
     extents = integers(_given(shape), f"{what}: a shape")
     if not extents and not empty:

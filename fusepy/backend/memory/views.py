@@ -15,6 +15,7 @@ import numpy as np
 from fusepy.errors import ShapeError
 from fusepy.ir.argmap import check_rank
 from fusepy.ir.strides import contiguous_strides, is_contiguous
+from fusepy.symbolic import static_hint
 
 View = tuple[tuple[int, ...], tuple[int, ...], int]
 
@@ -184,7 +185,8 @@ def integers(given: Any, what: str) -> tuple[int, ...]:
         return tuple(operator.index(n) for n in listed)
     except TypeError:
         shown = repr(cast("Any", given))[:60]
-        hint = "write (height, width), or round first"
+        several = given if isinstance(given, (list, tuple)) else [given]
+        hint = static_hint(cast("list[Any]", several), "write (height, width), or round first")
         raise ShapeError(f"{what} takes integers", saw=shown, hint=hint) from None
 
 

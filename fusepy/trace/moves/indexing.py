@@ -19,7 +19,7 @@ from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.types import BOOL, UINT, Kind, Type
 from fusepy.location import user_line
-from fusepy.symbolic import Symbolic
+from fusepy.symbolic import Symbolic, static_hint
 from fusepy.trace.moves.plans import Remap, Strided
 from fusepy.trace.moves.push import MovedPart, Pushing, terms_of
 from fusepy.trace.moves.record import SLICED, check_movable, moved
@@ -72,7 +72,9 @@ def _run(item: Any) -> Run:
         raise TraceError(
             "the bounds of a slice are not known while the program is traced",
             saw=item,
-            hint="take elements at indices, whose number is known: fp.take(x, start + np.arange(8, dtype=np.int32))",
+            hint=static_hint(
+                parts, "take elements at indices, whose number is known: fp.take(x, start + np.arange(8, dtype=np.int32))"
+            ),
         )
     if any(p is not None and not isinstance(p, (int, np.integer)) for p in parts) or item.step == 0:
         raise ShapeError("the bounds of a slice", saw=item, expected="integers", hint="its step is not 0")

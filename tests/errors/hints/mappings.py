@@ -183,14 +183,14 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         N,
     ),
     "the extents of a traced value": (
-        lambda m: fused(lambda x, n: m.add(fp.linspace(0.0, 1.0, n), x), X, 3),
+        lambda m: fused(lambda x: m.add(fp.linspace(0.0, 1.0, x.argmax() + 1), x), X),
         "pass linspace(…) as an argument",
         lambda m: fused(lambda x, at: m.add(at, x), X, fp.linspace(0.0, 1.0, 3)),
         X + np.linspace(0, 1, 3, dtype=F32),
     ),
     "the shape of a traced value": (
         lambda m: fused(lambda x: m.twice(fp.Shape(x)) + x, X),
-        "or write grid(1) for coordinates in the grid of the other arguments",
+        "or write grid(1) for coordinates in the grid of others",
         lambda m: fused(lambda x: m.twice(fp.grid(1)) + x, X),
         2 * N + X,
     ),

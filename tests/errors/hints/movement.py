@@ -81,7 +81,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         X[AT],
     ),
     "a slice from a traced number": (
-        lambda m: fused(lambda x, n: x[n:] + 0, X, 1),
+        lambda m: fused(lambda x, n: x[n + 0 :] + 0, X, 1),
         "take elements at indices, whose number is known",
         lambda m: fused(lambda x, n: fp.take(x, n + np.arange(2, dtype=np.int32)), X, 1),
         X[1:3],

@@ -93,6 +93,12 @@ def stored(m: Any) -> Any:
 
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a number of steps that was passed": (
+        lambda m: fused(lambda x, n: sum(x for _ in range(n)), X, 3),
+        'fp.fuse(f, static=["n"])',
+        lambda m: fp.fuse(lambda x, n: sum(x for _ in range(n)), static=["n"])(X, 3),
+        3 * X,
+    ),
     "the body of a loop without the index": (
         lambda m: fp.fori_loop(0, 3, lambda c: c + 1, X),  # type: ignore
         "write it with these parameters: lambda i, c: …",
@@ -240,7 +246,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         X + 1,
     ),
     "a format of a traced value": (
-        lambda m: fused(lambda x: f"{x:.2f}", X[0]),
+        lambda m: fused(lambda x: f"{x + 1:.2f}", X[0]),
         "it has no number yet: format what the call returns",
         lambda m: float(f"{fused(lambda x: x + 0.5, 0.25):.2f}"),
         0.75,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
+from fusepy.backend.emit.effects import may_write
 from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.spaces.turned import Squares
 from fusepy.backend.emit.text import KernelText
@@ -14,7 +15,6 @@ from fusepy.backend.emit.variant import Variant
 from fusepy.ir.ops.control import block
 from fusepy.ir.types import Kind
 from fusepy.ir.value import declare
-from fusepy.ir.whole import may_write
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
