@@ -1,7 +1,8 @@
 """`Plan`: the compiled form of one region. It spreads arguments of any sizes over the grid and lists the launches of a call.
 
-Sizes are no part of a plan. Each region has up to three variants of kernels, compiled when first needed: linear indexing if all
-arguments are contiguous and of one shape, else strides over the broadcast grid, in 64 bits if an extent or offset needs it.
+Sizes are no part of a plan. Each region has a few variants of kernels, compiled when first needed: linear indexing if all
+arguments are contiguous and of one shape, else strides over the broadcast grid, in 64 bits if an extent or offset needs it, and
+with less arithmetic where results are contiguous, and operands neighbours along the last dimension.
 """
 
 from __future__ import annotations

@@ -185,8 +185,8 @@ def integers(given: Any, what: str) -> tuple[int, ...]:
         return tuple(operator.index(n) for n in listed)
     except TypeError:
         shown = repr(cast("Any", given))[:60]
-        several: Any = given if isinstance(given, (list, tuple)) else [given]
-        hint = static_hint(several, "write (height, width), or round first")
+        several = isinstance(given, (list, tuple))
+        hint = static_hint(cast("Any", given if several else [given]), "write (height, width), or round first")
         raise ShapeError(f"{what} takes integers", saw=shown, hint=hint) from None
 
 
