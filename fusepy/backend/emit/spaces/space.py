@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from fusepy.backend.emit.effects import may_write
+from fusepy.backend.emit.matrices import is_narrow
 from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.spaces.turned import Squares
 from fusepy.backend.emit.text import KernelText
@@ -29,8 +30,9 @@ class ElementWork:
         writes: user code may write memory, so that it must run once for each element and for no other.
         placed: an element needs its coordinates in a linear variant as well.
         loads: declaration, name and value of each local that is loaded; `outputs` are the declarations of computed locals.
-        arrays: some local is an array already, so that an array of such locals cannot be declared in C style; or user code
-            asks for the place of its thread, which changes from element to element.
+        arrays: some local is an array already, so that an array of such locals cannot be declared in C style, or a matrix of
+            integers of which Slang makes bad SPIR-V in an array; or user code asks for the place of its thread, which changes
+            from element to element.
     """
 
     def __init__(self, text: KernelText):
@@ -40,8 +42,8 @@ class ElementWork:
         self.placed = True in [s.placed for s in text.stores] or text.any_addressed("computed") or text.place is not None
         self.loads = [(declare(o.want, f"a_{o.name}"), f"a_{o.name}", text.load(o)) for o in text.loaded]
         self.outputs = [declare(v.type, f"r_{j}") for j, v in enumerate(text.body.outputs)]
-        kinds = [v.kind for v in [*[o.want for o in text.operands], *[v.type for v in text.body.outputs]]]
-        self.arrays = Kind.ARRAY in kinds or text.place is not None
+        types = [*(o.want for o in text.operands), *(v.type for v in text.body.outputs)]
+        self.arrays = text.place is not None or any(type.kind is Kind.ARRAY or is_narrow(type) for type in types)
         self.before, self.call = text.before, text.call
 
     @property

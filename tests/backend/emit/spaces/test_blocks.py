@@ -146,3 +146,11 @@ def test_numbers_past_the_last_element_do_not_wrap(both: tuple[Any, Any]) -> Non
 
     assert [is_wide(n // 3, 3) for n in (1 << 20, (1 << 31) - (1 << 26), (1 << 31) - 1000)] == [False, False, True]
     assert not is_wide((1 << 15) - 1, 1 << 16)  # blocks count no elements
+
+
+def test_matrices_of_short_integers_are_not_kept_in_arrays(both: tuple[Any, Any]) -> None:
+    """Slang makes bad SPIR-V of an array of them, which is what the elements of a thread would be."""
+    device, x, row = both[1].device, np.arange(140, dtype=F32).reshape(5, 7, 2, 2), np.full(7, 2, F32)
+    shortened = fp.fuse(lambda x, r: fp.vcast(x * r, "matrix<int16_t,2,2>"))
+    got = shortened(fp.Tensor.from_numpy(device, x, "float2x2"), fp.Tensor.from_numpy(device, row))
+    np.testing.assert_array_equal(got.to_numpy(), (2 * x).astype(np.int16))
