@@ -43,9 +43,6 @@ SOURCE = """
 [Differentiable] float nested_right(float a) { float s = a; [MaxIters(3)] for (int i = 0; i < 3; ++i) s = inside(s, a);
   return s; }
 
-[Differentiable] float mod(float x, float y) { return fmod(x, y); }
-[Differentiable] float mod_right(float x, float y) { return x - y * (no_diff trunc(x / y)); }
-
 [TreatAsDifferentiable] float flat(float x) { return x * x; }
 [Differentiable] float treated(float x) { return flat(x) + x; }
 [Differentiable] float treated_right(float x) { return x * x + x; }
@@ -69,7 +66,6 @@ CASES: dict[str, tuple[Any, ...]] = {
     "scaled": (V, A),
     "component": (V, B),
     "nested": (A,),
-    "mod": (3 * A, B),
     "treated": (A,),
     "past": (A, 20),
 }
