@@ -18,11 +18,6 @@ SOURCE = """
 [Differentiable] float reads_right(float a, float b, int k, int l)
 { float x[4] = {a, b, a * b, a + b}; return get(x, k) * get(x, l); }
 
-[Differentiable] float grown(float a) { float s = 1; [MaxIters(4)] for (int i = 0; i < 3; ++i) s = s * a + 0.5; return s; }
-[Differentiable] float3 scaled(float3 v, float a)
-{ float s = 1; [MaxIters(4)] for (int i = 0; i < 3; ++i) s = s * a + 0.5; return v * s; }
-[Differentiable] float3 scaled_right(float3 v, float a) { return v * float3(grown(a)); }
-
 [Differentiable] float3 component(float3 v, float b) { float3 w = float3(1); if (b > 1) { w = v; v.y = v.x * b; } return v * w; }
 [Differentiable] float3 component_right(float3 v, float b)
 { float3 w = float3(1); if (b > 1) { w = v; v = float3(v.x, v.x * b, v.z); } return v * w; }
@@ -63,7 +58,6 @@ A, B = np.float32([0.7, 1.2]), np.float32([1.4, 0.6])
 V = np.float32([[0.5, 1.5, 0.7], [1, 2, 0.3]])
 CASES: dict[str, tuple[Any, ...]] = {
     "reads": (A, B, 2, 3),
-    "scaled": (V, A),
     "component": (V, B),
     "nested": (A,),
     "treated": (A,),

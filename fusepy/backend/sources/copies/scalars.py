@@ -1,7 +1,7 @@
 """Copies of functions that Slang differentiates wrongly as they are, for kernels of gradients; see `fusepy_scalars`.
 
-A differentiable function passes each scalar parameter through a call, and its own body reads the result under the same name. It
-calls fusepy's `clamp` and `fmod` in place of Slang's.
+A differentiable function passes each scalar parameter through a call, and its own body reads the result under the same name.
+Scalars of loops that are factors pass through a call, too. fusepy's `clamp` and `fmod` stand in place of Slang's.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from fusepy.backend.sources.closure import bare
+from fusepy.backend.sources.copies.carried import carried_factors
 from fusepy.backend.sources.copies.files import copied, reached
 from fusepy.backend.sources.declarations import functions, parameters_in, spans
 from fusepy.backend.sources.source import ModuleSource
@@ -76,12 +77,15 @@ def with_scalars(text: str, words: Words = Words()) -> str:
         called = re.search(rf"{spelled}\s*(?:<[^()]*>\s*)?\(", head)
         if called is None or "ifferentiable" not in head[: called.start()]:
             continue
-        found = list(_scalars(parameters_in(head, called.end()), words.scalars.union(_GENERIC.findall(head))))
+        types = words.scalars.union(_GENERIC.findall(head))
+        found = list(_scalars(parameters_in(head, called.end()), types))
         if found:
             ahead = "".join(f" {type} fz_p_{name} = fz_scalar({name});" for type, name in found)
             again = "".join(f" {type} {name} = fz_p_{name};" for type, name in found)
             parts += [(opening + 1, opening + 1, f"{ahead} {{{again} {{"), (end, end, "}}")]
         parts += [(m.start(), m.end(), f"fz_{m[1]}") for m in mended.finditer(plain, opening, end)]
+        factors = carried_factors(plain, opening + 1, end, types, [name for _, name in found])
+        parts += [(first, last, f"fz_scalar({plain[first:last]})") for first, last in factors]
     if not parts:
         return text
     made, at = list[str](), 0

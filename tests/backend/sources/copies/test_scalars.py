@@ -15,7 +15,14 @@ EXPRESSIONS = [
     "Box(v).grown(a)", "ns::shifted(v, a)", "of<float3>(v, a)", "a * Box(v)",
     "aliased(a, v)", "defined(a, v)", "any<float>(a, v)", "turned(a, v)",
 ]  # fmt: skip
-STATEMENTS = ["float3 r = v; r += a; r *= a; return r;", "float x[2] = {a, a}; a *= 2; return x[1] * v - a;"]
+LOOP = "float s = 1, t = 0.5; int i = 0; [MaxIters(4)] while (i < 3) { s = s * a + t; i++; if (i > 1) t *= a; else t = s; }"
+STATEMENTS = [
+    LOOP + "return v * s + t * v;",
+    LOOP + "v *= s; return v / t;",
+    LOOP + "float3x3 m = float3x3(v, v * v, v); return (m * s)[1];",
+    "float3 r = v; r += a; r *= a; return r;",
+    "float x[2] = {a, a}; a *= 2; return x[1] * v - a;",
+]
 SOURCE = """
 [Differentiable] float3 inner(float a, float3 v) { return a * v; } // a } in a comment
 struct Box : IDifferentiable
