@@ -104,14 +104,14 @@ def is_tracked(tensor: Any) -> bool:
     return tensor.requires_grad and sys.modules["torch"].is_grad_enabled()
 
 
-def check_gradient(tensor: Any) -> None:
-    """Raises `GradientError` if torch records operations on this tensor for its gradient; see also `check_known`."""
+def check_gradient(tensor: Any, hint: str | None = None) -> None:
+    """Raises `GradientError`, with this hint, if torch records operations on this tensor for its gradient; see `check_known`."""
     check_known(tensor)
     if is_tracked(tensor):
         raise GradientError(
             "a torch tensor that requires gradients is copied, written or set, and autograd does not see that",
             saw=f"requires_grad=True, {tensor.dtype}{list(tensor.shape)}",
-            hint="pass t.detach(), or call under torch.no_grad(); the results have no gradient then",
+            hint=hint or "pass t.detach(), or call under torch.no_grad(); the results have no gradient then",
         )
 
 

@@ -119,7 +119,7 @@ def read_twice(node: Node, types: Sequence[Type]) -> None:
                 node,
                 f"second derivatives of reads of a {type} are not computed",
                 type,
-                hint=_READ_BEFORE if type.kind is Kind.WHOLE else _READ_APART,
+                hint=_UNROLLED if node.op.name == "loop_vjp" else _READ_BEFORE if type.kind is Kind.WHOLE else _READ_APART,
             )
 
 

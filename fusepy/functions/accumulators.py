@@ -18,6 +18,7 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.ops import OPS
 from fusepy.ir.types import Type
 from fusepy.location import user_line
+from fusepy.trace.components.by_member import MEMBERS, by_member
 from fusepy.trace.moves.indexing import indexed
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
@@ -92,7 +93,8 @@ class Kept:
         if kind is None or is_nested(given):
             return None
         units = tuple(n == 1 for n in kind.extents(given))
-        return Kept(units, not kind.describe(given).type.shape, said.dims) if units else None
+        element = kind.describe(given).type
+        return Kept(units, element.is_numeric and not element.shape, said.dims) if units else None
 
     def axes(self, rank: int, type: Type) -> tuple[list[int], list[int]]:
         """Returns the axes of a value over a grid that are combined and dropped, and those that are combined to extent 1."""
@@ -120,20 +122,31 @@ def left_of(said: ArgMap, kind: str | None) -> ArgMap:
 def accumulated(trace: Trace, value: Traced, kind: str | None, kept: Kept | None = None) -> Traced:
     """Records the accumulation of a value over the axes that it has, without those that its destination keeps.
 
+    Structs and arrays are accumulated member by member.
+
     Raises:
-        UnsupportedArgumentError: for structs and arrays.
+        UnsupportedArgumentError: for values whose members are not known, and for arrays of more than 64 elements.
     """
     loc, rank = user_line(), trace.lift(value).rank
     if kind is None or kind == "push" or not rank:
         return value
     if not value.type.is_numeric:
-        raise UnsupportedArgumentError(
-            f"accumulate() of {value.type}",
-            place=loc,
-            saw=value.type,
-            expected="numbers, vectors or matrices",
-            hint="accumulate numbers or vectors: write a Slang function that returns the field",
-        )
+        made = by_member(trace, [value], lambda members: accumulated(trace, members[0], kind, kept))
+        if made is None:
+            raise UnsupportedArgumentError(
+                f"accumulate() of {value.type}",
+                place=loc,
+                saw=value.type,
+                expected=f"numbers, vectors, matrices, and structs and arrays of at most {MEMBERS} of them",
+                hint="accumulate numbers or vectors: write a Slang function that returns the field",
+            )
+        return made
+    return _folded(trace, value, kind, kept, loc)
+
+
+def _folded(trace: Trace, value: Traced, kind: str, kept: Kept | None, loc: str | None) -> Traced:
+    """Records the accumulation of numbers, vectors or matrices."""
+    rank = trace.lift(value).rank
     dropped, units = (list(range(rank)), []) if kept is None else kept.axes(rank, value.type)
     folded = sorted([*dropped, *units])
     if not folded:

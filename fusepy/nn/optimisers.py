@@ -49,12 +49,22 @@ class Optimiser:
                 expected=", ".join(names),
                 hint=_ELSEWHERE.get(unknown) or did_you_mean(unknown, names),
             )
+        allowed = [name for name in names if found[name].kind is found[name].POSITIONAL_OR_KEYWORD]
+        if len(args) > len(allowed) and all(p.kind is not p.VAR_POSITIONAL for p in found.values()):
+            raise ArgumentError(
+                f"{cls.__name__}() takes {len(allowed)} options by position",
+                saw=f"{len(args)} arguments",
+                expected=", ".join(allowed),
+                hint=f"write the others by name: {', '.join(f'{name}=…' for name in names if name not in allowed)}",
+            )
         if args and names[:1] == ["lr"] and ("lr" in named or (np.iterable(args[0]) and not isinstance(args[0], str))):
             raise ArgumentError(
                 f"{cls.__name__}() takes no parameters",
                 saw=type(args[0]).__name__,
                 hint=f"pass them to each step: step = fp.training_step(loss, fp.nn.{cls.__name__}(lr=1e-3)); step(parameters)",
             )
+        if "__setattr__" in vars(cls):  # of a frozen dataclass: it raises an error without words
+            setattr(cls, "__setattr__", _fixed)  # noqa: B010  # a class whose attribute it is knows another type
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
@@ -89,6 +99,16 @@ class Optimiser:
             if not (isinstance(value, (int, float)) and value >= 0):
                 what = f"{type(self).__name__}: {name} is a number from 0"
                 raise RangeError(what, saw=repr(value)[:60], hint=f"write {name}=0.1, or leave it out")
+
+
+def _fixed(self: Optimiser, name: str, value: Any) -> None:
+    raise ArgumentError(
+        f"{type(self).__name__}: {name} cannot be changed",
+        saw=f"{name} = {value!r}"[:60],
+        hint="write step.lr = 1e-4 for the steps that follow, or lr=lambda n: 1e-3 * 0.99**n when you make the optimiser"
+        if name in ("lr", "learning_rate")
+        else f"write step.optimiser = dataclasses.replace(step.optimiser, {name}=…)",
+    )
 
 
 _ONE_PROGRAM = "leave it out: a step is one planned program anyway"

@@ -5,40 +5,21 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.sources.libraries import FOLDER
 from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.fused import FusedFunction, of_object
 from fusepy.inspect.explain import Explanation
 from fusepy.ir.types import FLOAT
 from fusepy.language.gradients import differentiated
-from fusepy.modules.libraries import library
-from fusepy.modules.module import Module
-from fusepy.nn.optimisers import Optimiser
+from fusepy.nn.optimisers import Optimiser, Rate
 from fusepy.nn.parameters import parameters as tensors_of
-from fusepy.nn.updates import updated, wide
+from fusepy.nn.updates import library_on, program_of, updated, with_names, zeros_like
 from fusepy.pytree import Structure, flatten
 from fusepy.trace.arity import by_position, of_count
-
-
-def _library(device: Device) -> Module:
-    """Returns the module of optimisers on a device."""
-    return library(device, "optimisers", lambda d: Module.load_from_file(d, str(FOLDER / "fusepy_optimisers.slang")))
-
-
-def _zeros(like: Tensor) -> Tensor:
-    return Tensor.zeros(like.device, like.shape, wide(like.dtype))
-
-
-def _with_names(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
-    """Gives a function of any number of arguments the signature that a trace needs."""
-    kind = inspect.Parameter.POSITIONAL_ONLY
-    unique = [f"{word}_{names[:i].count(word)}" if word in names[:i] else word for i, word in enumerate(names)]
-    vars(function)["__signature__"] = inspect.Signature([inspect.Parameter(name, kind) for name in unique])
-    return function
 
 
 class TrainingStep:
@@ -60,8 +41,32 @@ class TrainingStep:
 
     @property
     def optimiser(self) -> Optimiser:
-        """The optimiser. A learning rate that changes is a function of the number of the step."""
+        """The optimiser; another one with the same kept values takes its place for the steps that follow, in the same program.
+
+        Raises:
+            ArgumentError: if another one is of another class, or has other options than other numbers.
+        """
         return self._optimiser
+
+    @optimiser.setter
+    def optimiser(self, optimiser: Optimiser) -> None:
+        if program_of(optimiser) != program_of(self._optimiser):
+            raise ArgumentError(
+                "a step keeps its program, and another optimiser needs another one",
+                saw=type(optimiser).__name__,
+                expected=f"{type(self._optimiser).__name__}, with the same options except for their numbers",
+                hint="make another step: fp.training_step(loss, optimiser)",
+            )
+        self._optimiser = optimiser
+
+    @property
+    def lr(self) -> float:
+        """The learning rate of the next step. A number that is set holds for the steps that follow; no kernel is compiled."""
+        return self._optimiser.rate(self.count + 1)
+
+    @lr.setter
+    def lr(self, rate: Rate) -> None:
+        self._optimiser = replace(self._optimiser, lr=rate)
 
     def __call__(self, parameters: Any = None, *batch: Any, **named: Any) -> Tensor:
         """Takes one step: changes `parameters` in place.
@@ -88,7 +93,7 @@ class TrainingStep:
     def start(self, leaves: Sequence[Tensor]) -> None:
         """Makes the state of the optimiser, zeros, unless it exists. The first step and `fp.nn.load` call it."""
         if not self.state:
-            self.state = [[_zeros(leaf) for _ in self._optimiser.kept] for leaf in leaves]
+            self.state = [[zeros_like(leaf) for _ in self._optimiser.kept] for leaf in leaves]
 
     def explain(self, parameters: Any = None, *batch: Any, **named: Any) -> Explanation:
         """Returns the kernels of a step, and the reasons for them, without running it."""
@@ -152,7 +157,7 @@ class TrainingStep:
         both, optimiser = differentiated(loss_of, len(owner), False, True, "training_step"), self._optimiser
         count, each = structure.leaves, len(optimiser.kept)
         update = optimiser.function
-        update = getattr(_library(device), update) if isinstance(update, str) else update
+        update = getattr(library_on(device), update) if isinstance(update, str) else update
         own = of_count(inspect.signature(self._loss), 1 + batch).parameters
         first, *others = [*own, *(f"batch_{i}" for i in range(batch))][: 1 + batch]
         names = [re.sub(r"\W+", "_", path).strip("_") for path in structure.paths(first)]
@@ -175,7 +180,7 @@ class TrainingStep:
             return loss._fusepy_cast(FLOAT), *new
 
         step.__name__ = f"step_of_{getattr(self._loss, '__name__', 'loss')}"
-        made = FusedFunction(_with_names(step, names))
+        made = FusedFunction(with_names(step, names))
         return made.__get__(owner[0]) if owner else made
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fusepy.arguments.mapping import vcast
+from fusepy.backend.device.device import Device
+from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.sources.libraries import FOLDER
 from fusepy.ir.types import DOUBLE, FLOAT, HALF, Type
 from fusepy.language.math import clip, dot, minimum, sqrt
 from fusepy.language.reductions import sum as sum_of
+from fusepy.modules.libraries import library
+from fusepy.modules.module import Module
 from fusepy.nn.optimisers import Optimiser
 
 _LEAST = 1e-6  # is added to the norm, as PyTorch does, so that gradients of zero stay zero
@@ -67,3 +73,28 @@ def _squares(gradient: Any) -> Any:
     """Records the sum of the squares of all numbers of a gradient."""
     squares = dot(gradient, gradient) if gradient.type.shape else gradient * gradient
     return sum_of(squares) if gradient.rank else squares
+
+
+def library_on(device: Device) -> Module:
+    """Returns the module of optimisers on a device."""
+    return library(device, "optimisers", lambda d: Module.load_from_file(d, str(FOLDER / "fusepy_optimisers.slang")))
+
+
+def zeros_like(like: Tensor) -> Tensor:
+    """Returns what an optimiser keeps for a parameter, before the first step."""
+    return Tensor.zeros(like.device, like.shape, wide(like.dtype))
+
+
+def with_names(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+    """Gives a function of any number of arguments the signature that a trace needs."""
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    unique = [f"{word}_{names[:i].count(word)}" if word in names[:i] else word for i, word in enumerate(names)]
+    vars(function)["__signature__"] = inspect.Signature([inspect.Parameter(name, kind) for name in unique])
+    return function
+
+
+def program_of(optimiser: Any) -> Any:
+    """Returns what the program of a step depends on; other options are numbers."""
+    if not isinstance(optimiser, Optimiser):
+        return None
+    return type(optimiser), optimiser.function, optimiser.kept, tuple(optimiser.limits()), optimiser.maximize

@@ -175,7 +175,7 @@ class Lowering:
         nodes = [n for body in region.bodies for n in body.walk() if "graded" in n.attrs]
         names = tuple(dict.fromkeys(c.text("function") for n in nodes for c in n.bodies[0].walk() if c.op.name == "slang.call"))
         sources = [graded_source(source, names) if names else source for source in self.sources]
-        back = any(n.op.name in ("vjp", "loop_vjp") for body in region.bodies for n in body.walk())
+        back = any(n.op.name in ("vjp", "loop_vjp", "jvp") for body in region.bodies for n in body.walk())
         return [scalar_source(source) for source in sources] if back else sources
 
     def _functions(self) -> set[str]:

@@ -18,6 +18,7 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.types import Kind
 from fusepy.location import user_line
+from fusepy.trace.components.by_member import by_member
 from fusepy.trace.inputs import STRUCTS
 from fusepy.trace.moves.back import nodes_since
 from fusepy.trace.moves.extents import TraceShapes
@@ -126,9 +127,15 @@ def _target(trace: Trace, reverse: Reverse, target: GradientTarget, loc: str | N
             total = Traced(trace, reverse.gradients.finished(value, None if total is None else trace.lift(total)), loc)
             continue
         part = target.accumulate(Traced(trace, expanded, loc))
-        total = part if total is None else trace.record("add", [total, part])
+        total = part if total is None else _sum(trace, [total, part])
     assert total is not None, "a gradient is that of a value"
     return total
+
+
+def _sum(trace: Trace, terms: Sequence[Traced]) -> Traced:
+    """Records the sum of two gradients; of structs, member by member."""
+    made = None if terms[0].type.is_numeric else by_member(trace, terms, lambda members: _sum(trace, members))
+    return trace.record("add", terms) if made is None else made
 
 
 def tangents(trace: Trace, start: int, seeds: Seeds, of: Sequence[Any], what: str) -> list[Any]:

@@ -114,3 +114,13 @@ def test_torch_goes_back_twice() -> None:
     (slope,) = torch.autograd.grad((fp.take(t, at) ** 2).sum(), t, create_graph=True)
     (found,) = torch.autograd.grad((slope**2).sum(), t)
     assert found.tolist() == [8, 0, 96]
+
+
+def test_the_second_order_of_reads_in_a_recorded_loop_is_an_error_that_names_the_other_loop() -> None:
+    def total(table: Any, x: Any) -> Any:
+        return fp.fori_loop(0, 3, lambda i, s: s + table[i] * table[i] * s, x)
+
+    table = np.float32([0.5, 1, 2])
+    for along in ((table, None), (None, np.float32(1))):
+        with pytest.raises(fp.GradientError, match="write a loop of Python, for i in range"):
+            fp.jvp(fp.grad(total), (table, np.float32(1)), along)

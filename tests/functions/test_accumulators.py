@@ -54,6 +54,34 @@ def test_results_are_accumulated_into_rows_and_columns(device: fp.Device, kind: 
         scale(v, w, np.zeros((6, 3), np.float32))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_structs_are_accumulated_member_by_member(device: fp.Device, kind: str) -> None:
+    source = """
+    struct Inner : IDifferentiable { float2 u; float w[3]; };
+    struct Outer : IDifferentiable { float a; Inner inner; float2x2 q; };
+    Outer made(float x) { return {x, {float2(x, -x), {x, x * x, 1}}, float2x2(x, 2, 3, -x)}; }
+    [Differentiable] float read(Outer o, float x) { return o.a * x - o.inner.u.y * o.inner.w[1] * x; }
+    """
+    m = fp.Module.load_from_source(device, "accumulated_structs", source)
+    x, of = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32), KINDS[kind]
+    one = np.ones_like(x)
+    for shape in ((), (5,)):
+        out = fp.Tensor.zeros(device, shape, m.Outer)
+        m.made.accumulate(result=kind)(x, _result=out)
+        found = out.to_numpy()
+        for member, values in (
+            (found["a"], [x]),
+            (found["inner"]["u"], [x, -x]),
+            (found["inner"]["w"], [x, x * x, one]),
+            (found["q"].reshape(*shape, 4), [x, 2 * one, 3 * one, -x]),
+        ):
+            wanted = [of(v if shape else v.reshape(-1), axis=0) for v in values]
+            np.testing.assert_allclose(np.moveaxis(member, -1, 0) if len(values) > 1 else [member], wanted, rtol=1e-4, atol=1e-5)
+    given = fp.Tensor.zeros(device, (), m.Outer).with_grads()
+    m.read.bwds.accumulate({"o.grad": kind})(given, x[0])
+    assert given.grad.to_numpy()["a"] == pytest.approx(of(x[0], axis=0), rel=1e-4)
+
+
 def test_the_gradient_of_an_accumulated_row_is_that_of_each_element(device: fp.Device) -> None:
     m = fp.Module.load_from_source(device, "accumulated_row", "[Differentiable] float squared(float x) { return x * x; }")
     x, given = fp.Tensor(np.float32([[1, 2, 3], [4, 5, 6]])).with_grads(), np.float32([1, 10, 100])

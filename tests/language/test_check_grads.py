@@ -18,11 +18,6 @@ SOURCE = """
 [Differentiable] float reads_right(float a, float b, int k, int l)
 { float x[4] = {a, b, a * b, a + b}; return get(x, k) * get(x, l); }
 
-[Differentiable] float grown(float a) { float s = 1; [MaxIters(4)] for (int i = 0; i < 3; ++i) s = s * a + 0.5; return s; }
-[Differentiable] float3 scaled(float3 v, float a)
-{ float s = 1; [MaxIters(4)] for (int i = 0; i < 3; ++i) s = s * a + 0.5; return v * s; }
-[Differentiable] float3 scaled_right(float3 v, float a) { return v * float3(grown(a)); }
-
 [Differentiable] float3 component(float3 v, float b) { float3 w = float3(1); if (b > 1) { w = v; v.y = v.x * b; } return v * w; }
 [Differentiable] float3 component_right(float3 v, float b)
 { float3 w = float3(1); if (b > 1) { w = v; v = float3(v.x, v.x * b, v.z); } return v * w; }
@@ -42,9 +37,6 @@ SOURCE = """
 }
 [Differentiable] float nested_right(float a) { float s = a; [MaxIters(3)] for (int i = 0; i < 3; ++i) s = inside(s, a);
   return s; }
-
-[Differentiable] float mod(float x, float y) { return fmod(x, y); }
-[Differentiable] float mod_right(float x, float y) { return x - y * (no_diff trunc(x / y)); }
 
 [TreatAsDifferentiable] float flat(float x) { return x * x; }
 [Differentiable] float treated(float x) { return flat(x) + x; }
@@ -66,10 +58,8 @@ A, B = np.float32([0.7, 1.2]), np.float32([1.4, 0.6])
 V = np.float32([[0.5, 1.5, 0.7], [1, 2, 0.3]])
 CASES: dict[str, tuple[Any, ...]] = {
     "reads": (A, B, 2, 3),
-    "scaled": (V, A),
     "component": (V, B),
     "nested": (A,),
-    "mod": (3 * A, B),
     "treated": (A,),
     "past": (A, 20),
 }

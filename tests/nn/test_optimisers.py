@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,24 @@ def test_the_rate_may_follow_the_loss_without_a_new_program(device: fp.Device) -
     assert (float(p), len(device.kernels)) == (0.5, made)
 
 
+def test_numbers_may_be_set_between_steps_without_a_new_program(device: fp.Device) -> None:
+    p, step = fp.nn.parameters(4.0), fp.training_step(lambda p: p * p, fp.nn.SGD(lr=0.25))
+    step(p)
+    made = len(device.kernels)
+    step.lr = 0.125
+    step(p)
+    assert (step.lr, float(p)) == (0.125, 1.5)
+    step.optimiser = replace(step.optimiser, weight_decay=1.0)
+    step(p)
+    assert (float(p), len(device.kernels)) == (1.5 - 0.125 * 4.5, made)
+    with pytest.raises(fp.ArgumentError, match="another optimiser needs another one"):
+        step.optimiser = fp.nn.SGD(momentum=0.5)
+
+
 MISUSE = [
+    (lambda: setattr(fp.nn.Adam(), "lr", 0.1), fp.ArgumentError, "lr cannot be changed"),
+    (lambda: setattr(fp.nn.Adam(), "eps", 0.1), fp.ArgumentError, "eps cannot be changed"),
+    (lambda: fp.nn.SGD(0.1, 0.9, 0.0, True), fp.ArgumentError, "takes 3 options by position"),
     (lambda: fp.nn.Adam(fp.nn.parameters({"a": 0.0})), fp.ArgumentError, "takes no parameters"),
     (lambda: fp.nn.Adam([], lr=1e-3), fp.ArgumentError, "takes no parameters"),
     (lambda: fp.nn.Adam(foreach=True), fp.ArgumentError, "has no option 'foreach'"),

@@ -26,8 +26,14 @@ def mask_error(array: Any) -> FusepyError:
     )
 
 
-def refuse_loss(value: Any) -> None:
+_LISTED = "pass torch.stack(tensors): a list of tensors of one shape is one array; or a dict, with a name for each of them"
+
+
+def refuse_loss(value: Any, listed: bool = False) -> None:
     """Raises for a masked array and for a torch tensor that requires gradients, also inside nested lists.
+
+    Args:
+        listed: the value is an item of a list.
 
     Raises:
         UnsupportedArgumentError: for a masked array.
@@ -39,12 +45,12 @@ def refuse_loss(value: Any) -> None:
     if issubclass(cls, np.ma.MaskedArray):
         raise mask_error(value)
     if is_torch(cls):
-        check_gradient(value)
+        check_gradient(value, _LISTED if listed else None)
     if issubclass(cls, (list, tuple)):
         items = cast("Sequence[Any]", value)
         if not _WHOLE.issuperset(map(type, items)):
             for item in items:
-                refuse_loss(item)
+                refuse_loss(item, listed=True)
 
 
 def as_array(value: Any, dtype: Any = None) -> Array:

@@ -21,6 +21,20 @@ _NARROW_MATRIX = re.compile(r"\bmatrix\s*<\s*u?int(?:8|16|64)_t\b|\bu?int(?:8|16
 
 
 _ARRAY_TYPE = re.compile(r"undefined identifier '(?:W|RW|Atomic)?(?:Diff)?(?:Tensor|NDBuffer)'")
+_WITHOUT = re.compile(r"call to non-(?:backward-|forward-)?differentiable function `(\w+)`")
+_INSTEAD = {
+    "smoothstep": "float t = saturate((x - a) / (b - a)); then t * t * (3 - 2 * t)",
+    "exp10": "pow(10, x)",
+    "fabs": "abs(x)",
+    "fmax": "max(x, y)",
+    "fmin": "min(x, y)",
+    "fract": "frac(x)",
+    "ldexp": "x * exp2(y)",
+    "max3": "max(max(x, y), z)",
+    "min3": "min(min(x, y), z)",
+    "powr": "pow(x, y)",
+}
+_FLAT = ("ceil", "floor", "modf", "rint", "round", "step", "trunc")
 _UNSIZED_GLOBAL = re.compile(r"\b(\w+)\s*\[\s*\]\s*;")
 
 
@@ -67,7 +81,20 @@ def advice(words: str, searched: Sequence[object]) -> str:
         return "if this divisor is 0 only before the first step of a loop, Slang is mistaken: divide by max(d, d) in its place"
     if "createSet called with non-global operands" in words:  # an assertion of Slang 2026.12 in bwd_diff
         return "Slang cannot differentiate an interface value with vectors in it: make the parameter generic, f<T : IFace>(T x)"
+    if (found := _WITHOUT.search(words)) is not None:
+        return _underived(found[1])
+    if "Slang internal compiler error" in words and re.search(r"^ *\d+ \| .*[\w)] % ", words, re.M):
+        return "Slang cannot differentiate % of floats: write fmod(x, y)"
     return "mend the Slang source and load it again"
+
+
+def _underived(name: str) -> str:
+    """Returns the hint for a differentiable function that calls `name`, which has no derivative."""
+    if name in _INSTEAD:
+        return f"Slang has no derivative of {name}: write {_INSTEAD[name]}"
+    if name in _FLAT:
+        return f"the derivative of {name} is 0: write no_diff {name}(…)"
+    return f"write [Differentiable] before {name}, or no_diff {name}(…) if the derivative does not depend on it"
 
 
 def unsized(name: str, type: str | None = None) -> UnsupportedArgumentError:

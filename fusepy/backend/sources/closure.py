@@ -125,6 +125,11 @@ def direct_imports(text: str, own_dir: Path | None, dirs: Sequence[str]) -> list
     return found
 
 
+def included_names(text: str) -> list[str]:
+    """Returns the names, without folders, of the files that a text takes in by ``#include``."""
+    return [Path(name.strip('"<> ')).name for name in _INCLUDE.findall(bare(text))]
+
+
 def included(text: str, own_dir: Path | None, dirs: Sequence[str]) -> list[str]:
     """Returns the texts of the files that a text takes in by ``#include``."""
     found: dict[Path, str] = {}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fusepy.derivatives.calls import check
 from fusepy.derivatives.control import new_names
 from fusepy.derivatives.differential import differential
-from fusepy.derivatives.refused import no_gradient, read_twice
+from fusepy.derivatives.refused import read_twice, written
 from fusepy.derivatives.tangents import summed
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.derivatives.visit import Visit
@@ -63,7 +63,7 @@ def _primal(node: Node) -> Graph:
         GradientError: if the node adds to arrays.
     """
     if arrays(node) or optional(node, "graded"):
-        raise no_gradient(node, "it adds to the gradient of an array that is read whole, which has no second order")
+        raise written(node, node.operands[-1])
     return node.bodies[0]
 
 

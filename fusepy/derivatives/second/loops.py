@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.derivatives.control import loop, loop_with_tangents
-from fusepy.derivatives.refused import no_gradient, read_twice
+from fusepy.derivatives.refused import read_twice, written
 from fusepy.derivatives.tangents import summed
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.derivatives.visit import Adjoint, Pushed, Visit
@@ -63,7 +63,7 @@ def _loop(node: Node) -> tuple[Node, int]:
     test, body, _ = node.bodies
     end = bounds + len(body.inputs) - 1
     if len(node.operands) > end + through:
-        raise no_gradient(node, "it adds to the gradient of an array that is read whole, which has no second order")
+        raise written(node, node.operands[-1])
     bodies = [body] if bounds else [Graph(b.name, b.inputs[1:], b.nodes, b.outputs) for b in (test, body)]
     results = [Value(v.type, ()) for v in body.outputs]
     attrs: dict[str, Attr] = {"max_steps": node_steps(node)}

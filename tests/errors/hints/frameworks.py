@@ -97,6 +97,11 @@ def filled(made: Any, m: Any) -> Any:
     return made
 
 
+def slope_of_stacked(m: Any, x: Any) -> Any:
+    m.squared(torch().stack([x, t(X)])).sum().backward()
+    return x.grad
+
+
 def without_gradient(m: Any, leaf: Any) -> Any:
     with torch().no_grad():
         return m.add(leaf, 1.0)
@@ -197,10 +202,16 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         X + 1,
     ),
     "a tensor of torch with a gradient": (
-        lambda m: m.add([t(2.0, requires_grad=True), t(1.0)], 1.0),
+        lambda m: fp.Tensor(t(requires_grad=True)),
         "pass t.detach(), or call under torch.no_grad()",
         lambda m: m.add(t(requires_grad=True).detach(), 1.0) + without_gradient(m, t(requires_grad=True)),
         2 * (X + 1),
+    ),
+    "a list of tensors of one shape with gradients": (
+        lambda m: m.add([t(X, requires_grad=True), t(X)], 1.0),
+        "pass torch.stack(tensors): a list of tensors of one shape is one array; or a dict, with a name for each of them",
+        lambda m: slope_of_stacked(m, t(X, requires_grad=True)),
+        2 * X,
     ),
     "results of a tensor with a gradient as NumPy arrays": (
         lambda m: m.squared(t(requires_grad=True), _result="numpy"),

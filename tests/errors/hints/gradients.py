@@ -9,12 +9,18 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from tests.errors.hints.support import Program
+from tests.errors.hints.support import Program, load
 from tests.support.slang_functions import F32
 
 A = np.array([1.0, 2.0, 3.0], F32)
 COUNTS = np.array([2, 2, 2], np.int32)
 SQUARES = 2 * A
+
+
+def many_of(name: str) -> Any:
+    source = "struct Many { float v[65]; }; Many many(float x) { Many m = {}; m.v[3] = x; return m; } "
+    made = load("hint_many", source + "float one_of_many(float x) { return many(x).v[3]; }")
+    return getattr(made, name).accumulate(result="sum")
 
 
 def total(x: Any) -> Any:
@@ -474,10 +480,10 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: m.add.accumulate(result="sum")(A, 1.0, _result=np.zeros((), F32)),
         np.float32(9),
     ),
-    "an accumulator of structs": (
-        lambda m: fp.fuse(lambda a: m.V(a)).accumulate(result="sum")(A),
+    "an accumulator of long arrays": (
+        lambda m: many_of("many")(A),
         "accumulate numbers or vectors: write a Slang function that returns the field",
-        lambda m: fp.fuse(lambda a: m.V(a).a).accumulate(result="sum")(A),
+        lambda m: many_of("one_of_many")(A),
         np.float32(6),
     ),
     "an accumulator of a gradient behind a reduction": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import tempfile
 from typing import Any
@@ -121,6 +122,30 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "pass the structure that was saved, and a step with the same optimiser; without a step only parameters are read",
         lambda m: loaded("Adam"),
         np.zeros((), F32),
+    ),
+    "an optimiser whose rate is set": (
+        lambda m: setattr(step("SGD").optimiser, "lr", 0.25),
+        "write step.lr = 1e-4 for the steps that follow, or lr=lambda n: 1e-3 * 0.99**n when you make the optimiser",
+        lambda m: [setattr(made, "lr", 1e-4) or made.lr for made in [step("SGD")]],
+        [1e-4],
+    ),
+    "an optimiser whose decay is set": (
+        lambda m: setattr(step("SGD").optimiser, "weight_decay", 0.25),
+        "write step.optimiser = dataclasses.replace(step.optimiser, weight_decay=…)",
+        lambda m: dataclasses.replace(step("SGD").optimiser, weight_decay=0.1).weight_decay,
+        0.1,
+    ),
+    "an optimiser of another kind between steps": (
+        lambda m: setattr(step("SGD"), "optimiser", fp.nn.Adam()),
+        "make another step: fp.training_step(loss, optimiser)",
+        lambda m: fp.training_step(lambda p: p, fp.nn.Adam(lr=0.5)).lr,
+        0.5,
+    ),
+    "more options than have a place": (
+        lambda m: fp.nn.SGD(0.1, 0.9, 0.0, True),
+        "write the others by name: maximize=…, clip_value=…, clip_norm=…, dampening=…, nesterov=…",
+        lambda m: fp.nn.SGD(0.1, 0.9, 0.0, nesterov=True).momentum,
+        0.9,
     ),
     "a large struct that all points share": (
         lambda m: shared("one"),

@@ -118,6 +118,12 @@ def registered(m: Any) -> Any:
     return m.where_am_i(Polar(3, 0))
 
 
+def differentiated(body: str) -> Any:
+    source = f"float plain(float x) {{ return x; }} [Differentiable] float f(float x) {{ return {body}; }}"
+    x = np.full(2, 0.5, np.float32)
+    return fp.grad(lambda x: fp.sum(load("hint_derivative", source).f(x)))(x)
+
+
 def slope_of(head: str) -> Any:
     """The gradient of a line at 3 by its two numbers, where `height` has this head."""
     m = load("hint_curve", CURVE.replace("$", head))
@@ -239,6 +245,30 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "Slang cannot differentiate an interface value with vectors in it: make the parameter generic, f<T : IFace>(T x)",
         lambda m: slope_of("<C : ICurve>(C c"),
         [3, 1],
+    ),
+    "the gradient of a function without derivative": (
+        lambda m: differentiated("smoothstep(0.0, 1.0, x) * x"),
+        "Slang has no derivative of smoothstep: write float t = saturate((x - a) / (b - a)); then t * t * (3 - 2 * t)",
+        lambda m: differentiated("x * x * (3 - 2 * x)"),
+        1.5 * np.ones(2),
+    ),
+    "the gradient of floor": (
+        lambda m: differentiated("floor(x) + x"),
+        "the derivative of floor is 0: write no_diff floor(…)",
+        lambda m: differentiated("no_diff floor(x) + x"),
+        np.ones(2),
+    ),
+    "the gradient of a function without the attribute": (
+        lambda m: differentiated("plain(x)"),
+        "write [Differentiable] before plain, or no_diff plain(…) if the derivative does not depend on it",
+        lambda m: differentiated("x + no_diff plain(x)"),
+        np.ones(2),
+    ),
+    "the gradient of a remainder": (
+        lambda m: differentiated("x % 0.3"),
+        "Slang cannot differentiate % of floats: write fmod(x, y)",
+        lambda m: differentiated("fmod(x, 0.3)"),
+        np.ones(2),
     ),
     "a name of two libraries": (
         lambda m: imported(outer="import a; import b; public float f(float x) { return One * x; }", a=LIBRARY, b=LIBRARY),

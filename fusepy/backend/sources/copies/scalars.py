@@ -1,53 +1,115 @@
-"""Copies of modules in which the gradients of scalar parameters reach vectors, for kernels of gradients; see `fusepy_scalars`.
+"""Copies of functions that Slang differentiates wrongly as they are, for kernels of gradients; see `fusepy_scalars`.
 
 A differentiable function passes each scalar parameter through a call, and its own body reads the result under the same name.
+Scalars of loops that are factors pass through a call, too. fusepy's `clamp` and `fmod` stand in place of Slang's.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.declarations import parameters_in, spans
+from fusepy.backend.sources.copies.carried import carried_factors
+from fusepy.backend.sources.copies.files import copied, reached
+from fusepy.backend.sources.declarations import functions, parameters_in, spans
 from fusepy.backend.sources.source import ModuleSource
 
-_SCALAR = re.compile(r"(?:(?:in|const)\s+)*(float|half|double)\s+([A-Za-z_]\w*)\s*(?:[=:].*)?\Z", re.DOTALL)
-_IMPORT = "\n\nimport fusepy_scalars;\n"  # the empty line ends a continued one
+_TYPES = ("float", "half", "double")
+_ALIAS = re.compile(r"\btypealias\s+(\w+)\s*=\s*(\w+)\s*;|\btypedef\s+(?P<of>\w+)\s+(?P<name>\w+)\s*;")
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\w+)[ \t]*$", re.M)
+_GENERIC = re.compile(r"\b(\w+)\s*:\s*(?:__Builtin\w*Type\s*&\s*)*__BuiltinFloatingPointType\b")
+_OTHER = r"\b%s\s*:\s*(?!:|__Builtin)"  # a name that means something else in another place
+_MENDED = ("clamp", "fmod")
+IMPORT = "\n\nimport fusepy_scalars;\n"  # the empty line ends a continued one
 
 
-def with_scalars(text: str) -> str:
+@dataclass(frozen=True)
+class Words:
+    """What the names in a text mean.
+
+    Attributes:
+        scalars: the names of scalar types.
+        mended: the functions of Slang in whose place those of `fusepy_scalars` are called.
+    """
+
+    scalars: frozenset[str] = frozenset(_TYPES)
+    mended: frozenset[str] = frozenset(_MENDED)
+
+    @staticmethod
+    def of(texts: Iterable[str], defines: Iterable[tuple[str, str]] = ()) -> Words:
+        """Returns the names in texts that are used together, without comments.
+
+        Example:
+            >>> sorted(Words.of(["typedef float Real; float clamp(float x) { return x; }"]).scalars)
+            ['Real', 'double', 'float', 'half']
+        """
+        texts = list(texts)
+        pairs = [*defines, *(pair for text in texts for pair in _MACRO.findall(text))]
+        pairs += [(m[1] or m["name"], m[2] or m["of"]) for text in texts for m in _ALIAS.finditer(text)]
+        generic = {name for text in texts for name in _GENERIC.findall(text)}
+        scalars = {*_TYPES, *(name for name in generic if not any(re.search(_OTHER % name, text) for text in texts))}
+        for _ in pairs:  # one name may stand for another one
+            scalars |= {name for name, of in pairs if of in scalars}
+        own = {name for text in texts if any(word in text for word in _MENDED) for name, _ in functions(text)}
+        return Words(frozenset(scalars), frozenset(_MENDED) - own)
+
+
+def with_scalars(text: str, words: Words = Words()) -> str:
     """Returns the source of a module whose differentiable functions pass their scalar parameters through a call.
 
+    It calls functions of `fusepy_scalars`, and does not import them.
+
     Example:
-        >>> print(with_scalars("[Differentiable] float3 f(float a, float3 v) { return a * v; }").splitlines()[0])
+        >>> print(with_scalars("[Differentiable] float3 f(float a, float3 v) { return a * v; }"))
         [Differentiable] float3 f(float a, float3 v) { float fz_p_a = fz_scalar(a); { float a = fz_p_a; { return a * v; }}}
     """
-    if "Differentiable" not in text:
+    if "ifferentiable" not in text:
         return text
     plain = bare(text, in_place=True)
-    parts: list[tuple[int, str]] = []
+    mended = re.compile(rf"(?<![.:\w])({'|'.join(words.mended) or '(?!)'})(?=\s*\()")
+    parts: list[tuple[int, int, str]] = []
     for name, start, opening, end in spans(plain, nested=True):
         head = plain[start:opening]
-        called = re.search(rf"\b{re.escape(name)}\s*(?:<[^()]*>\s*)?\(", head)
-        if called is None or "Differentiable" not in head[: called.start()]:
+        spelled = r"operator\s*(?:\(\s*\)|[^\w\s(]+)" if name == "operator" else rf"\b{re.escape(name)}"
+        called = re.search(rf"{spelled}\s*(?:<[^()]*>\s*)?\(", head)
+        if called is None or "ifferentiable" not in head[: called.start()]:
             continue
-        found = [m for p in parameters_in(head, called.end()) if (m := _SCALAR.match(p)) is not None]
+        types = words.scalars.union(_GENERIC.findall(head))
+        found = list(_scalars(parameters_in(head, called.end()), types))
         if found:
-            ahead = "".join(f" {m[1]} fz_p_{m[2]} = fz_scalar({m[2]});" for m in found)
-            parts.append((opening + 1, f"{ahead} {{{''.join(f' {m[1]} {m[2]} = fz_p_{m[2]};' for m in found)} {{"))
-            parts.append((end, "}}"))
+            ahead = "".join(f" {type} fz_p_{name} = fz_scalar({name});" for type, name in found)
+            again = "".join(f" {type} {name} = fz_p_{name};" for type, name in found)
+            parts += [(opening + 1, opening + 1, f"{ahead} {{{again} {{"), (end, end, "}}")]
+        parts += [(m.start(), m.end(), f"fz_{m[1]}") for m in mended.finditer(plain, opening, end)]
+        factors = carried_factors(plain, opening + 1, end, types, [name for _, name in found])
+        parts += [(first, last, f"fz_scalar({plain[first:last]})") for first, last in factors]
     if not parts:
         return text
     made, at = list[str](), 0
-    for place, added in sorted(parts):
+    for place, until, added in sorted(parts):
         made += [plain[at:place], added]
-        at = place
-    return "".join([*made, plain[at:], _IMPORT])
+        at = until
+    return "".join([*made, plain[at:]])
+
+
+def _scalars(parameters: Iterable[str], types: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yields the types and names of parameters that are scalars and only go in, also as ``func`` spells them."""
+    scalar = "|".join(types)
+    for parameter in parameters:
+        found = re.match(rf"(?:(?:in|const)\s+)*({scalar})\s+([A-Za-z_]\w*)\s*(?:[=:].*)?\Z", parameter, re.S)
+        turned = re.match(rf"([A-Za-z_]\w*)\s*:\s*({scalar})\s*(?:=.*)?\Z", parameter, re.S)
+        if found is not None:
+            yield found[1], found[2]
+        elif turned is not None:
+            yield turned[2], turned[1]
 
 
 @functools.lru_cache(maxsize=64)
 def scalar_source(source: ModuleSource) -> ModuleSource:
-    """Returns a module with the text of `with_scalars`."""
-    text = with_scalars(source.text)
-    return source if text == source.text else source.with_text(text)
+    """Returns a module with the text of `with_scalars`, also in the files of the user that it imports and includes."""
+    texts = [source.text, *reached(source).values()]
+    words = Words.of(map(bare, texts), source.defines)
+    return copied(source, lambda text: with_scalars(text, words), IMPORT)

@@ -12,9 +12,17 @@ from fusepy.backend.sources.copies.scalars import with_scalars
 
 EXPRESSIONS = [
     "a * v", "a + v", "a - v", "a / v", "v * a", "v + a", "v - a", "v / a", "(v - a) * a + 1.0 / a * v", "inner(a * 2, v)",
-    "Box(v).grown(a)", "ns::shifted(v, a)", "of<float3>(v, a)",
+    "Box(v).grown(a)", "ns::shifted(v, a)", "of<float3>(v, a)", "a * Box(v)",
+    "aliased(a, v)", "defined(a, v)", "any<float>(a, v)", "turned(a, v)",
 ]  # fmt: skip
-STATEMENTS = ["float3 r = v; r += a; r *= a; return r;", "float x[2] = {a, a}; a *= 2; return x[1] * v - a;"]
+LOOP = "float s = 1, t = 0.5; int i = 0; [MaxIters(4)] while (i < 3) { s = s * a + t; i++; if (i > 1) t *= a; else t = s; }"
+STATEMENTS = [
+    LOOP + "return v * s + t * v;",
+    LOOP + "v *= s; return v / t;",
+    LOOP + "float3x3 m = float3x3(v, v * v, v); return (m * s)[1];",
+    "float3 r = v; r += a; r *= a; return r;",
+    "float x[2] = {a, a}; a *= 2; return x[1] * v - a;",
+]
 SOURCE = """
 [Differentiable] float3 inner(float a, float3 v) { return a * v; } // a } in a comment
 struct Box : IDifferentiable
@@ -27,6 +35,13 @@ namespace ns { [Differentiable] float3 shifted(float3 v, in float a) { return a 
 interface IPlus : IDifferentiable { [Differentiable] This plus(float a); }
 extension float3 : IPlus { [Differentiable] float3 plus(float a) { return this + a; } }
 [Differentiable] T of<T : IPlus>(T v, float a) { return v.plus(a); }
+[Differentiable] float3 operator*(float a, Box b) { return a * b.v; }
+typedef float Real; typealias Scalar = Real;
+[Differentiable] float3 aliased(Scalar a, float3 v) { return a * v; }
+#define REAL float
+[Differentiable] float3 defined(REAL a, float3 v) { return a + v; }
+[Differentiable] vector<T, 3> any<T : __BuiltinFloatingPointType>(T a, vector<T, 3> v) { return a - v; }
+[Differentiable] func turned(a : float, v : float3) -> float3 { return a / v; }
 """
 
 

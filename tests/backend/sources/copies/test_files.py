@@ -1,0 +1,68 @@
+"""Copies of modules with the files that they import and include."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from fusepy.backend.sources.copies.scalars import scalar_source
+from fusepy.backend.sources.source import ModuleSource
+
+FILES = {
+    "deep/tints.slang": '[Differentiable] public float3 tint(float a, float3 v) { return a * v; }\n#include "../shared.slangh"\n',
+    "whole.slang": "module whole; __include part;\n"
+    "[Differentiable] public float3 all(float a, float3 v) { return in_part(a, v) + a; }",
+    "part.slang": "implementing whole;\n[Differentiable] float3 in_part(float a, float3 v) { return a - v; }",
+    "shared.slangh": "#pragma once\n[Differentiable] public float3 shared(float a, float3 v) { return a / v; }\n",
+    "fields.slangh": "[Differentiable] float3 grown(float a) { return a + v; }",
+    "look.slang": """
+        import deep.tints; import whole;
+        #include "words.slangh"
+        struct Box : IDifferentiable
+        { float3 v;
+        #include "fields.slangh"
+        }
+        [Differentiable] float3 f(float3 v, Real a) { Box b = {v}; return tint(a, v) + all(a, v) + shared(a, v) + b.grown(a); }
+    """,
+    "words.slangh": "typealias Real = float;\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize("way", ["by its folder", "by its whole path"])
+def test_scalars_beside_vectors_in_imported_and_included_files(device: Any, folder: Path, way: str) -> None:
+    if way == "by its folder":
+        module = fp.Module.load_from_file(device, str(folder / "look.slang"))
+    else:
+        text = (
+            f'#include "{folder}/shared.slangh"\n[Differentiable] public float3 f(float3 v, float a) {{ return shared(a, v); }}'
+        )
+        module = fp.Module.load_from_source(device, "including", text)
+
+    def loss(v: Any, a: Any) -> Any:
+        made = module.f(fp.vcast(v, "float3"), a)
+        return fp.sum(made.x + 2 * made.y - made.z * made.z)
+
+    fp.check_grads(loss, np.float32([[0.5, 1.5, 0.7], [1, 2, 0.3]]), np.float32([0.8, 1.3]))
+
+
+def test_a_copy_reaches_no_original(folder: Path) -> None:
+    (folder / "linked").symlink_to(folder / "deep")
+    source = ModuleSource.make("m", "import linked.tints; import whole;", "", [str(folder)])
+    made = scalar_source(source)
+    kept = {str(folder.resolve() / name) for name in FILES}
+    assert not kept & {path for path, _ in made.files}
+    assert len(made.files) > 4
+    assert made.text.startswith('#line 1 "m.slang"\nimport linked.tints;')
+    assert scalar_source(ModuleSource.make("n", "import fusepy;")).text == "import fusepy;"
