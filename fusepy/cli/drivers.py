@@ -103,12 +103,12 @@ def backports_suite(system: System) -> str | None:
     return f"{system.codename}-backports" if system.id == "debian" and system.codename else None
 
 
-def environment_problem(environ: Mapping[str, str] = os.environ) -> str | None:
+def environment_problem() -> str | None:
     """Returns an error if a variable points the Vulkan loader at drivers that do not exist: no package can repair that."""
     for variable in _ICD_VARIABLES:
-        paths = [Path(path) for path in environ.get(variable, "").split(os.pathsep) if path]
+        paths = [Path(path) for path in os.environ.get(variable, "").split(os.pathsep) if path]
         if paths and not any(path.exists() for path in paths):
-            return f"{variable} names no file that exists ({environ[variable]}), which hides every Vulkan driver: unset it"
+            return f"{variable} names no file that exists ({os.environ[variable]}), which hides every Vulkan driver: unset it"
     return None
 
 

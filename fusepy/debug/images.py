@@ -19,7 +19,7 @@ Array = NDArray[Any]
 _NUMBERS = (bool, int, float, np.generic)
 
 
-def images_of(value: Any, name: str = "image") -> list[tuple[str, Array]]:
+def images_of(value: Any) -> list[tuple[str, Array]]:
     """Returns the pictures in a value, each with the path of its field.
 
     Raises:
@@ -27,7 +27,7 @@ def images_of(value: Any, name: str = "image") -> list[tuple[str, Array]]:
         UnsupportedArgumentError: for something without numbers.
         ShapeError: for an array that is no picture.
     """
-    return list(_images(value, name))
+    return list(_images(value, "image"))
 
 
 def _images(value: Any, name: str) -> Iterator[tuple[str, Array]]:

@@ -27,8 +27,8 @@ class Term:
 
     __slots__ = ("constant", "dims", "terms", "value", "wants")
 
-    def __init__(self, terms: Terms, value: Value, dims: tuple[int, ...], wants: Type | None = None, constant: object = None):
-        self.constant = constant
+    def __init__(self, terms: Terms, value: Value, dims: tuple[int, ...], wants: Type | None = None):
+        self.constant: object = None
         self.terms = terms
         self.value = value
         self.dims = dims

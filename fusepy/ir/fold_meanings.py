@@ -84,19 +84,17 @@ def neutral(kind: str, type: Type) -> float | int:
     return int(info.min if kind == "max" else info.max)
 
 
-def check_count(kind: str, count: int, outputs: int, name: str = "", place: str | None = None) -> None:
+def check_count(kind: str, count: int, outputs: int, name: str = "") -> None:
     """Raises `ShapeError` for the largest or smallest of no elements, and for indices that do not fit an int."""
     if count == 0 and outputs and kind in ("max", "min", "argmax", "argmin"):
         raise ShapeError(
             f"{name and f'{name}: '}{kind}() of no elements",
-            place=place,
             saw="an extent of 0 along the axes that are reduced",
             hint="check the size first, or append the value that is wanted for nothing",
         )
     if count >= 1 << 31 and kind in PLACES:
         raise ShapeError(
             f"{name and f'{name}: '}{kind}() over {count} elements, whose places an int cannot tell",
-            place=place,
             expected=f"fewer than {1 << 31}",
             hint="reduce axis by axis",
         )

@@ -47,10 +47,9 @@ def value_type(value: Value) -> str:
 
 
 class _Printer:
-    def __init__(self, indent: str = "  "):
+    def __init__(self) -> None:
         self.names: dict[Value, str] = {}
         self.count = 0
-        self.step = indent
 
     def graph(self, graph: Graph, keyword: str, indent: str) -> list[str]:
         for value in graph.inputs:
@@ -60,8 +59,8 @@ class _Printer:
         results = ", ".join(value_type(v) for v in graph.outputs)
         lines = [f"{indent}{keyword} @{symbol(graph.name)}({header}) -> ({results}) {{"]
         for node in graph.nodes:
-            lines += self.node(node, indent + self.step)
-        lines.append(f"{indent}{self.step}return {', '.join(self.name(v) for v in graph.outputs)}".rstrip())
+            lines += self.node(node, f"{indent}  ")
+        lines.append(f"{indent}  return {', '.join(self.name(v) for v in graph.outputs)}".rstrip())
         lines.append(f"{indent}}}")
         return lines
 

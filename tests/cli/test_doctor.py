@@ -154,11 +154,10 @@ def test_an_install_that_cannot_start_says_its_last_words(monkeypatch: pytest.Mo
 
 
 def test_the_child_prints_one_verdict_and_rejects_unknown_types():
-    program = "import sys; from fusepy.backend.device.probe import main; sys.exit(main(sys.argv[1:]))"
-    dead = child.run(program, "metal" if sys.platform != "darwin" else "d3d12")
+    dead = child.run(probing._CHILD, "metal" if sys.platform != "darwin" else "d3d12")
     assert dead.returncode == 1
     assert json.loads(dead.stdout.splitlines()[-1])["error"]
-    assert child.run(program, "voodoo").returncode == 2
+    assert child.run(probing._CHILD, "voodoo").returncode == 2
 
 
 def test_types_fit_the_platform():

@@ -258,7 +258,7 @@ def test_an_optimiser_of_torch_trains_a_dict_of_parameters(m: Any) -> None:
     assert [params[n].item() for n in "abc"] == pytest.approx([0.5, -0.25, 1.0], abs=0.05)
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("backend", [pytest.param("eager", marks=pytest.mark.long), "aot_eager"])
 def test_torch_compile_has_no_graph_break(m: Any, backend: str) -> None:
     both = fp.fuse(lambda p, x, k: {"loss": fp.mean((m.poly(p["w"], x) + p["b"] * k) ** 2.0), "y": (p["w"] * x,)})
     times = fp.fuse(lambda x, n: x * float(n), static=["n"])

@@ -29,14 +29,16 @@ def runner(device: object) -> Runner:
     return Runner(device)
 
 
-def test_what_was_found_before_stays_mended(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("all_modes", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_what_was_found_before_stays_mended(runner: Runner, monkeypatch: pytest.MonkeyPatch, all_modes: bool) -> None:
     """With spirv-opt on every device, since some of it was spirv-opt's."""
     monkeypatch.setattr(runner.device.compiler._sessions, "_optimises", True)
     assert CORPUS
     for path in CORPUS:
-        for text in json.loads(path.read_text()):
+        for i, text in enumerate(json.loads(path.read_text())):
             made = Program.loads(json.dumps(text["program"]))
-            report = checked_slopes(runner, made, text["mode"]) if "mode" in text else runner.check(made)
+            modes = MODES if all_modes else modes_of(i)
+            report = checked_slopes(runner, made, text["mode"]) if "mode" in text else runner.check(made, modes)
             assert (report.findings, report.refusals) == ([], {}), f"{path.name}: {text['name']}"
 
 

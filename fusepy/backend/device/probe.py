@@ -1,7 +1,7 @@
 """Probes of device types, each in its own process: the child opens a device, runs one real kernel and checks the numbers.
 
 A broken graphics driver often ends the process instead of raising, so code that only looks for devices must not open one itself.
-``python -m fusepy.backend.device.probe vulkan`` is the child and prints one line of JSON; `probe` starts it and reads that line.
+`main` is the child's program, which prints lines of JSON; `probe` starts it and reads the last one.
 """
 
 # slangpy's stubs omit the type parameters of arrays and paths
@@ -27,6 +27,15 @@ if TYPE_CHECKING:
 # fallback only (it lacks atomics, textures and waves).
 _TYPES = {"linux": ("cuda", "vulkan", "cpu"), "darwin": ("metal", "cpu"), "win32": ("cuda", "vulkan", "d3d12", "cpu")}
 TYPES: tuple[str, ...] = _TYPES.get(sys.platform, ("vulkan", "cpu"))
+
+# slangpy imports torch where it is installed, which takes longer than all the rest. Only CUDA needs the libraries of torch.
+_CHILD = """
+import sys
+if sys.argv[1] != "cuda":
+    sys.modules["torch"] = None
+from fusepy.backend.device.probe import main
+sys.exit(main())
+"""
 
 
 @dataclass
@@ -61,7 +70,7 @@ def probe(type: str, timeout: float = 60.0) -> Probe:
         type: a slangpy device type: "vulkan", "cuda", "metal", "d3d12" or "cpu".
         timeout: seconds to wait for a silent driver.
     """
-    command = [sys.executable, "-m", "fusepy.backend.device.probe", type]
+    command = [sys.executable, "-c", _CHILD, type]
     try:
         child = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -159,7 +168,3 @@ def main(argv: Sequence[str] | None = None) -> int:
     report.seconds = round(time.perf_counter() - begin, 3)
     print(json.dumps(asdict(report)), flush=True)
     return 0 if report.ok else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -202,17 +202,17 @@ class Foreign:
     """Memory of another framework, in place of a block of the pool. It keeps `owner` alive while a kernel may use the memory.
 
     Attributes:
-        address: device pointer of the first byte; `offset` bytes into `buffer`, if it lies in one.
+        address: device pointer of the first byte, which is the first of `buffer`, if there is one.
     """
 
-    __slots__ = ("_device", "_owner", "address", "buffer", "offset")
+    __slots__ = ("_device", "_owner", "address", "buffer")
+    offset = 0
 
-    def __init__(self, device: Device, address: int, owner: Any, buffer: Any = None, offset: int = 0):
+    def __init__(self, device: Device, address: int, owner: Any, buffer: Any = None):
         self._device = device
         self._owner = owner
         self.address = address
         self.buffer = buffer
-        self.offset = offset
 
     def __del__(self) -> None:
         # Kernels in the queue may still read the memory, and this runs on any thread: it only hands over the owner.
