@@ -20,8 +20,8 @@ from fusepy.vocabulary.matrices import diag, diagonal, tril
 from fusepy.vocabulary.names import isinf, log1p
 
 __all__ = [
-    "arccosh", "arcsinh", "arctanh", "cov", "diagflat", "ediff1d", "heaviside", "hsplit", "indices", "isneginf", "isposinf",
-    "logaddexp2", "polyval", "sinc", "trace", "trapezoid", "tri", "vecdot", "vsplit",
+    "arccosh", "arcsinh", "arctanh", "corrcoef", "cov", "diagflat", "ediff1d", "heaviside", "hsplit", "indices", "isneginf",
+    "isposinf", "logaddexp2", "polyval", "sinc", "trace", "trapezoid", "tri", "vecdot", "vsplit",
 ]  # fmt: skip
 
 
@@ -134,6 +134,16 @@ def cov(x: Any, rowvar: bool = True, ddof: int = 1) -> Any:
     apart = x - reductions.mean(x, 1, True)
     found = apart @ apart.T / (x.shape[1] - ddof)
     return found[0, 0] if x.shape[0] == 1 else found
+
+
+@composed("rowvar")
+def corrcoef(x: Any, rowvar: bool = True) -> Any:
+    """Returns the correlations of the rows of `x`, or of its columns without `rowvar`: `cov` of rows of variance 1."""
+    found = cov(x, rowvar)
+    if not ndim(found):
+        return found / found
+    size = _math.sqrt(diagonal(found))
+    return _math.clip(found / size[:, None] / size[None, :], -1.0, 1.0)
 
 
 @composed("axis")

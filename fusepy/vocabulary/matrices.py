@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -18,7 +18,21 @@ from fusepy.language.movement.views import broadcast_to, flip, moveaxis, ravel, 
 from fusepy.trace.moves.arguments import one_axis
 from fusepy.vocabulary.creation import arange
 
-__all__ = ["diag", "diagonal", "fliplr", "flipud", "hstack", "meshgrid", "rot90", "tril", "triu", "vstack"]
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "diag",
+    "diagonal",
+    "fliplr",
+    "flipud",
+    "hstack",
+    "meshgrid",
+    "rot90",
+    "tril",
+    "triu",
+    "vstack",
+]
 
 
 @composed("k")
@@ -108,3 +122,31 @@ def rot90(x: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     if k % 4 == 1:
         return swapaxes(flip(x, second), first, second)
     return flip(swapaxes(x, first, second), second) if k % 4 else x
+
+
+def atleast_1d(*arrays: Any) -> Any:
+    """Returns arrays with one axis or more: a number is an array of one element. Several give a list."""
+    return _at_least(lambda shape: shape or (1,), arrays)
+
+
+def atleast_2d(*arrays: Any) -> Any:
+    """Returns arrays with two axes or more: an array of one axis is a row. Several give a list."""
+    return _at_least(lambda shape: (1,) * (2 - len(shape)) + shape, arrays)
+
+
+def atleast_3d(*arrays: Any) -> Any:
+    """Returns arrays with three axes or more: one axis comes to the middle, two to the front. Several give a list."""
+    return _at_least(
+        lambda shape: (*(1,) * (len(shape) < 2), *(shape or (1,)), *(1,) * (len(shape) < 3))[: max(3, len(shape))], arrays
+    )
+
+
+def _at_least(wanted: Callable[[tuple[int, ...]], tuple[int, ...]], arrays: Sequence[Any]) -> Any:
+    found = [_reshaped(x, wanted) for x in arrays]
+    return found[0] if len(found) == 1 else found
+
+
+@node_of_values
+def _reshaped(x: Any, wanted: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Any:
+    have = tuple(shape(x))
+    return x if wanted(have) == have else reshape(x, wanted(have))
