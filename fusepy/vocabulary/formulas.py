@@ -31,7 +31,7 @@ def arcsinh(x: Any) -> Any:
     x = seen_as_array(x) * 1.0
     below = x < 0.0
     size = _math.where(below, -x, x)
-    large = size > 1e4  # whose square may be infinite; the two forms differ by less than a digit there
+    large = size > _far(x)  # whose square may be infinite; the two forms differ by less than a digit there
     near = _math.where(large, 1.0, size)
     found = log1p(near + near * near / (1.0 + _math.sqrt(1.0 + near * near)))
     found = _math.where(large, _math.log(_math.where(large, size, 1.0)) + math.log(2.0), found)
@@ -42,10 +42,15 @@ def arcsinh(x: Any) -> Any:
 def arccosh(x: Any) -> Any:
     """Returns the inverse of `cosh`, at least 0; NaN below 1."""
     x = seen_as_array(x) * 1.0
-    large = x > 1e4  # whose square may be infinite
+    large = x > _far(x)
     near = _math.where(large, 2.0, x) - 1.0
     far = _math.log(_math.where(large, x, 2.0)) + math.log(2.0)
     return _math.where(large, far, log1p(near + _math.sqrt(near * (near + 2.0))))
+
+
+def _far(x: Any) -> float:
+    """Returns a number of which the inverse of `sinh` is that of `exp` to all digits, and that has a square."""
+    return {2: 2e2, 8: 1e8}.get(x.type.scalar.dtype.itemsize, 1e4)
 
 
 @composed()

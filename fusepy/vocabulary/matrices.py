@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.errors import ArgumentError
+from fusepy.ir.types import BOOL
 from fusepy.language import math as _math
 from fusepy.language.elementwise import composed
 from fusepy.language.movement.extents import ndim, seen_as_array, shape
@@ -39,14 +40,19 @@ __all__ = [
 def tril(x: Any, k: int = 0) -> Any:
     """Returns matrices with 0 above the diagonal, or above the one `k` places to its right."""
     x = seen_as_array(x)
-    return _math.where(_apart(x) <= k, x, 0)
+    return _math.where(_apart(x) <= k, x, _nothing(x))
 
 
 @composed("k")
 def triu(x: Any, k: int = 0) -> Any:
     """Returns matrices with 0 below the diagonal, or below the one `k` places to its right."""
     x = seen_as_array(x)
-    return _math.where(_apart(x) >= k, x, 0)
+    return _math.where(_apart(x) >= k, x, _nothing(x))
+
+
+def _nothing(x: Any) -> int:
+    """Returns 0 that leaves bools bools."""
+    return False if x.type is BOOL else 0
 
 
 def _apart(x: Any) -> Any:
@@ -72,7 +78,7 @@ def diag(x: Any, k: int = 0) -> Any:
         return diagonal(x, k)
     at = arange(x.shape[0] + abs(k))
     placed = take(x, _math.clip(at - max(-k, 0), 0, max(x.shape[0] - 1, 0)), 0)
-    return _math.where(at[None, :] - at[:, None] == k, placed[:, None], 0)
+    return _math.where(at[None, :] - at[:, None] == k, placed[:, None], _nothing(x))
 
 
 @node_of_values
