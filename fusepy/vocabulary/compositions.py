@@ -18,8 +18,8 @@ from fusepy.trace.moves.arguments import one_axis
 from fusepy.vocabulary.names import isnan
 
 __all__ = [
-    "average", "diff", "float_power", "interp", "logaddexp", "nanmax", "nanmean", "nanmin", "nansum", "ptp",
-    "searchsorted", "select", "vdot",
+    "average", "diff", "digitize", "float_power", "interp", "logaddexp", "nanmax", "nanmean", "nanmin", "nanstd",
+    "nansum", "nanvar", "ptp", "searchsorted", "select", "vdot",
 ]  # fmt: skip
 
 
@@ -86,6 +86,23 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return reductions.sum(_math.where(there, x, 0), axis, keepdims) / reductions.sum(there, axis, keepdims)
 
 
+@composed("axis", "ddof", "keepdims")
+def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    """Returns the variance along axes of what is not NaN, a float; NaN if not more elements than `ddof` are left."""
+    x = seen_as_array(x)
+    there = ~isnan(x)
+    apart = _math.where(there, x - nanmean(x, axis, True), 0)
+    count = reductions.sum(there, axis, keepdims) - ddof
+    return reductions.sum(apart * apart, axis, keepdims) / _math.where(count > 0, count, math.nan)
+
+
+@composed("axis", "ddof", "keepdims")
+def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    """Returns the standard deviation along axes of what is not NaN, the root of `nanvar`. Where it is 0, its gradient is 0."""
+    found = nanvar(x, axis, ddof, keepdims)
+    return _math.where(found == 0, 0.0, _math.sqrt(_math.where(found == 0, 1.0, found)))
+
+
 @composed("axis", "keepdims")
 def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Returns the largest element along axes of what is not NaN; NaN if all is."""
@@ -130,6 +147,11 @@ def searchsorted(a: Any, v: Any, side: str = "left") -> Any:
     """
     a, v = seen_as_array(a), _beside(seen_as_array(v))
     return reductions.sum(a <= v if side == "right" else a < v, -1)
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """Returns the number of the bin of each element: how many of the ascending `bins` are not above it, with `right` below it."""
+    return searchsorted(bins, x, "left" if right else "right")
 
 
 def _beside(x: Any) -> Any:

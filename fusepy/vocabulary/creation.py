@@ -200,7 +200,9 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
     target = _device(device, "asarray")
     x = stacked(x)
     if target is None:
-        return traced(x) if dtype is None else astype(x, dtype)
+        x = traced(x)
+        fixed = x.type if x.is_weak else None  # numbers and lists have their type for good, as the tensor of an eager call
+        return x if dtype is None and fixed is None else astype(x, dtype or fixed)
     held: Any = getattr(x, "element", None)  # of a tensor
     if held is not None and device is None:
         return x if dtype is None or element_of(dtype).same(held) else astype(x, dtype)

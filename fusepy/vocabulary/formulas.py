@@ -20,8 +20,8 @@ from fusepy.vocabulary.matrices import diag, diagonal, tril
 from fusepy.vocabulary.names import isinf, log1p
 
 __all__ = [
-    "arccosh", "arcsinh", "arctanh", "cov", "diagflat", "ediff1d", "heaviside", "hsplit", "indices", "isneginf", "isposinf",
-    "logaddexp2", "polyval", "sinc", "trace", "trapezoid", "tri", "vecdot", "vsplit",
+    "arccosh", "arcsinh", "arctanh", "corrcoef", "cov", "diagflat", "ediff1d", "heaviside", "hsplit", "indices", "isneginf",
+    "isposinf", "logaddexp2", "polyval", "sinc", "trace", "trapezoid", "tri", "vecdot", "vsplit",
 ]  # fmt: skip
 
 
@@ -31,7 +31,7 @@ def arcsinh(x: Any) -> Any:
     x = seen_as_array(x) * 1.0
     below = x < 0.0
     size = _math.where(below, -x, x)
-    large = size > 1e4  # whose square may be infinite; the two forms differ by less than a digit there
+    large = size > _far(x)  # whose square may be infinite; the two forms differ by less than a digit there
     near = _math.where(large, 1.0, size)
     found = log1p(near + near * near / (1.0 + _math.sqrt(1.0 + near * near)))
     found = _math.where(large, _math.log(_math.where(large, size, 1.0)) + math.log(2.0), found)
@@ -42,10 +42,15 @@ def arcsinh(x: Any) -> Any:
 def arccosh(x: Any) -> Any:
     """Returns the inverse of `cosh`, at least 0; NaN below 1."""
     x = seen_as_array(x) * 1.0
-    large = x > 1e4  # whose square may be infinite
+    large = x > _far(x)
     near = _math.where(large, 2.0, x) - 1.0
     far = _math.log(_math.where(large, x, 2.0)) + math.log(2.0)
     return _math.where(large, far, log1p(near + _math.sqrt(near * (near + 2.0))))
+
+
+def _far(x: Any) -> float:
+    """Returns a number of which the inverse of `sinh` is that of `exp` to all digits, and that has a square."""
+    return {2: 2e2, 8: 1e8}.get(x.type.scalar.dtype.itemsize, 1e4)
 
 
 @composed()
@@ -134,6 +139,16 @@ def cov(x: Any, rowvar: bool = True, ddof: int = 1) -> Any:
     apart = x - reductions.mean(x, 1, True)
     found = apart @ apart.T / (x.shape[1] - ddof)
     return found[0, 0] if x.shape[0] == 1 else found
+
+
+@composed("rowvar")
+def corrcoef(x: Any, rowvar: bool = True) -> Any:
+    """Returns the correlations of the rows of `x`, or of its columns without `rowvar`: `cov` of rows of variance 1."""
+    found = cov(x, rowvar)
+    if not ndim(found):
+        return found / found
+    size = _math.sqrt(diagonal(found))
+    return _math.clip(found / size[:, None] / size[None, :], -1.0, 1.0)
 
 
 @composed("axis")

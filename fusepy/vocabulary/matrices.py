@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from fusepy.errors import ArgumentError
+from fusepy.ir.types import BOOL
 from fusepy.language import math as _math
 from fusepy.language.elementwise import composed
 from fusepy.language.movement.extents import ndim, seen_as_array, shape
@@ -18,21 +19,40 @@ from fusepy.language.movement.views import broadcast_to, flip, moveaxis, ravel, 
 from fusepy.trace.moves.arguments import one_axis
 from fusepy.vocabulary.creation import arange
 
-__all__ = ["diag", "diagonal", "fliplr", "flipud", "hstack", "meshgrid", "rot90", "tril", "triu", "vstack"]
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "diag",
+    "diagonal",
+    "fliplr",
+    "flipud",
+    "hstack",
+    "meshgrid",
+    "rot90",
+    "tril",
+    "triu",
+    "vstack",
+]
 
 
 @composed("k")
 def tril(x: Any, k: int = 0) -> Any:
     """Returns matrices with 0 above the diagonal, or above the one `k` places to its right."""
     x = seen_as_array(x)
-    return _math.where(_apart(x) <= k, x, 0)
+    return _math.where(_apart(x) <= k, x, _nothing(x))
 
 
 @composed("k")
 def triu(x: Any, k: int = 0) -> Any:
     """Returns matrices with 0 below the diagonal, or below the one `k` places to its right."""
     x = seen_as_array(x)
-    return _math.where(_apart(x) >= k, x, 0)
+    return _math.where(_apart(x) >= k, x, _nothing(x))
+
+
+def _nothing(x: Any) -> int:
+    """Returns 0 that leaves bools bools."""
+    return False if x.type is BOOL else 0
 
 
 def _apart(x: Any) -> Any:
@@ -58,7 +78,7 @@ def diag(x: Any, k: int = 0) -> Any:
         return diagonal(x, k)
     at = arange(x.shape[0] + abs(k))
     placed = take(x, _math.clip(at - max(-k, 0), 0, max(x.shape[0] - 1, 0)), 0)
-    return _math.where(at[None, :] - at[:, None] == k, placed[:, None], 0)
+    return _math.where(at[None, :] - at[:, None] == k, placed[:, None], _nothing(x))
 
 
 @node_of_values
@@ -108,3 +128,31 @@ def rot90(x: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     if k % 4 == 1:
         return swapaxes(flip(x, second), first, second)
     return flip(swapaxes(x, first, second), second) if k % 4 else x
+
+
+def atleast_1d(*arrays: Any) -> Any:
+    """Returns arrays with one axis or more: a number is an array of one element. Several give a list."""
+    return _at_least(lambda shape: shape or (1,), arrays)
+
+
+def atleast_2d(*arrays: Any) -> Any:
+    """Returns arrays with two axes or more: an array of one axis is a row. Several give a list."""
+    return _at_least(lambda shape: (1,) * (2 - len(shape)) + shape, arrays)
+
+
+def atleast_3d(*arrays: Any) -> Any:
+    """Returns arrays with three axes or more: one axis comes to the middle, two to the front. Several give a list."""
+    return _at_least(
+        lambda shape: (*(1,) * (len(shape) < 2), *(shape or (1,)), *(1,) * (len(shape) < 3))[: max(3, len(shape))], arrays
+    )
+
+
+def _at_least(wanted: Callable[[tuple[int, ...]], tuple[int, ...]], arrays: Sequence[Any]) -> Any:
+    found = [_reshaped(x, wanted) for x in arrays]
+    return found[0] if len(found) == 1 else found
+
+
+@node_of_values
+def _reshaped(x: Any, wanted: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Any:
+    have = tuple(shape(x))
+    return x if wanted(have) == have else reshape(x, wanted(have))

@@ -8,14 +8,14 @@ from typing import Any
 
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.language.elementwise import composed
-from fusepy.language.movement.extents import made, ndim
+from fusepy.language.movement.extents import made, ndim, seen_as_array
 from fusepy.language.movement.graph_calls import node_of_values
-from fusepy.language.movement.views import ravel
+from fusepy.language.movement.views import ravel, reshape
 from fusepy.trace.moves.arguments import several_axes
 from fusepy.trace.moves.products import Labels, summed_products
 from fusepy.trace.trace import Trace
 
-__all__ = ["einsum", "outer", "tensordot"]
+__all__ = ["einsum", "kron", "outer", "tensordot"]
 
 
 @composed()
@@ -28,6 +28,23 @@ def outer(a: Any, b: Any) -> Any:
         [[1.0, 10.0, 100.0], [2.0, 20.0, 200.0]]
     """
     return ravel(a)[:, None] * ravel(b)[None, :]
+
+
+@composed()
+def kron(a: Any, b: Any) -> Any:
+    """Returns Kronecker's product: `a` with each element in the place of a whole `b`, multiplied by it.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.kron([1.0, 10.0], [1.0, 2.0, 3.0])
+        [1.0, 2.0, 3.0, 10.0, 20.0, 30.0]
+    """
+    a, b = seen_as_array(a), seen_as_array(b)
+    rank = max(a.ndim, b.ndim)
+    first, second = ((1,) * (rank - x.ndim) + tuple(x.shape) for x in (a, b))
+    a = reshape(a, [n for extent in first for n in (extent, 1)])
+    b = reshape(b, [n for extent in second for n in (1, extent)])
+    return reshape(a * b, [n * m for n, m in zip(first, second)])
 
 
 def einsum(subscripts: str, *operands: Any) -> Any:

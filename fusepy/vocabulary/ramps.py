@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fusepy.backend.marshals.generators import Linspace, check_extents
 from fusepy.elsewhere import no_attribute
 from fusepy.language import generators
-from fusepy.language.math import where
+from fusepy.language.math import exp2, log2, where
 from fusepy.methods import METHODS
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 from fusepy.vocabulary.arithmetic import astype
 from fusepy.vocabulary.creation import arange
 
-__all__ = ["linspace"]
+__all__ = ["geomspace", "linspace", "logspace"]
 
 _OF_TENSORS = METHODS | {"T", "dtype", "ndim", "numpy", "reshape", "size", "to_numpy", "tolist", "transpose"}
 
@@ -45,6 +46,33 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype:
         made = where(at == count - 1, stop, made) if endpoint and count > 1 else made
     else:
         made = generators.linspace(start, stop, num, endpoint=endpoint)
+    return made if dtype is None else astype(made, dtype)
+
+
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: Any = None) -> Any:
+    """Returns the powers of `base` with evenly spaced exponents; see `linspace` for the arguments.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.logspace(0, 2, 3).tolist()
+        [1.0, 10.0, 100.0]
+    """
+    made: Any = exp2(linspace(start, stop, num, endpoint) * math.log2(base))
+    return made if dtype is None else astype(made, dtype)
+
+
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Any:
+    """Returns numbers each of which is the one before times the same factor; both ends have the same sign.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.geomspace(1, 16, 5).tolist()
+        [1.0, 2.0, 4.0, 8.0, 16.0]
+    """
+    (count,) = check_extents((num,), "geomspace")
+    at = arange(count)
+    made: Any = start * exp2(at * (log2(stop / start) / max(count - endpoint, 1)))
+    made = where(at == count - 1, stop, made) if endpoint and count > 1 else made
     return made if dtype is None else astype(made, dtype)
 
 

@@ -154,7 +154,7 @@ def compare(f: Callable[..., Any]) -> Meaning:
 def where(test: Val, a: Val, b: Val) -> Val:
     scalar = promote(a, b)
     comp, ((t, et), (x, ex), (y, ey)) = aligned(convert(test, "bool"), convert(a, scalar), convert(b, scalar))
-    return make(scalar, comp, np.where(t, x, y), np.where(et > 0, np.inf, np.where(t, ex, ey)), all_weak(a, b), rounds=0)
+    return make(scalar, comp, np.where(t, x, y), np.where(et > 0, np.inf, np.where(t, ex, ey)), all_weak(test, a, b), rounds=0)
 
 
 def jumping(f: Callable[..., Any], x: Val, special: bool = False) -> Val:

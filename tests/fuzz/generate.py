@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz import uploads
+from tests.fuzz import uploads, vocabulary
 from tests.fuzz.arguments import LETTERS, argument
 from tests.fuzz.chance import draw_chance
 from tests.fuzz.draw_calls import draw_call, draw_outer, draw_struct
@@ -135,6 +135,8 @@ class Draw:
             return draw_struct(self)
         if any(v.arrives for v in self.values[0]) and self.chance(0.3):
             return draw_call(self, a) if self.chance(0.8) else uploads.draw_channels(self)
+        if 0.33 <= r < 0.36 or 0.44 <= r < 0.48 or 0.77 <= r < 0.79:
+            return vocabulary.draw(self, a, x)
         if r < 0.24:
             op = self.one(OPERATORS)
             if op in ("neg", "invert"):

@@ -15,6 +15,7 @@ from tests.fuzz.program import Program, Step
 from tests.fuzz.reductions import fold_call, reduce, scan
 from tests.fuzz.uploads import channels
 from tests.fuzz.values import Refused, Val, written
+from tests.fuzz.vocabulary import vocabulary
 from tests.fuzz.words import word
 
 
@@ -66,6 +67,7 @@ KNOWN: dict[str, Callable[..., list[Val]]] = {
     "fold": fold_call,
     "move": move,
     "word": word,
+    "vocabulary": vocabulary,
     "chance": chance,
     "call": call,
     "image": image,

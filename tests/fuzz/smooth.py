@@ -11,6 +11,7 @@ from tests.fuzz.inputs import meant
 from tests.fuzz.meaning import evaluate
 from tests.fuzz.program import Arg, Program
 from tests.fuzz.values import TEXTURE, Refused, Val, is_float
+from tests.fuzz.vocabulary import CHOOSE
 
 
 def moved(arg: Arg, array: Any, jitter: float) -> Any:
@@ -25,7 +26,9 @@ def moved(arg: Arg, array: Any, jitter: float) -> Any:
 def untied(program: Program) -> Program:
     """The program with elements of their own in place of repeated ones, if it chooses among elements: each is a tie then."""
     chooses = any(
-        s.attrs.get("kind") in ("max", "min") or s.op in ("maximum", "minimum") or s.attrs.get("word") in ("sort", "topk")
+        s.attrs.get("kind") in ("max", "min")
+        or s.op in ("maximum", "minimum")
+        or s.attrs.get("word") in ("sort", "topk", *CHOOSE)
         for s in program.steps
     )
     if not chooses:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.fuzz import chance, movement, words
+from tests.fuzz import chance, movement, vocabulary, words
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
 from tests.fuzz.program import Program, Step
 from tests.fuzz.values import type_name
@@ -52,6 +52,8 @@ def expression(step: Step, names: list[str]) -> str:
         return movement.text(a, names[0])
     if op == "chance":
         return chance.text(a, names)
+    if op == "vocabulary":
+        return vocabulary.text(a, names)
     if op == "word":
         return words.text(a, names)
     if op == "fold":
@@ -86,6 +88,8 @@ def direct(step: Step) -> bool:
         return step.attrs["name"] not in ("bump", "exchange", "drift") and "." not in step.attrs["name"]
     if step.op == "placed":
         return "grid" not in step.attrs["generator"]  # that of a traced value
+    if step.op == "vocabulary":
+        return vocabulary.direct(step.attrs)
     return step.op in (*UNARY, *SEVERAL, *VECTOR, "reduce", "scan", "fold", "move", "word", "outer", "accumulate", "image")
 
 

@@ -159,7 +159,6 @@ ELSEWHERE: dict[str, str] = {
     "ir/ops/math.py": "ir/ops/test_meanings.py",
     "ir/ops/power.py": "numbers/test_powers.py",
     "ir/ops/region.py": "ir/test_verify.py",
-    "ir/ops/structure.py": "ir/ops/test_meanings.py",
     "ir/ops/vector.py": "ir/ops/test_meanings.py",
     "ir/ops/vjp.py": "derivatives/test_reverse.py",
     "ir/oracle.py": "backend/slang/test_oracle.py",

@@ -43,7 +43,8 @@ def words(xp: Any, a: Any, q: Any) -> tuple[Any, ...]:
 
 
 def without_nan(xp: Any, n: Any) -> tuple[Any, ...]:
-    return xp.nansum(n, axis=1), xp.nanmean(n, axis=0), xp.nanmin(n, axis=0), xp.nanmax(n), xp.median(n, axis=0)
+    extremes = xp.nanmin(n, axis=0), xp.nanmax(n), xp.median(n, axis=0)
+    return xp.nansum(n, axis=1), xp.nanmean(n, axis=0), xp.nanvar(n, axis=0, keepdims=True), xp.nanstd(n, ddof=1), *extremes
 
 
 @pytest.mark.long
@@ -56,6 +57,8 @@ def test_select_and_interpolation(device: Any) -> None:
     for ways in (lambda f: f, fp.fuse):
         found = ways(lambda a: fp.select([a > 1, a > 0], [a, a * 2], -1.0))(A)
         np.testing.assert_allclose(found, np.select([A > 1, A > 0], [A, A * 2], -1))
+        np.testing.assert_array_equal(ways(lambda a, b: fp.digitize(a, b))(A, PLACES), np.digitize(A, PLACES))
+        np.testing.assert_array_equal(ways(lambda a, b: fp.digitize(a, b, right=True))(A, PLACES), np.digitize(A, PLACES, True))
         np.testing.assert_allclose(ways(fp.interp)(A * 3, PLACES, HEIGHTS), np.interp(A * 3, PLACES, HEIGHTS), atol=1e-6)
     np.testing.assert_array_equal(fp.diff(A > 0), np.diff(A > 0))
     assert isinstance(fp.select([A > 1], [A]), np.ndarray)

@@ -105,6 +105,15 @@ def test_evenly_spaced_numbers_are_like_an_array() -> None:
     )
     assert float(row.mean()) == 1.5
     assert fp.linspace(0, 3, 3, False, dtype=int).tolist() == [0, 1, 2]
+    halfs = np.ones(2, np.float16)
+    for ways in (lambda f: f, fp.fuse):  # a list is a tensor of floats in both
+        assert np.asarray(ways(lambda x: fp.multiply(x, fp.asarray([2.0, 0.5])))(halfs)).dtype == np.float32
+        assert np.asarray(ways(lambda x: fp.tril(fp.greater(x, 0)[None]))(halfs)).dtype == bool
+    for ways in (lambda f: f, fp.fuse):
+        found = ways(lambda: (fp.logspace(0, 2, 5), fp.logspace(1, 3, 4, False, base=2.0), fp.geomspace(-2, -50, 4)))()
+        wanted = np.logspace(0, 2, 5), np.logspace(1, 3, 4, False, base=2.0), np.geomspace(-2, -50, 4)
+        for one, want in zip(found, wanted):
+            np.testing.assert_allclose(np.asarray(one), want, rtol=1e-5)
     between = fp.fuse(lambda low, high, x: fp.linspace(low, high, 7) * x)
     for low, high in ((0.0, 1.0), (2.0, -1.5)):
         np.testing.assert_allclose(between(low, high, 2.0), 2 * np.linspace(low, high, 7), rtol=1e-6, atol=1e-7)

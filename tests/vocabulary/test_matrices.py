@@ -29,6 +29,7 @@ def words(xp: Any, a: Any, q: Any) -> tuple[Any, ...]:
         xp.hstack([xp.ravel(a), xp.ravel(q)]),
         xp.vstack([a, xp.ravel(q)[:5]]),
         xp.flipud(xp.fliplr(a)),
+        *(f(x) for f in (xp.atleast_1d, xp.atleast_2d, xp.atleast_3d) for x in (xp.sum(a), a[0], a, q)),
         *(xp.rot90(q, k, (0, 2)) for k in range(4)),
     )
 

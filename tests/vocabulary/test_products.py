@@ -41,6 +41,7 @@ def test_einsum_in_every_way(device: Any, subscripts: str) -> None:
 
 def test_outer_and_tensordot_in_every_way(device: Any) -> None:
     same_in_every_way(device, fp.outer, [A, B[0]], np.outer(A, B[0]))
+    same_in_every_way(device, lambda a, q: (fp.kron(a, q), fp.kron(q, a[0])), [A, Q], (np.kron(A, Q), np.kron(Q, A[0])))
     same_in_every_way(device, lambda a, b: fp.tensordot(a, b, 1), [Q, B], np.tensordot(Q, B, 1))
     same_in_every_way(device, lambda a, b: fp.tensordot(a, b, ((0, 2), (0, -1))), [Q, Q], np.tensordot(Q, Q, ((0, 2), (0, -1))))
     same_in_every_way(device, lambda a, b: fp.dot(a, b), [Q, B], np.dot(Q, B))

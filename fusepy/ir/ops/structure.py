@@ -236,7 +236,8 @@ class Select(Componentwise):
         shape = common_shape(node, "where()")
         scalar = promote([(a.type, a.weak), (b.type, b.weak)])
         assert scalar is not None
-        return [computed(node, shaped(scalar, shape), a.weak and b.weak)]
+        # numbers among which an array chooses have their type for good, as the array that an eager call gives
+        return [computed(node, shaped(scalar, shape), test.weak and a.weak and b.weak)]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         return node.results[0].type.scalar if i else None

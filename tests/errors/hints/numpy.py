@@ -48,6 +48,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.fuse(lambda t: t.inner)(outers()).b,
         np.float32([1, 2]),
     ),
+    "slopes with other spacings": (
+        lambda m: fp.gradient(X, 1.0, 2.0, 3.0),
+        "write one spacing for each axis, or one for all",
+        lambda m: fp.gradient(X, 1.0),
+        np.gradient(X),
+    ),
+    "a convolution of another mode": (
+        lambda m: fp.convolve(X, X, "all"),
+        "leave out mode",
+        lambda m: fp.convolve(X, X),
+        np.convolve(X, X),
+    ),
     "a norm of another order": (
         lambda m: fp.norm(X, 3),
         "leave out ord",
