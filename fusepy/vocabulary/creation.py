@@ -197,12 +197,10 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
         >>> fp.asarray([1, 2.5]).tolist(), str(fp.asarray(3).dtype)
         ([1.0, 2.5], 'int')
     """
-    target = _device(device, "asarray")
-    x = stacked(x)
+    target, x = _device(device, "asarray"), stacked(x)
     if target is None:
-        x = traced(x)
-        fixed = x.type if x.is_weak else None  # numbers and lists have their type for good, as the tensor of an eager call
-        return x if dtype is None and fixed is None else astype(x, dtype or fixed)
+        x = traced(x)  # numbers and lists have their type for good, as the tensor of an eager call
+        return x if dtype is None and not x.is_weak else astype(x, x.type if dtype is None else dtype)
     held: Any = getattr(x, "element", None)  # of a tensor
     if held is not None and device is None:
         return x if dtype is None or element_of(dtype).same(held) else astype(x, dtype)

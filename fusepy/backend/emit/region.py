@@ -51,7 +51,7 @@ def emit(
     shape = (
         block_shape(variant.space)
         or given.options.shape(variant.tile, variant.linear)
-        or choose(kind, element_bytes, not needs_division, moved_bytes, price, is_light(region))
+        or choose(kind, element_bytes, not needs_division, moved_bytes, price, kind != "software" and is_light(region))
     )
     if variant.tile:
         _check_tile(region.body.name, given.options, variant)

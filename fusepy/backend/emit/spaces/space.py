@@ -27,7 +27,6 @@ class ElementWork:
 
     Attributes:
         light: the body is a few operations, so that it may be unrolled for several elements.
-        writes: user code may write memory, so that it must run once for each element and for no other.
         placed: an element needs its coordinates in a linear variant as well.
         loads: declaration, name and value of each local that is loaded; `outputs` are the declarations of computed locals.
         arrays: some local is an array already, so that an array of such locals cannot be declared in C style, or a matrix of
@@ -38,7 +37,6 @@ class ElementWork:
     def __init__(self, text: KernelText):
         self._text = text
         self.light = is_light(text.region)
-        self.writes = may_write(text.region)
         self.placed = True in [s.placed for s in text.stores] or text.any_addressed("computed") or text.place is not None
         self.loads = [(declare(o.want, f"a_{o.name}"), f"a_{o.name}", text.load(o)) for o in text.loaded]
         self.outputs = [declare(v.type, f"r_{j}") for j, v in enumerate(text.body.outputs)]
@@ -87,7 +85,11 @@ class ElementWork:
             *(f"{declared}[{count}];" for declared in arrays),
             *(loop, *block(load)),
             loop,
-            *([f"    if ({inside})", f"        {self.call(named)}"] if self.writes else [f"    {self.call(named)}"]),
+            *(
+                [f"    if ({inside})", f"        {self.call(named)}"]
+                if may_write(self._text.region)
+                else [f"    {self.call(named)}"]
+            ),
             *(loop, *block(store)),
         ]
 
