@@ -58,6 +58,9 @@ def _untaken(name: str, word: str, kwargs: Mapping[str, Any]) -> ArgumentError:
     """Returns the error for a keyword that a function does not take."""
     if word in _ELSEWHERE:
         line = f"{_ELSEWHERE[word]}={kwargs[word]!r}"
+    elif name in ("reduce", "scan"):
+        first = repr(kwargs[word])[:30] if word == "initial" else "identity"
+        line = f"fp.{name}(function, {first}, {'fp.where(x > 1, x, identity)' if word == 'where' else 'x'})"
     else:
         rest = "".join(f", {k}={v!r}" for k, v in kwargs.items() if k in ("axis", "keepdims"))
         line = _OTHERWISE.get(word, {}).get(name, _ANY[word]).format(name, rest, repr(kwargs[word])[:30])

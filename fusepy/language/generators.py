@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from fusepy.arguments.mapped import Taken
 from fusepy.backend.marshals.generators import (
@@ -64,7 +66,8 @@ def grid(shape: Any, *, offset: Sequence[int] | None = None, stride: Sequence[in
         shape = shape.value
     if isinstance(shape, Traced):
         return _along(shape, offset is None and stride is None)
-    extents = check_extents((-1,) * shape if isinstance(shape, int) else shape, "grid", open=True)
+    rank = isinstance(shape, (int, np.integer)) and not isinstance(shape, bool)
+    extents = check_extents((-1,) * int(cast("Any", shape)) if rank else shape, "grid", open=True)
     offsets = integers(offset, "grid: offset") if offset is not None else (0,) * len(extents)
     strides = integers(stride, "grid: stride") if stride is not None else (1,) * len(extents)
     for name, given in (("offset", offsets), ("stride", strides)):

@@ -11,11 +11,12 @@ from fusepy.ir.types import Kind
 from fusepy.ir.whole import has_gradients, writes
 
 
-def is_pure(node: Node) -> bool:
-    """True if `node` only computes its results.
+def is_pure(node: Node, maps: Sequence[ArgMap] | None = None) -> bool:
+    """True if `node` only computes its results; `maps` are its resolved ones, which say what a call takes.
 
-    A Slang function counts as pure if it has a result and cannot write memory. It can write if it takes a pointer, an `RWTensor`,
-    an array with gradients or a writable resource, or names a writable global. A loop or branch is pure if its bodies are.
+    A Slang function counts as pure if it has a result and cannot write memory. It can write if it takes an `RWTensor` or an array
+    with gradients, if it takes a pointer or a writable resource and its text may do more than read, or if it names a writable
+    global. A loop or branch is pure if its bodies are.
     """
     if node.bodies:
         inner = [n for body in node.bodies for n in body.nodes]
@@ -26,9 +27,11 @@ def is_pure(node: Node) -> bool:
         return False
     if "rays" in node.attrs:  # functions that rays run may write globals, and cost too much to run twice
         return False
-    for value, map in zip(node.operands, node.maps):
+    for value, map in zip(node.operands, node.maps if maps is None else maps):
         type = map.type or value.type
-        if type.writes or (type.kind is Kind.WHOLE and (writes(type) or (has_gradients(type) and _may_add(value)))):
+        if type.writes and not node.attrs.get("reads"):
+            return False
+        if type.kind is Kind.WHOLE and (writes(type) or (has_gradients(type) and _may_add(value))):
             return False
     return True
 
@@ -73,9 +76,10 @@ def pointed_by(node: Node, maps: Sequence[ArgMap]) -> set[Value]:
 
 
 def _may_point(node: Node) -> bool:
-    """False for calls that only read what they get, and for loops, branches and derivatives of such calls."""
+    """False for operators and calls that only read what they get, and for loops, branches and derivatives of such."""
     inner = [n for body in node.bodies for n in body.nodes]
-    return any(map(_may_point, inner)) if inner else node.op.name != "const" and not node.attrs.get("reads")
+    calls = "function" in node.attrs or not node.op.pure
+    return any(map(_may_point, inner)) if inner else calls and not node.attrs.get("reads")
 
 
 def memory_written(node: Node, maps: Sequence[ArgMap]) -> set[Value]:

@@ -19,6 +19,7 @@ from fusepy.ir.ops.power import given_exponents, refuse_negative
 from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.types import Type
 from fusepy.location import warn_once
+from fusepy.passes.effects import pointed_arrays
 
 Place = Callable[[Any], Any]
 
@@ -122,8 +123,9 @@ def _narrowed_to(types: frozenset[Type]) -> str:
 def refuse_copies(graph: Graph, positions: Sequence[int], values: Sequence[Any]) -> None:
     """Raises `ShapeError` if Slang code would write into the copy of an array or list, which is lost."""
     for node in graph.nodes:
+        pointed = pointed_arrays(node)
         for value, map in zip(node.operands, node.maps):
-            if map.type is None or not map.type.name.startswith("RW") or not value.arrival.array:
+            if value not in pointed or not value.arrival.array:
                 continue
             given = unmapped(values[positions[graph.inputs.index(value)]])
             if not isinstance(given, Tensor):

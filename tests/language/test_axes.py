@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -44,3 +45,10 @@ def test_the_line_in_the_hint_means_what_numpy_means(device: Any, code: str) -> 
     with pytest.raises(fp.ArgumentError) as raised:
         eval(code, names)
     np.testing.assert_allclose(eval(raised.value.hint.removeprefix("write "), names), LINES[code], rtol=1e-6)
+
+
+def test_hints_of_folds_have_a_function_and_an_identity() -> None:
+    """They said `fp.reduce(x)`, which is no call."""
+    for word, line in {"initial": "2.0, x)", "where": "identity, fp.where(x > 1, x, identity))"}.items():
+        with pytest.raises(fp.ArgumentError, match=re.escape(f"write fp.reduce(function, {line}")):
+            fp.reduce(max, x=X, **{word: 2.0})

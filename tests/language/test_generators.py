@@ -125,6 +125,12 @@ def test_grid_offset_stride_and_open_extents(m: Any) -> None:
 
 
 @pytest.mark.req("C16")
+def test_a_number_is_a_rank_and_a_bool_is_not() -> None:
+    assert repr(fp.grid(np.int64(2))) == repr(fp.grid(2))
+    with pytest.raises(fp.ShapeError, match="a shape takes integers"):
+        fp.grid(True)
+
+
 def test_call_id_has_the_rank_of_the_grid(m: Any) -> None:
     np.testing.assert_array_equal(m.at(fp.call_id(), np.zeros((3, 5), F32)), pixels((3, 5)) @ np.array([100, 10], F32))
     assert m.spread([1, 2, 3], fp.call_id()) == [1, 102, 203]

@@ -25,6 +25,8 @@ float step(inout float v, float by) { float old = v; v += by; return old; }
 void parts(float x, out float low, out float high) { low = min(x, 0); high = max(x, 0); }
 void put(int2 p, float v, RWTensor<float,2> t) { t[p] = v; }
 float bump(int2 p, RWTensor<float,2> t) { float old = t[p]; t[p] = old + 1; return old; }
+float poke(int at, float* t) { float old = t[at]; t[at] = old + 1; return old; }
+float stir(int at, RWStructuredBuffer<float> t) { float old = t[at]; t[at] = old + 1; return old; }
 void scatter(int2 p, int at, float v, RWTensor<float,2> t) { t[at / 4, at % 4] = v; }
 void count(int at, AtomicTensor<float,2> t) { t.add(int2(at % 4, at / 4), 1); }
 float get(int2 p, Tensor<float,2> t) { return t[2 - p.y, p.x]; }
@@ -40,6 +42,7 @@ float first(Tensor<float,2> t) { return t[0, 0]; }
 SHAPE = (3, 4)
 LIMIT = 1 << 18
 ORDER = np.random.default_rng(3).permutation(12).reshape(SHAPE).astype(np.int32)  # where `scatter` writes
+PLACES = np.arange(12, dtype=np.int32).reshape(SHAPE)
 BINS = (ORDER * 7 % 5).astype(np.int32)  # where `count` adds
 
 
@@ -61,18 +64,19 @@ class Program(NamedTuple):
 
 
 Call = Callable[[Step, Any, Any, Any], Any]
-WRITES = ("put", "put", "bump", "scatter", "count")
+POINTED = ("poke", "stir")  # of tensors that have one name: NumPy arrays are copied for them
+WRITES = ("put", "put", "bump", "scatter", "count", *POINTED)
 READS = ("read", "get", "sum", "total", "first", "keep")
-PURE = ("twice", "less", "step", "parts")
+PURE = ("twice", "less", "step", "parts", "around", "turned", "wide")
 
 
 def in_numpy(step: Step, array: Any, value: Any, other: Any) -> Any:
     """Runs a step: writes into `array`, and returns what it computes."""
-    if step.what in ("put", "bump", "scatter", "count"):
+    if step.what in WRITES:
         old = array.copy()
         if step.what == "put":
             array[...] = value
-        elif step.what == "bump":
+        elif step.what in ("bump", *POINTED):
             array[...] += 1
             return old
         elif step.what == "scatter":
@@ -91,6 +95,9 @@ def in_numpy(step: Step, array: Any, value: Any, other: Any) -> Any:
         "less": lambda: value - other,
         "step": lambda: (value * 1, value + other),
         "parts": lambda: (np.minimum(value, 0), np.maximum(value, 0)),
+        "around": lambda: value + np.sum(value),
+        "turned": lambda: value[::-1] if np.ndim(value) else value,
+        "wide": lambda: np.sum(value + np.ones((2, *SHAPE)), axis=0),
     }
     return known[step.what]()
 
@@ -100,6 +107,8 @@ def in_fusepy(m: Any, step: Step, array: Any, value: Any, other: Any) -> Any:
     known: dict[str, Callable[[], Any]] = {
         "put": lambda: m.put(grid, value, array) or (),
         "bump": lambda: m.bump(grid, array),
+        "poke": lambda: m.poke(PLACES, array),
+        "stir": lambda: m.stir(PLACES, array),
         "scatter": lambda: m.scatter(grid, ORDER, value, array) or (),
         "count": lambda: m.count(BINS, array) or (),
         "read": lambda: array + value,
@@ -112,6 +121,9 @@ def in_fusepy(m: Any, step: Step, array: Any, value: Any, other: Any) -> Any:
         "less": lambda: m.less(value, other),
         "step": lambda: m.step(value, other),
         "parts": lambda: m.parts(value),
+        "around": lambda: value + fp.sum(value),
+        "turned": lambda: value[::-1] if getattr(value, "shape", ()) else value,
+        "wide": lambda: fp.sum(value + np.ones((2, *SHAPE), F32), axis=0),
     }
     return known[step.what]()
 
@@ -145,6 +157,11 @@ def programs(draw: st.DrawFn) -> Program:
     read, write, pure = (st.builds(Step, st.sampled_from(ways), array, number, number) for ways in (READS, WRITES, PURE))
     some = st.lists(read | pure | write, max_size=3)
     steps = [*draw(some), draw(read), *draw(some), draw(write), *draw(some), draw(read), *draw(some)]
+    plain = "shared" not in kinds
+    steps = [
+        step if step.what not in POINTED or (plain and kinds[step.array] == "tensor") else step._replace(what="bump")
+        for step in steps
+    ]
     return Program(kinds, steps, [0, 1, *draw(st.lists(st.integers(0, 20), max_size=2))])
 
 
@@ -153,7 +170,7 @@ def m(device: Any) -> Any:
     return fp.Module.load_from_source(device, "writes_random", SOURCE)
 
 
-@examples(16)
+@examples(160)
 @given(program=programs())
 def test_writes_and_reads_are_in_order(m: Any, program: Program) -> None:
     arrays = contents(program)

@@ -131,7 +131,7 @@ def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSour
     linked = [list(c) for c in source.conformances]
     modules: Mapping[str, str] = {s.name: s.closure for s in sources}
     return json.dumps(
-        ["kernel 5", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields, linked]
+        ["kernel 6", EMITTER_VERSION, device.identity, modules, text, source.shims, source.entry_point, fields, linked]
         + ["fast math"] * source.fast_math,
         sort_keys=True,
     )

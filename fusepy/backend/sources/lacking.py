@@ -4,6 +4,9 @@ Slang writes the instruction for 16 and 32 bits, drivers take it, and the result
 such calls in the text. So if a program with user code has doubles at all, Slang writes its code into a folder, and the
 instructions in it decide. On CUDA and in C++ only `log10` is wrong, because it rounds a double to float; programs whose text has
 that name are examined.
+
+Conversions of a scalar double to bool are refused too: Slang compares with a zero of too few words, and the result is always
+true.
 """
 
 from __future__ import annotations
@@ -37,9 +40,10 @@ _PASTED = "##"  # token pasting can build any name
 _DOUBLE = re.compile(r"double|float64|[\d.]lf?\b", re.I)  # types, `asdouble`, and literals: 0.5lf, 0.5L
 _EXP2_NAME = re.compile(r"\b(?:exp2|ldexp)\b")
 _OF_FLOAT = re.compile(r"\s*\(\s*\(?\s*(?:float|half)\b")
-_FLOAT, _VECTOR, _EXTENSION, _CONVERT = 22, 23, 12, 115  # the SPIR-V instructions that matter
+_FLOAT, _VECTOR, _EXTENSION, _CONVERT, _CONSTANT = 22, 23, 12, 115, 43  # the SPIR-V instructions that matter
 _EXP2 = 29
 _LOG10 = re.compile(r"\(F64_log10\(")  # in C++ and CUDA: Slang's own function, which takes a float
+_TRUTH = re.compile(r"\b(?:bool|if|while|for)\b|[?!]|&&|\|\|")  # where a number may be taken as a bool
 _TEXTURE_BUFFER = re.compile(r"\b(?:tbuffer|TextureBuffer)\b")
 CODE = {spy.DeviceType.vulkan: "*.spv", spy.DeviceType.cuda: "*.cu", spy.DeviceType.cpu: "*.cpp"}
 
@@ -83,7 +87,9 @@ def check(what: str, code: Path, sources: Sequence[ModuleSource]) -> None:
     imported = any("fusepy_double.slang" in imports(text)[0] for source in sources for _, text in own_texts(source))
     spirv = code.suffix == ".spv"
     if spirv:
-        found = lacking(np.fromfile(code, "<u4").tolist())
+        words = np.fromfile(code, "<u4").tolist()
+        _check_truths(what, words, sources)
+        found = lacking(words)
     else:
         found = [28] if _LOG10.search(code.read_text(errors="replace")) else []
     if imported or not any(_has_exp2(source) for source in sources):
@@ -110,6 +116,28 @@ def check(what: str, code: Path, sources: Sequence[ModuleSource]) -> None:
     )
 
 
+def _check_truths(what: str, words: Sequence[int], sources: Sequence[ModuleSource]) -> None:
+    """Raises `CompileError` for constants of a double with one word of value, which is what Slang writes for ``bool(x)``."""
+    doubles = {words[at + 1] for at in _instructions(words) if words[at] & 0xFFFF == _FLOAT and words[at + 2] == 64}
+    if not any(words[at] == _CONSTANT | 4 << 16 and words[at + 1] in doubles for at in _instructions(words)):
+        return
+    lines = _where(sources, lambda line: bool(_TRUTH.search(line)))
+    raise CompileError(
+        f"{what} takes a double as a bool, for which Slang writes code that is always true",
+        saw=("" if len(lines) == 1 else "one of ") + "; ".join(lines[:3]) if lines else None,
+        expected="a comparison",
+        hint="write x != 0 for bool(x), in `if (x)`, `!x`, `x && y` and `x ? a : b` too",
+    )
+
+
+def _instructions(words: Sequence[int]) -> Iterator[int]:
+    """Yields the places of the instructions of a SPIR-V module."""
+    at = 5  # after the header
+    while at < len(words):
+        yield at
+        at += words[at] >> 16
+
+
 def _has_exp2(source: ModuleSource) -> bool:
     """True if a module may call `exp2` or `ldexp` of an operand that is not converted to float in place."""
     texts = [*(bare(text, in_place=True) for _, text in own_texts(source)), *(value for _, value in source.defines)]
@@ -119,13 +147,15 @@ def _has_exp2(source: ModuleSource) -> bool:
 
 def _lines(sources: Sequence[ModuleSource], names: Collection[str]) -> list[str]:
     """Returns the user's lines that call one of the functions; else the lines that name one, or that build names."""
-    texts = [(label, bare(text, in_place=True).split("\n")) for source in sources for label, text in own_texts(source)]
-
-    def where(test: Callable[[str], bool]) -> list[str]:
-        return [f"{label}:{n}: {line.strip()[:90]}" for label, text in texts for n, line in enumerate(text, 1) if test(line)]
-
+    where = functools.partial(_where, sources)
     calls = where(lambda line: any(found[1] in names for found in _CALL.finditer(line)))
     return calls or where(lambda line: any(n in names for n in _NAME.findall(line))) or where(lambda line: _PASTED in line)
+
+
+def _where(sources: Sequence[ModuleSource], test: Callable[[str], bool]) -> list[str]:
+    """Returns the lines of the user's code that pass a test, with their places."""
+    texts = [(label, bare(text, in_place=True).split("\n")) for source in sources for label, text in own_texts(source)]
+    return [f"{label}:{n}: {line.strip()[:90]}" for label, text in texts for n, line in enumerate(text, 1) if test(line)]
 
 
 def lacking(words: Sequence[int]) -> list[int]:
@@ -135,9 +165,8 @@ def lacking(words: Sequence[int]) -> list[int]:
     """
     doubles, converted, narrow = set[int](), set[int](), set[int]()
     found: list[int] = []
-    at = 5  # after the header
-    while at < len(words):
-        code, length = words[at] & 0xFFFF, words[at] >> 16
+    for at in _instructions(words):
+        code = words[at] & 0xFFFF
         if (code == _FLOAT and words[at + 2] == 64) or (code == _VECTOR and words[at + 2] in doubles):
             doubles.add(words[at + 1])
         elif code == _CONVERT and words[at + 1] not in doubles:
@@ -148,7 +177,6 @@ def lacking(words: Sequence[int]) -> list[int]:
             found.append(words[at + 4])
         elif code == _EXTENSION and words[at + 4] == _EXP2 and words[at + 5] in converted:
             narrow.add(words[at + 2])
-        at += length
     return found
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.pipelines.rays import generates_rays
-from fusepy.passes.effects import is_pure, writes_array
+from fusepy.passes.effects import writes_array
+from fusepy.passes.partition.acting import Grid, fits
 from fusepy.passes.partition.folding import Folding, Leaves
 from fusepy.passes.partition.levels import Levels, reads_whole
 from fusepy.passes.partition.parts import Part
@@ -31,6 +32,7 @@ class Draft:
         for node in (n for n in graph.nodes if n.op.standalone):
             self.parts.append(Part(self.levels.place[node], [*node.results], standalone=node))
             self.home.update(dict.fromkeys(node.results, self.parts[-1]))
+        self._calls: dict[int, Part] = {}  # the parts that run calls with effects, by level
         self._cones: dict[Part, set[Value]] = {}
         self._of_arrays: list[Part] = []  # parts that make arrays which later ones write
 
@@ -40,25 +42,38 @@ class Draft:
         self.parts.append(Part(level))
         return self.parts[-1]
 
-    def plain(self, level: int) -> Part:
-        """Returns the part for values computed element by element at a level."""
-        parts = [p for p in self.parts if p.level == level and self._takes(p)]
-        return parts[0] if parts else self.new(level)
+    def plain(self, level: int, value: Value) -> Part:
+        """Returns the part for a value computed element by element at a level."""
+        if value in self.levels.acting.values:
+            return self._calls[level]
+        grid = value.rank, self.levels.leaves(value)
+        return next((p for p in self.parts if p.level == level and self._takes(p, grid)), None) or self.new(level)
 
-    def _takes(self, part: Part) -> bool:
-        """True if a part takes values of any grid."""
+    def _takes(self, part: Part, grid: Grid | None) -> bool:
+        """True if a part takes values of this grid; any, unless it has calls with effects."""
         if part.folding is not None or part.alone or part in self._of_arrays or part.standalone is not None:
             return False
-        return not any(map(generates_rays, part.effects))
+        if any(map(generates_rays, part.effects)):
+            return False
+        return all(fits(grid, self.levels.acting.grids.get(node)) for node in part.effects)
 
     def act(self, node: Node) -> None:
         """Puts a node with effects into a part, which stores its results: the node must not run twice."""
         level = self.levels.place[node]
-        part = self.new(level) if writes_array(node) or generates_rays(node) else self.plain(level)
+        part = self.new(level) if writes_array(node) or generates_rays(node) else self._of_calls(node, level)
         part.effects[node] = None
         for value in node.results:
             if any(self.levels.place[n] > level for n in self.levels.readers.get(value, ())):
                 self.put(value, part)
+
+    def _of_calls(self, node: Node, level: int) -> Part:
+        """Returns the part of a level for calls with effects, which have one grid; it is that of `node`."""
+        if level not in self._calls:
+            grid = self.levels.acting.grids[node]
+            parts = (p for p in self.parts if p.level == level and self._takes(p, grid))
+            fit = (p for p in parts if all(fits(grid, (v.rank, self.levels.leaves(v))) for v in p.stored))
+            self._calls[level] = next(fit, None) or self.new(level)
+        return self._calls[level]
 
     def store(self, value: Value, last: bool = False) -> None:
         """Makes sure that a part stores `value`.
@@ -85,7 +100,7 @@ class Draft:
         """Returns a part that can store `value`: a reduction of its grid, its producer's, or the elementwise one of its level."""
         level = self.levels.level[value]
         node = self.levels.rays.of.get(value) or self.levels.producer.get(value)
-        if node is not None and not is_pure(node):
+        if node in self.levels.acting.effects:
             return next(p for p in self.parts if node in p.effects)
         if (
             node is not None and not node.op.merges
@@ -96,14 +111,15 @@ class Draft:
         if reducing is not None:
             return reducing
         if last and not self.levels.writers:
-            parts = [p for p in self.parts if p.level >= level and self._takes(p)]
-            if parts:
+            grid = value.rank, self.levels.leaves(value)
+            parts = [p for p in self.parts if p.level >= level and self._takes(p, grid)]
+            if parts and value not in self.levels.acting.values:
                 return min(parts, key=lambda p: p.level)
-        return self.plain(level)
+        return self.plain(level, value)
 
     def reducing(self, value: Value, level: int) -> Part | None:
         """Returns the part of a level that reduces over the grid of `value`; ``None`` for an input."""
-        if value not in self.levels.producer:
+        if value not in self.levels.producer or value in self.levels.acting.values:
             return None
         leaves = self.levels.leaves(value)
         return next((p for p in self.parts if p.level == level and self._shares_grid(p.folding, value, leaves)), None)

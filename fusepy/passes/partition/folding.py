@@ -11,6 +11,11 @@ from fusepy.ir.ops.folds import SORTS
 Leaves = frozenset[tuple[Value, tuple[int, ...]]]
 
 
+def covered(leaves: Leaves) -> set[int]:
+    """Returns the dimensions of the grid along which leaves run."""
+    return {d for _, along in leaves for d in along}
+
+
 @dataclass(eq=False)
 class Folding:
     """Reductions over the same axes of one grid, in one kernel; `leaves` are the values that give the grid its extents."""

@@ -15,7 +15,8 @@ from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.types import AS_ONE
 from fusepy.ir.value import is_spread
 from fusepy.passes.effects import is_pure, may_write, pointed_by, writes_array, written_arrays
-from fusepy.passes.partition.folding import Folding, Leaves, factors_of, is_product, stands_alone
+from fusepy.passes.partition.acting import Acting
+from fusepy.passes.partition.folding import Folding, Leaves, covered, factors_of, is_product, stands_alone
 from fusepy.passes.partition.order import WriteOrder
 from fusepy.passes.partition.ray_kernels import RayKernels
 
@@ -40,6 +41,7 @@ class Levels:
         spread: generators, and values computed only from them, which are the same in every kernel.
         factors: computed values that are multiplied as matrices: they are stored, since a product reads each many times.
         dear: arrays that are stored, see `dear_arrays`.
+        acting: the nodes with effects.
     """
 
     def __init__(self, graph: Graph, separate: bool = False, dear: frozenset[Value] = frozenset()):
@@ -57,9 +59,10 @@ class Levels:
         self.rays = RayKernels(graph, self.level)
         self.spread = spread_values(graph)
         self.factors = factors_of(graph, self.producer)
+        self.acting = Acting(self, {n for n in graph.nodes if not is_pure(n)})
         self.writers: list[Node] = []  # nodes that may write memory of arguments, in order
         self._pointed = {node: found for node in graph.nodes if (found := pointed_by(node, node.maps))}
-        self._order = WriteOrder(self._pointed)
+        self._order = WriteOrder(self._pointed, self.acting.effects)
         self._leaves: dict[Value, Leaves] = {}
         for node in graph.nodes:
             self._visit(node)
@@ -68,22 +71,23 @@ class Levels:
     def _visit(self, node: Node) -> None:
         if node.op.name == "expand":  # a view
             (value,), (result,) = node.operands, node.results
-            self.place[node] = self.level[result] = self.level[value]
+            self.place[node] = self.level[result] = self.level[value] + (value in self.acting.values)
             if value in self.folding:
                 self.folding[result] = self.folding[value]
-            self.rays.place(node, self.level[value])
+            self.rays.place(node, self.level[result])
             return
         after = self._after(node)
         level = max(after.level if after is not None else self._needs(node), self._order.before(node))
         if after is not None and level > after.level:
             after = None
+        level = self.acting.place(node, level) if self.acting.effects else level
         level = self.rays.place(node, level) if self.rays.any else level
         self.place[node] = level
         self._order.add(node, level)
         if node in self._pointed or writes_array(node):
             self.writers.append(node)
-        for value in node.results:
-            self.level[value] = level
+        self.level.update(dict.fromkeys(node.results, level))
+        self.acting.follow(node, level)
         if node.op.name in ("reduce", "scan"):
             after = self._join(node, level)
         if after is not None:
@@ -95,8 +99,9 @@ class Levels:
         for value, map in zip(node.operands, node.maps):
             producer = self.producer.get(value)
             stored = value in self.folding or self.is_factor(node, value) or (node.op.name == "index" and value in self.dear)
-            stored |= producer is not None and (reads_whole(map, value) or writes_array(producer))
-            stored |= producer is not None and (node.op.standalone or producer.op.standalone)
+            if producer is not None:
+                stored |= reads_whole(map, value) or writes_array(producer) or node.op.standalone or producer.op.standalone
+                stored |= value in self.acting.values and self.acting.needs(node, value, map)
             level = max(level, self.level[value] + (stored or self.overwrites(node, value)))
         return level
 
@@ -127,7 +132,7 @@ class Levels:
         if len(foldings) > 1:  # what earlier kernels have stored is read at the end of a product
             last = max(f.level for f in foldings)
             foldings = {f for f in foldings if f.level == last and f.product}
-        if len(foldings) != 1 or not node.op.spreads or not is_pure(node):
+        if len(foldings) != 1 or not node.op.spreads or node in self.acting.effects:
             return None
         (folding,) = foldings
         if node.grid_rank != folding.small_rank:
@@ -139,7 +144,7 @@ class Levels:
             if self.folding.get(value) is folding:
                 continue
             # other operands must be available before the reductions are done; arrays of one element are in memory
-            stored = value in self.folding or value in self.rays.of
+            stored = value in self.folding or value in self.rays.of or value in self.acting.values
             if self.level[value] + stored > folding.level or value.rank != len(map.dims or ()):
                 return None
             if value.rank and (self.separate if value in self.folding else not self._fits_small(value)):
@@ -193,21 +198,17 @@ class Levels:
 
         An axis from ``expand`` has extent 1 and no leaf, so it differs from an axis with a leaf.
         """
-        return a == b if self.separate else bool(a & b) and _covered(a) == _covered(b)
+        return a == b if self.separate else bool(a & b) and covered(a) == covered(b)
 
     def written(self, value: Value) -> int:
         """Returns the level of the last kernel that may write into an argument; -1 if none does."""
-        acting = [n for n in self.graph.nodes if not value.arrival.plain and not is_pure(n)]
+        acting = [n for n in self.graph.nodes if not value.arrival.plain and n in self.acting.effects]
         reached = [n for n in acting if any(v.memory == value.memory for v in n.operands) or may_write(n, value)]
         return max((self.place[n] for n in reached), default=-1)
 
     def written_between(self, values: Iterable[Value], first: int, last: int) -> bool:
         """True if a kernel of a level from `first` up to before `last` may write one of `values`."""
         return any(may_write(n, v) for v in values for n in self.writers if first <= self.place[n] < last)
-
-
-def _covered(leaves: Leaves) -> set[int]:
-    return {d for _, along in leaves for d in along}
 
 
 def spread_values(graph: Graph) -> set[Value]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from fusepy.ir.graph import Node, Value
-from fusepy.passes.effects import is_pure, may_share, written_arrays
+from fusepy.passes.effects import may_share, written_arrays
 
 
 class WriteOrder:
@@ -17,10 +17,12 @@ class WriteOrder:
 
     Args:
         pointed: what nodes may write through pointers, see `pointed_arrays`.
+        effects: all nodes with effects.
     """
 
-    def __init__(self, pointed: Mapping[Node, set[Value]]) -> None:
+    def __init__(self, pointed: Mapping[Node, set[Value]], effects: Collection[Node]) -> None:
         self.pointing = pointed
+        self.effects = effects
         self.acted = 0  # the level of the last node with effects
         self.wrote: dict[Value, int] = {}  # arrays that were written, with the level of the last write
         self.read: dict[Value, int] = {}  # memory that was read, with the highest level of a read
@@ -33,7 +35,7 @@ class WriteOrder:
         if self.wrote:
             read = [v for v in node.operands if _in_memory(v) or v in self.wrote]
             level = max((at + 1 for w, at in self.wrote.items() for v in read if may_share(v, w)), default=0)
-        if not is_pure(node):
+        if node in self.effects:
             level = max([level, self.acted, *(at + 1 for at in self.wrote.values())])
             written = written_arrays(node)
             level = max([level, *(at for v, at in self.read.items() for w in written if may_share(v, w))])
@@ -48,7 +50,7 @@ class WriteOrder:
     def add(self, node: Node, level: int) -> None:
         for value in filter(_in_memory, node.operands):
             self.read[value] = max(self.read.get(value, 0), level)
-        if not is_pure(node):
+        if node in self.effects:
             self.acted = level
         self.wrote.update(dict.fromkeys(written_arrays(node), level))
         pointed = self.pointing.get(node, ())

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
-from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.components import dear_arrays
 from fusepy.passes.partition.draft import Draft
 from fusepy.passes.partition.levels import reads_whole
@@ -23,7 +22,7 @@ def partition(graph: Graph, oracle: Oracle, separate: bool = False) -> Partition
     draft, old = Draft(graph, separate, dear_arrays(graph, oracle)), set[Value]()
     for node in graph.nodes:
         _store_operands(draft, node, old)
-        if not node.op.standalone and not is_pure(node):
+        if not node.op.standalone and node in draft.levels.acting.effects:
             draft.act(node)
     _store_outputs(draft, graph)
     _join_reductions(draft)
@@ -63,7 +62,7 @@ def _store_outputs(draft: Draft, graph: Graph) -> None:
     for value in dict.fromkeys(base(levels, v) for v in graph.outputs):
         written = levels.written(value) if value not in levels.producer else -1
         if written >= 0:
-            draft.put(value, draft.plain(written + 1))  # its contents when the function returns
+            draft.put(value, draft.plain(written + 1, value))  # its contents when the function returns
         else:
             draft.store(value, last=not levels.level[value] and value not in levels.folding)
 

@@ -85,12 +85,13 @@ class Pushing:
         if found is None or part.value in self.spread or not part.value.rank:
             return None
         place, node = found
-        if place < self.trace.moves.since or not node.op.spreads or not node.op.merges or not is_pure(node):
+        if place < self.trace.moves.since or not node.op.spreads or not node.op.merges:
             return None
-        if self.writes and any(self.writes.since(place, v) for v in node.operands):  # computed again, it would be another value
+        maps = settle(node, self.trace.oracle)[0]  # behind a write it would be another value
+        if not is_pure(node, maps) or (self.writes and any(self.writes.since(place, v) for v in node.operands)):
             return None
         parts: list[MovedPart | None] = []
-        for value, map in zip(node.operands, settle(node, self.trace.oracle)[0]):
+        for value, map in zip(node.operands, maps):
             if is_spread(value) or value in self.spread:
                 return None
             if not value.rank or (map.type is not None and map.type.kind in AS_ONE) or not map.dims:

@@ -58,6 +58,7 @@ float add(float a, float b) { return a + b; }
 """
 INTERFACE = "interface IShape { float area(); }; uniform IShape shape; float f(float x) { return shape.area() * x; }"
 SINPI = "import fusepy_double;\ndouble f(double x) { return sin(x * 3.141592653589793L); }"
+TRUTH = "int f(double x) {{ return {} ? 1 : 2; }}"
 OWN_TENSOR = "struct Tensor { float x; };\nfloat at(NDBuffer<float, 1> a, int i) { return a[i]; }"
 UNSIZED = "uniform Texture2D<float4> many[{}]; float f(float x) {{ return x; }}"
 K = "uniform float k; float %s(float x) { return k * x; }"
@@ -83,6 +84,12 @@ def one_question(call: Any) -> Any:
 def two_globals(m: Any, other: str) -> Any:
     a, b = load("hint_k_a", K % "f"), load("hint_k_b", other % "g")
     return fp.fuse(lambda x: a.f(b.g(x)))
+
+
+def taken_as_bool(m: Any) -> Any:
+    if m.device.raw.info.type.name != "vulkan":
+        pytest.skip("other targets have it")
+    return load("hint_truth", TRUTH.format("x")).f(np.array([0.5, 0.0]))
 
 
 def imported(**files: str) -> Any:
@@ -221,6 +228,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "fusepy_double has no sinpi either: write it by sin, cos or tan of that module, or convert to float first",
         lambda m: load("hint_sinpi", SINPI).f(np.array([0.5, 0.0])),
         np.array([1.0, 0.0]),
+    ),
+    "a double as a bool": (
+        taken_as_bool,
+        "write x != 0 for bool(x), in `if (x)`, `!x`, `x && y` and `x ? a : b` too",
+        lambda m: load("hint_truth", TRUTH.format("x != 0")).f(np.array([0.5, 0.0])),
+        np.array([1, 2], np.int32),
     ),
     "a whole array without the library": (
         lambda m: load("hint_array", OWN_TENSOR).at(X, STEP[1:3]),

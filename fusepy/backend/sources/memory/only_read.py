@@ -16,7 +16,7 @@ from fusepy.backend.sources.reachable import reachable, reached_from, texts_of
 from fusepy.backend.sources.source import ModuleSource
 
 _WRITABLE = re.compile(r"\bRW\w+|\bRasterizerOrdered\w+|\w\s*\*\s*\w+\s*[,)]|\bPtr\s*<")
-_MACRO = re.compile(r"#\s*define\s+\w+\(")
+_MACRO = re.compile(r"#\s*define\s+\w+(?:\(|[^\n]*(?:=|\+\+|--))")
 _OUT = re.compile(r"\b(?:inout|out|__ref)\b")
 _CALLED = re.compile(r"\b(?:Interlocked\w*|[Ss]tore\w*|Append|Consume|\w*Counter|set|add|[Ww]rite\w*|sincos|modf|frexp)\s*\(")
 _CHANGES = re.compile(r"(?<![=!<>+\-*/%&|^])=(?!=)|(?:[-+*/%&|^]|<<|>>)=(?!=)|\+\+|--")
@@ -24,6 +24,8 @@ _CONTROL = re.compile(r"\b(?:for|if|while|switch)\s*\(")
 _VARIABLE = re.compile(r"(?:[\w<>,:]+\s+)*\w+")  # also where it is declared
 _DECLARED = re.compile(r"(?:[\w<>,:]+\s+)+\w+\s*\[[^\[\]]*\]")
 _PART = re.compile(r"(\w+)\s*[.\[]")
+_KEYWORDS = re.compile(r"(?:(?:return|else|do)\b|case\b[^:]*:(?!:)|default\s*:|\w+\s*:(?!:))\s*")  # and labels: no declarations
+_HELD = re.compile(r"[{;]\s*(?:[\w<>:]+\s*\*|(?:RW|RasterizerOrdered|Ptr\s*<)[^;(){}]*[\w>])\s*\w+\s*;")  # memory in a struct
 
 
 def effects_of(function: str, sources: Sequence[ModuleSource], writable: Sequence[str]) -> list[str]:
@@ -47,21 +49,23 @@ def only_reads(function: str, modules: Iterable[str], takes: bool = False) -> bo
         False
     """
     texts = [bare(text) for text in modules]
+    held = any(_HELD.search(text) for text in texts)
     name = function.rpartition("::")[2].partition("<")[0]
     reached = {name, *reached_from([name], texts)}
     for text in texts:
         found = [(n, head, body) for n, _, head, body in heads(text) if n in reached]
         takes |= any(n == name and _WRITABLE.search(head) for n, head, _ in found)
-        if _MACRO.search(text) or any(_writes(head, body, n == name) for n, head, body in found):
+        if _MACRO.search(text) or any(_writes(head, body, n == name, held) for n, head, body in found):
             return False
     return takes
 
 
-def _writes(head: str, body: str, first: bool) -> bool:
-    """True unless a function certainly writes its own variables only."""
+def _writes(head: str, body: str, first: bool, held: bool) -> bool:
+    """True unless a function certainly writes its own variables only; `held` if structs may have pointers or buffers in them."""
     if _CALLED.search(body) or (not first and _OUT.search(head)):
         return True
-    return not all(_is_variable(target, body) for target in _targets(_flat(body)))
+    targets = [*_targets(_flat(body))]
+    return (held and any("." in target for target in targets)) or not all(_is_variable(target, body) for target in targets)
 
 
 def _flat(body: str) -> str:
@@ -89,7 +93,10 @@ def _before(body: str, end: int) -> str:
         if depth < 0 or (not depth and sign in ";{},"):
             break
         at -= 1
-    return body[at:end].strip()
+    found = body[at:end].strip()
+    while keyword := _KEYWORDS.match(found):
+        found = found[keyword.end() :]
+    return found
 
 
 def _is_variable(target: str, body: str) -> bool:
@@ -101,4 +108,5 @@ def _is_variable(target: str, body: str) -> bool:
     name = re.escape(part[1])
     if re.search(rf"[*&]\s*{name}\s*[=;,]|\b(?:var|let|auto)\s+{name}\b|\bPtr\s*<[^;]*>\s+{name}\b", body):
         return False
-    return re.search(rf"\b(?!return\b|else\b)[A-Za-z_][\w<>,:]*\s+{name}\s*[\[=;,]", body) is not None
+    declared = rf"\b(?!(?:return|else|do|case|default)\b)[A-Za-z_](?:[\w<>,:]*[\w>])?\s+{name}\s*[\[=;,]"
+    return re.search(declared, body) is not None
