@@ -14,7 +14,7 @@ from fusepy.backend.memory.views import without_dots
 from fusepy.derivatives.differential import differential
 from fusepy.derivatives.terms import Term
 from fusepy.errors import ShapeError, TraceError
-from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.types import BOOL, UINT, Kind, Type
@@ -41,6 +41,7 @@ def indexed(trace: OpenTrace, value: Value, index: Any) -> Value:
     given = list(cast("tuple[Any, ...]", index)) if isinstance(index, tuple) else [index]
     check_movable(trace, value, numbers=all(item is None or item is ... for item in given))
     items = without_dots(given, value.rank)
+    check_rank(value.rank + sum(item is None for item in items), "an index")
     read = [_item(trace, item) for item in items]
     if not any(isinstance(item, Value) for item in read):
         return moved(trace, value, Indexed(value.rank, tuple(i for i in read if not isinstance(i, Value))))
