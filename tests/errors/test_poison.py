@@ -158,6 +158,7 @@ def test_more_axes_than_a_grid_has(lib: Any, device: Any) -> None:
         lambda: fp.fuse(lambda x: fp.sum(x))(most[None]),
         lambda: fp.Tensor.zeros(device, (1,) * (MOST_AXES + 1)),
         lambda: tensor[None],
+        lambda: fp.fuse(lambda x: x[(None,) * MOST_AXES])(np.ones(1, np.float32)),
         lambda: tensor.reshape((1,) * (MOST_AXES + 1)),
     ]
     for use in uses:
