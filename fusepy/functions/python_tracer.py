@@ -23,7 +23,7 @@ from fusepy.functions.parts import STATIC, Config
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.oracle import Param
 from fusepy.pytree import Structure, several
-from fusepy.trace.arity import apply_defaults, bound_arguments, is_variadic, of_count, signature_of
+from fusepy.trace.arity import apply_defaults, bound_arguments, is_variadic, of_count, signature_of, static_key
 from fusepy.trace.components.annotations import annotations_of, honoured
 from fusepy.trace.inputs import argument
 from fusepy.trace.moves.shapes import held_to
@@ -100,8 +100,7 @@ class PythonTracer:
             return self, (), (), dynamic, result
         made = object.__new__(self.__class__)
         made.__dict__.update(self.__dict__, values=static, kept=kept)
-        # the type is part of the key, since 1 == 1.0 == True
-        key = tuple([(name, value.__class__, value) for name, value in static.items()])
+        key = tuple([(name, static_key(value)) for name, value in static.items()])
         return made, key if kept is None else (*key, kept), (), dynamic, result
 
     def take(self, parameters: Sequence[inspect.Parameter]) -> None:

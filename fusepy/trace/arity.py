@@ -133,15 +133,24 @@ def bound_arguments(
 def apply_defaults(bound: inspect.BoundArguments) -> set[str]:
     """Sets the defaults of arguments that a call leaves out, and returns the names of those that stay Python values in a trace.
 
-    These are the integers and bools, and tuples of them: ``def softmax(x, axis=-1)``.
+    These are integers, bools and tuples of numbers: ``def softmax(x, axis=-1)``, ``def counts(x, range=(0.0, 1.0))``.
     """
     given = {*bound.arguments}
     bound.apply_defaults()
-    return {name for name, value in bound.arguments.items() if name not in given and _is_integral(value)}
+    return {name for name, value in bound.arguments.items() if name not in given and _is_constant(value, int)}
 
 
-def _is_integral(value: object) -> bool:
-    return all(map(_is_integral, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else isinstance(value, int)
+def _is_constant(value: object, numbers: type | tuple[type, ...]) -> bool:
+    if isinstance(value, tuple):
+        return all(_is_constant(part, (int, float)) for part in cast("tuple[object, ...]", value))
+    return isinstance(value, numbers)
+
+
+def static_key(value: Any) -> Any:
+    """Returns the key of a static argument: unlike the argument it tells 1, 1.0 and True apart, and 0.0 from -0.0."""
+    if isinstance(value, tuple):
+        return (tuple, *map(static_key, cast("tuple[Any, ...]", value)))
+    return value.__class__, value.hex() if isinstance(value, float) else value
 
 
 def by_position(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:

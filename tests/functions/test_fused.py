@@ -284,10 +284,20 @@ def test_defaults_that_are_integers_or_flags_stay_python_values() -> None:
     assert len(fp.default_device().kernels) == kernels
     both = fp.fuse(lambda x, axes=(0, 1): fp.max(x, axes))
     same(both(x), x.max())
+    assert fp.fuse(lambda x, span=(0.0, 1.5): fp.histogram(x, bins=2, range=span)[0])(x).tolist() == [3, 3]
     derived = fp.fuse(fp.grad(lambda x, power=3: fp.sum(x**power)))
     same(derived(x), 3 * x**2)
     with pytest.raises(fp.ArgumentError, match=r'static=\["axis"\]'):
         reduced(x, 0)
+
+
+def test_static_arguments_that_are_equal_and_no_more_have_programs_of_their_own() -> None:
+    seen: list[Any] = []
+    fused = fp.fuse(lambda x, s: (seen.append(s), x + 1)[1], static=["s"])
+    for value in (1, 1.0, True, (1,), (1.0,), (True,), 0.0, -0.0, (0.0,), (-0.0,), float("nan")):
+        fused(ramp(2), value)
+        fused(ramp(2), value)
+    assert list(map(repr, seen)) == ["1", "1.0", "True", "(1,)", "(1.0,)", "(True,)", "0.0", "-0.0", "(0.0,)", "(-0.0,)", "nan"]
 
 
 def test_captured_arrays_tensors_and_lists(lib: Any, device: Any) -> None:
