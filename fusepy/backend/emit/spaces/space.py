@@ -41,7 +41,8 @@ class ElementWork:
         self.loads = [(declare(o.want, f"a_{o.name}"), f"a_{o.name}", text.load(o)) for o in text.loaded]
         self.outputs = [declare(v.type, f"r_{j}") for j, v in enumerate(text.body.outputs)]
         types = [*(o.want for o in text.operands), *(v.type for v in text.body.outputs)]
-        self.arrays = text.place is not None or any(type.kind is Kind.ARRAY or is_narrow(type) for type in types)
+        odd = [type for type in types if type.kind is Kind.ARRAY or (type.kind is Kind.MATRIX and is_narrow(type))]
+        self.arrays = text.place is not None or bool(odd)
         self.before, self.call = text.before, text.call
 
     @property
