@@ -51,6 +51,7 @@ class Recordable:
         results: the results for these shapes; `numbers_of` has vectors and matrices as arrays of numbers.
         grouped: the vector type of arguments of which each use takes the last axes as the components of one.
         plain: what an eager call returns, as `Storage.as_numbers` says it.
+        spread: an argument is a generator, with which an eager call returns tensors whatever the other arguments are.
     """
 
     def __init__(self, fits: bool, container: str | None):
@@ -63,7 +64,7 @@ class Recordable:
         self.results: Sequence[Result] = ()
         self.numbers_of: Sequence[Result] = ()
         self.grouped: dict[int, Any] = {}
-        self.plain = TENSORS
+        self.plain, self.spread = TENSORS, False
         self._made: dict[Any, tuple[Sequence[Result], Sequence[Result]]] = {}
 
     @staticmethod
@@ -73,6 +74,7 @@ class Recordable:
             return Recordable(False, None)
         made = Recordable(_fits(program), "tensor" if program.result_kind.put_off else None)
         made.plain = _NUMBERS.get(program.result_kind.word, TENSORS)
+        made.spread = any(v.arrival.computed for v in program.recording.graph.inputs)
         if made.fits:
             made._learn(program)
         return made
@@ -168,6 +170,8 @@ def _in_memory(graph: Graph, positions: Sequence[int]) -> list[int]:
 
 def stands_for(known: Recordable, given: Sequence[Any]) -> int:
     """Returns what an eager call with such arguments returns, as `Storage.as_numbers` says it."""
+    if known.spread:
+        return TENSORS
     tensors = [leaf.as_numbers for leaf in map(unmapped, given) if leaf.__class__ in _TENSORS]
     return min(tensors, default=known.plain)
 

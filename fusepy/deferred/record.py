@@ -157,7 +157,8 @@ def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
     if program.inputs.narrows:
         warn_narrowed(program.inputs.narrows)
     call = Call(program, leaves, user_place(4), length + known.length, group or Group(), run)
-    return _results(program, call, known.results, known.numbers_of, known.plain if plain is None else plain)
+    plain = TENSORS if known.spread else known.plain if plain is None else plain
+    return _results(program, call, known.results, known.numbers_of, plain)
 
 
 def _make_room(device: Device) -> None:

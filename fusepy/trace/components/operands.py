@@ -129,6 +129,9 @@ class Regrouping:
             want, dims = answers[i].type, answers[i].dims
             if want is None or dims is None or len(dims) == operands[i].rank:
                 continue
+            if want.kind is Kind.WHOLE and want.element is not None and operands[i].rank > want.rank:
+                values[i] = grouping.of(operands[i], want.element.with_scalar(operands[i].type), self.loc)
+                continue
             if want.kind in (Kind.VECTOR, Kind.MATRIX):
                 values[i] = grouping.of(operands[i], want.with_scalar(operands[i].type), self.loc)
             elif want.kind is Kind.ARRAY and (made := grouping.listed(operands[i], want, self.loc)) is not None:

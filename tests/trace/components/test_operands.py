@@ -1,10 +1,11 @@
-"""Calls of computed arrays are refused in fused functions where they are refused eagerly."""
+"""Calls of computed arrays are taken, or refused, in fused functions as they are eagerly."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fusepy as fp
@@ -36,3 +37,29 @@ def test_what_no_call_takes_is_refused_alike(m: Any, name: str) -> None:
     with pytest.raises(fp.FusepyError) as fused:
         fp.fuse(lambda *args: program(m, *args))(*given)
     assert type(fused.value) is type(eager.value)
+
+
+@pytest.mark.req("F18")
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda m, i: m.at(fp.grid((4, 5)), fp.sqrt(i)),
+        lambda m, i: m.at(fp.grid((4, 5)), i * i + 1),
+        lambda m, i: fp.sum(m.at(fp.grid((4, 5)), fp.sqrt(i))),
+        lambda m, i: m.first(fp.arange(4), fp.sqrt(i)),
+    ],
+)
+def test_a_computed_image_is_read_whole_in_every_mode(f: Any) -> None:
+    source = """import fusepy;
+    float3 at(int2 p, Tensor<float3,2> t) { return t[p.y, p.x]; }
+    float first(int i, Tensor<float3,2> t) { return t[i, 0].z; }"""
+    m = fp.Module.load_from_source(fp.default_device(), "whole_computed", source)
+    image = np.random.default_rng(0).random((4, 5, 3)).astype(np.float32)
+    for given in (image, fp.Tensor(image)):
+        eager, fused = f(m, given), fp.fuse(lambda i: f(m, i))(given)
+        with fp.lazy():
+            deferred = f(m, given)
+        assert deferred.dtype is eager.dtype
+        assert deferred.shape == eager.shape
+        for found in (fused if given is image else fused.to_numpy(), deferred.to_numpy()):
+            np.testing.assert_allclose(found, eager.to_numpy(), rtol=1e-5)
