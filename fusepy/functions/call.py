@@ -18,6 +18,7 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import CompileError, FusepyError, NoMatchError
 from fusepy.functions.autograd import Tracked, any_tracked, has_autograd
 from fusepy.functions.parts import AnyFunction
+from fusepy.functions.python_tracer import PythonTracer
 from fusepy.ir.oracle import IN
 from fusepy.program.bound import SetUpProgram
 from fusepy.program.bound import run as run_program
@@ -28,6 +29,7 @@ from fusepy.program.program import Program
 from fusepy.program.sized import SizedByResult, follows
 from fusepy.program.slangpy_calls import into_fields, spread, with_opened, with_settings
 from fusepy.program.stacked import Stacked, stacked
+from fusepy.trace.arity import with_declared
 from fusepy.trace.recording import Recording
 from fusepy.trace.struct_choice import ListedStructs
 
@@ -208,6 +210,8 @@ def bound(
     settings = {k: v for k, v in kwargs.items() if k in _SETTINGS}
     if settings:
         kwargs = {k: v for k, v in kwargs.items() if k not in _SETTINGS}
+    if isinstance(callee.tracer, PythonTracer) and (callee.config.specs or callee.config.named_specs):
+        kwargs = with_declared(callee.tracer.signature, args, kwargs, callee.config.spec)
     tracer, key, args, kwargs, result = callee.tracer.bind(args, kwargs, result)
     if settings:
         kwargs = {**kwargs, **settings}

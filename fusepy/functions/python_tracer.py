@@ -81,7 +81,7 @@ class PythonTracer:
             for value in filter(is_encoder, args):
                 raise misplaced(value, self.__name__) from None
             raise
-        constants = apply_defaults(bound)
+        constants = apply_defaults(bound, [n for n, type in self.annotations.items() if type not in (int, bool)])
         static: dict[str, Any] = {}
         dynamic: dict[str, Any] = {}
         for name, value in bound.arguments.items():

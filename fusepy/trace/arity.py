@@ -10,6 +10,7 @@ import numpy as np
 
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.errors import ArgumentError, did_you_mean
+from fusepy.ir.argmap import UNSAID
 from fusepy.ir.oracle import IN, OUT, Signature
 from fusepy.ir.types import Kind
 
@@ -130,20 +131,26 @@ def bound_arguments(
         raise ArgumentError(what, hint=hint) from None
 
 
-def apply_defaults(bound: inspect.BoundArguments) -> set[str]:
+def apply_defaults(bound: inspect.BoundArguments, typed: Sequence[str]) -> set[str]:
     """Sets the defaults of arguments that a call leaves out, and returns the names of those that stay Python values in a trace.
 
-    These are integers, bools and tuples of numbers: ``def softmax(x, axis=-1)``, ``def counts(x, range=(0.0, 1.0))``.
+    These are integers, bools and tuples of them, whose parameters are not `typed` by an annotation: ``def softmax(x, axis=-1)``.
     """
-    given = {*bound.arguments}
+    given = {*bound.arguments, *typed}
     bound.apply_defaults()
-    return {name for name, value in bound.arguments.items() if name not in given and _is_constant(value, int)}
+    return {name for name, value in bound.arguments.items() if name not in given and _is_integral(value)}
 
 
-def _is_constant(value: object, numbers: type | tuple[type, ...]) -> bool:
-    if isinstance(value, tuple):
-        return all(_is_constant(part, (int, float)) for part in cast("tuple[object, ...]", value))
-    return isinstance(value, numbers)
+def with_declared(
+    signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any], spec: Callable[[int, str], Any]
+) -> Mapping[str, Any]:
+    """Returns `kwargs` with the defaults of parameters that the call leaves out, and for which `spec` says something."""
+    left = [(i, p) for i, p in enumerate(signature.parameters.values()) if i >= len(args) and p.name not in kwargs]
+    return {**kwargs, **{p.name: p.default for i, p in left if p.default is not p.empty and spec(i, p.name) is not UNSAID}}
+
+
+def _is_integral(value: object) -> bool:
+    return all(map(_is_integral, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else isinstance(value, int)
 
 
 def static_key(value: Any) -> Any:

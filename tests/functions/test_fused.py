@@ -284,9 +284,18 @@ def test_defaults_that_are_integers_or_flags_stay_python_values() -> None:
     assert len(fp.default_device().kernels) == kernels
     both = fp.fuse(lambda x, axes=(0, 1): fp.max(x, axes))
     same(both(x), x.max())
-    assert fp.fuse(lambda x, span=(0.0, 1.5): fp.histogram(x, bins=2, range=span)[0])(x).tolist() == [3, 3]
     derived = fp.fuse(fp.grad(lambda x, power=3: fp.sum(x**power)))
     same(derived(x), 3 * x**2)
+    # what the user has mapped or typed is an argument
+    mapped = fp.fuse(lambda x, n=(1, 2, 3), axis=0: fp.sum(x * n, axis)).map((0, 1), n=(0,))
+    same(mapped(ramp(3, 3)), (ramp(3, 3) * np.array([[1], [2], [3]], F32)).sum(0))
+    same(fp.fuse(lambda x, n=1: n - 2).map(n="uint")(x), np.uint32(2**32 - 1))
+
+    def typed(x: Any, n: Any = 2) -> Any:
+        return n * 1.0
+
+    typed.__annotations__["n"] = "half"
+    assert fp.fuse(typed)(x).dtype == np.float16
     with pytest.raises(fp.ArgumentError, match=r'static=\["axis"\]'):
         reduced(x, 0)
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from fusepy.ir.graph import Node
 from fusepy.ir.types import Kind
-from fusepy.ir.whole import has_gradients, writes
+from fusepy.ir.whole import has_gradients, is_taken, writes
 
 
 def may_write(region: Node) -> bool:
-    """True if the body of a region may write other memory than its results: by pointers, arrays, textures or globals."""
+    """True if user code is in the body of a region, which may write memory or talk to other threads.
+
+    No Slang text is read for the answer: a macro, a default of a parameter or a cast to a pointer may hide a write in it.
+    """
     assert region.body is not None
-    structs = False
-    for value in region.body.inputs:
+    for value in region.body.inputs:  # derivatives of fusepy's own reads add to memory
         type = value.type
         if type.writes or (type.kind is Kind.WHOLE and (writes(type) or has_gradients(type))):
             return True
-        structs = structs or type.kind is Kind.NAMED or type.kind is Kind.ARRAY
-    for node in region.body.walk():
-        if not node.op.pure or not node.results or "writes" in node.attrs or "rays" in node.attrs:
-            return True
-        if structs and node.op.name == "slang.call":
-            return True  # a struct may hold a pointer
-    return False
+    return any(not n.op.pure or "rays" in n.attrs or (n.op.name == "slang.call" and not is_taken(n)) for n in region.body.walk())

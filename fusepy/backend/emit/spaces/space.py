@@ -73,8 +73,8 @@ class ElementWork:
         The loads are then in flight together; the compiler cannot reorder them, since raw pointers may alias.
 
         Args:
-            inside: the condition under which element ``k`` exists. If it does not, another one is loaded, and code that may
-                write memory is not called for that. Other code is: a branch would keep it from reading arrays for the next
+            inside: the condition under which element ``k`` exists. If it does not, another one is loaded, and user code is not
+                called for that: it may write memory. Other code is: a branch would keep it from reading arrays for the next
                 element while it waits.
             load: lines that set the place of element ``k``, for the loads; `store` those that store it.
             held: expressions for locals that are loaded already.
