@@ -14,12 +14,11 @@ from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import host_array, kind_of_value
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError, PrecisionWarning, ShapeError
-from fusepy.ir.graph import Graph, Value
+from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.power import given_exponents, refuse_negative
 from fusepy.ir.ranges import Check, in_range
 from fusepy.ir.types import Type
 from fusepy.location import warn_once
-from fusepy.passes.effects import pointed_arrays
 
 Place = Callable[[Any], Any]
 
@@ -123,9 +122,9 @@ def _narrowed_to(types: frozenset[Type]) -> str:
 def refuse_copies(graph: Graph, positions: Sequence[int], values: Sequence[Any]) -> None:
     """Raises `ShapeError` if Slang code would write into the copy of an array or list, which is lost."""
     for node in graph.nodes:
-        pointed = pointed_arrays(node)
+        lost = _written(node)
         for value, map in zip(node.operands, node.maps):
-            if value not in pointed or not value.arrival.array:
+            if value not in lost or map.type is None or not map.type.writes or not value.arrival.array:
                 continue
             given = unmapped(values[positions[graph.inputs.index(value)]])
             if not isinstance(given, Tensor):
@@ -135,6 +134,22 @@ def refuse_copies(graph: Graph, positions: Sequence[int], values: Sequence[Any])
                     expected="a Tensor, or slangpy's Buffer",
                     hint="copy it to the device: Tensor.from_numpy(device, array)",
                 )
+
+
+def _written(node: Node) -> set[Value]:
+    """Returns the operands of a node that calls in it may write through pointers, buffers or textures."""
+    if not node.bodies:
+        types = [(v, m.type or v.type) for v, m in zip(node.operands, node.maps) if node.op.name == "slang.call"]
+        return {v for v, type in types if type.writes and (type.name.startswith("RW") or not node.attrs.get("reads"))}
+    found: set[Value] = set()
+    for body in node.bodies:
+        inner = {v for n in body.nodes for v in _written(n)}
+        ahead = getattr(node.op, "ahead", 0) - getattr(node.op, "own", 0)
+        if node.op.name == "region":  # what follows a fold takes its results first
+            ahead = len(node.operands) - len(body.inputs)
+        places = [i + ahead for i, v in enumerate(body.inputs) if v in inner]
+        found |= {node.operands[i] for i in places if 0 <= i < len(node.operands)}
+    return found
 
 
 def all_open(values: Sequence[Any]) -> bool:
