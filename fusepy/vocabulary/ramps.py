@@ -54,8 +54,8 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
 
     Example:
         >>> import fusepy as fp
-        >>> fp.logspace(0, 2, 3).tolist()
-        [1.0, 10.0, 100.0]
+        >>> fp.logspace(0, 3, 4, base=2).tolist()
+        [1.0, 2.0, 4.0, 8.0]
     """
     made: Any = exp2(linspace(start, stop, num, endpoint) * math.log2(base))
     return made if dtype is None else astype(made, dtype)

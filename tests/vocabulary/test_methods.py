@@ -143,7 +143,7 @@ def test_numpys_functions_give_tensors(device: Any) -> None:
 def test_what_fusepy_does_not_have_is_numpys_of_a_copy_and_an_error_in_a_trace(device: Any) -> None:
     t = fp.Tensor(X)
     assert isinstance(np.asarray(t), np.ndarray)
-    for found in (np.corrcoef(t), np.sum(t, initial=2.0), np.unwrap(t, axis=1), np.add.reduce(t)):
+    for found in (np.i0(t), np.sum(t, initial=2.0), np.unwrap(t, axis=1), np.add.reduce(t)):
         assert not isinstance(found, fp.Tensor)
     np.testing.assert_array_equal(np.sort(t, axis=1).numpy(), X)
     np.testing.assert_array_equal(np.vstack([t, X]), np.vstack([X, X]))
