@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from fusepy.backend.sources.closure import imports, included_names
+from fusepy.backend.sources.closure import files_of, imports
 from fusepy.backend.sources.libraries import INCLUDE_DIRS
 from fusepy.backend.sources.source import ModuleSource, line_directive
 
@@ -30,15 +30,20 @@ def copied(source: ModuleSource, change: Callable[[str], str], added: str) -> Mo
     """Returns a module whose text and files are changed, or the same one if `change` leaves all as they are.
 
     Args:
-        added: what changed texts need behind their last line. It is not added to files that are taken in by ``#include``.
+        added: what changed texts need behind their last line. It is not added to files that are taken in by ``#include``,
+            and files that are also imported stay as they are.
     """
     before = reached(source)
     after = {path: change(text) for path, text in before.items()}
     own = change(source.text)
     if before == after:
         return source if own == source.text else source.with_text(own + added)
-    inside = {name for text in (source.text, *before.values()) for name in included_names(text)}
-    texts = {path: text + added * (Path(path).name not in inside) for path, text in after.items()}
+    places = [(source.text, None), *((text, Path(path).parent) for path, text in before.items())]
+    if not all(imports(text)[1] for text, _ in places):  # a macro hides a file, which the folder of copies would lack
+        return source.with_text(own + added) if own != source.text else source
+    inside, modules = (set[str]().union(*(files_of(*p, source.include_dirs, way) for p in places)) for way in (True, False))
+    after = {path: before[path] if path in inside & modules else text for path, text in after.items()}
+    texts = {path: text + added * (path not in inside) for path, text in after.items()}
     folder = _folder(tuple(sorted(texts.items())), tuple(_spelled(source, before)))
     dirs = [*(_below(folder, Path(d).resolve()) for d in source.include_dirs if d not in INCLUDE_DIRS), *source.include_dirs]
     path = _below(folder, Path(source.path).resolve()) if source.path else ""

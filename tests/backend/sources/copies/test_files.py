@@ -66,3 +66,39 @@ def test_a_copy_reaches_no_original(folder: Path) -> None:
     assert len(made.files) > 4
     assert made.text.startswith('#line 1 "m.slang"\nimport linked.tints;')
     assert scalar_source(ModuleSource.make("n", "import fusepy;")).text == "import fusepy;"
+
+
+TINT = "[Differentiable] public float3 tint(float a, float3 v) { return a * v; }"
+USED = "[Differentiable] public float3 f(float3 v, float a) { return a * v + used(a, v); }"
+LAYOUTS = {
+    "one name in two folders": {
+        "p/util.slang": "module util; " + TINT,
+        "q/util.slang": TINT.replace("tint", "other"),
+        "look.slang": 'import p.util;\n#include "q/util.slang"\n' + USED.replace("used", "tint(a, v) + other"),
+    },
+    "imported and included": {
+        "util.slang": "[Differentiable] public float3 tint(float3 v) { return 2 * v; }",
+        "b.slang": 'module b;\nnamespace n {\n#include "util.slang"\n}\n'
+        "[Differentiable] public float3 g(float3 v) { return n::tint(v); }\n" + TINT.replace("tint", "own"),
+        "look.slang": "import util; import b;\n" + USED.replace("used(a, v)", "tint(v) + g(v) + own(a, v)"),
+    },
+    "a name in a macro": {
+        "deep/h.slangh": TINT.replace("a * v", "v * v"),
+        "deep/b.slang": 'module b;\n#define H "h.slangh"\n#include H\n' + TINT.replace("tint", "own").replace("a * v", "v"),
+        "look.slang": "import deep.b;\n" + USED.replace("used", "tint"),
+    },
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts_of_files(device: Any, tmp_path: Path, layout: str) -> None:
+    for name, text in LAYOUTS[layout].items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    module = fp.Module.load_from_file(device, str(tmp_path / "look.slang"))
+
+    def loss(v: Any, a: Any) -> Any:
+        made = module.f(fp.vcast(v, "float3"), a)
+        return fp.sum(made.x + 2 * made.y - made.z * made.z)
+
+    fp.check_grads(loss, np.float32([[0.5, 1.5, 0.7]]), np.float32([0.8]))
