@@ -113,3 +113,11 @@ def test_halfs_and_a_function_that_is_called_alone(device: Any) -> None:
 )
 def test_other_functions_stay_as_they_are(text: str) -> None:
     assert with_scalars(text) is text
+
+
+def test_fmod_by_infinity(device: Any) -> None:
+    module = fp.Module.load_from_source(device, "rest", "[Differentiable] float f(float x, float y) { return fmod(x, y); }")
+    x, y = np.float32([2.5, 2.5, -7]), np.float32([np.inf, 2, 3])
+    by_x, by_y = fp.grad(lambda x, y: fp.sum(module.f(x, y)), argnums=(0, 1))(x, y)
+    assert by_x.tolist() == [1, 1, 1]
+    assert by_y.tolist() == [0, -1, 2]
