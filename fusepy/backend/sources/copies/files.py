@@ -18,12 +18,24 @@ from pathlib import Path
 from fusepy.backend.sources.closure import files_of, imports
 from fusepy.backend.sources.libraries import INCLUDE_DIRS
 from fusepy.backend.sources.source import ModuleSource, line_directive
+from fusepy.errors import CompileError
 
 
 def reached(source: ModuleSource) -> dict[str, str]:
-    """Returns the files of users that a module imports and includes, with their texts."""
-    paths = [Path(path) for path, _ in source.files if not path.startswith(INCLUDE_DIRS)]
-    return {str(path): path.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff") for path in paths}
+    """Returns the files of users that a module imports and includes, with their texts.
+
+    Raises:
+        CompileError: if one of them is gone.
+    """
+    texts: dict[str, str] = {}
+    for path in (path for path, _ in source.files if not path.startswith(INCLUDE_DIRS)):
+        try:
+            texts[path] = Path(path).read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
+        except FileNotFoundError:
+            raise CompileError(
+                f"a file that {source.label} imports is gone", saw=path, hint="put it back, or load the module again without it"
+            ) from None
+    return texts
 
 
 def copied(source: ModuleSource, change: Callable[[str], str], added: str) -> ModuleSource:
@@ -47,6 +59,11 @@ def copied(source: ModuleSource, change: Callable[[str], str], added: str) -> Mo
     folder = _folder(tuple(sorted(texts.items())), tuple(_spelled(source, before)))
     dirs = [*(_below(folder, Path(d).resolve()) for d in source.include_dirs if d not in INCLUDE_DIRS), *source.include_dirs]
     path = _below(folder, Path(source.path).resolve()) if source.path else ""
+    for text, own_dir in places:  # "../a.slangh" is found if the folder before ".." exists
+        for where in filter(None, (own_dir, *(Path(d).resolve() for d in source.include_dirs if d not in INCLUDE_DIRS))):
+            for name in (name for name in imports(text)[0] if ".." in name):
+                if os.path.normpath(where / name) in texts:
+                    Path(f"{_below(folder, where)}/{name}").parent.mkdir(parents=True, exist_ok=True)
     text = f"{line_directive(1, source.label)}\n{_moved(folder, own, before)}{added}"
     made = ModuleSource.make(source.alias, text, path, dirs, dict(source.defines), dict(source.options))
     return replace(made, cacheable=made.cacheable and source.cacheable)

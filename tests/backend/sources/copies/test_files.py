@@ -82,6 +82,13 @@ LAYOUTS = {
         "[Differentiable] public float3 g(float3 v) { return n::tint(v); }\n" + TINT.replace("tint", "own"),
         "look.slang": "import util; import b;\n" + USED.replace("used(a, v)", "tint(v) + g(v) + own(a, v)"),
     },
+    "in the folder above": {
+        "lib.slang": "module lib; " + TINT,
+        "lib.slangh": TINT.replace("tint", "own"),
+        "s/b.slang": 'module b;\nimport "../lib.slang";\n#include "../s/../lib.slangh"\n'
+        + USED.replace("used", "tint(a, v) + own").replace("f(", "g("),
+        "look.slang": 'import "s/b.slang";\n#include "s/../lib.slangh"\n' + USED.replace("used(a, v)", "g(v, a)"),
+    },
     "a name in a macro": {
         "deep/h.slangh": TINT.replace("a * v", "v * v"),
         "deep/b.slang": 'module b;\n#define H "h.slangh"\n#include H\n' + TINT.replace("tint", "own").replace("a * v", "v"),
@@ -102,3 +109,25 @@ def test_layouts_of_files(device: Any, tmp_path: Path, layout: str) -> None:
         return fp.sum(made.x + 2 * made.y - made.z * made.z)
 
     fp.check_grads(loss, np.float32([[0.5, 1.5, 0.7]]), np.float32([0.8]))
+
+
+def test_a_file_that_is_gone_before_the_first_gradient(device: Any, tmp_path: Path) -> None:
+    (tmp_path / "gone.slang").write_text("module gone; " + TINT)
+    (tmp_path / "look.slang").write_text("import gone; " + USED.replace("used", "tint"))
+    module = fp.Module.load_from_file(device, str(tmp_path / "look.slang"))
+    (tmp_path / "gone.slang").unlink()
+    with pytest.raises(fp.CompileError, match="gone"):
+        np.asarray(fp.grad(lambda v, a: fp.sum(module.f(fp.vcast(v, "float3"), a).x))(np.float32([[1, 2, 3]]), np.float32([1])))
+
+
+@pytest.mark.parametrize("file", ["lib.slang", "lib.slangh"])
+def test_a_file_in_the_folder_above_the_module(device: Any, tmp_path: Path, file: str) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / file).write_text(TINT)
+    taken = f'import "../{file}";' if file == "lib.slang" else f'#include "../{file}"'
+    (tmp_path / "s/look.slang").write_text(
+        f"{taken}\n[Differentiable] public float3 f(float3 v, float a) {{ return tint(a, v); }}"
+    )
+    module = fp.Module.load_from_file(device, str(tmp_path / "s/look.slang"))
+    v, a = np.float32([[1, 2, 3]]), np.float32([1])
+    assert fp.grad(lambda v, a: fp.sum(module.f(fp.vcast(v, "float3"), a).x), argnums=1)(v, a).tolist() == [1]
