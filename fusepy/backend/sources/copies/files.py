@@ -20,6 +20,13 @@ from fusepy.backend.sources.libraries import INCLUDE_DIRS
 from fusepy.backend.sources.source import ModuleSource, line_directive
 from fusepy.errors import CompileError
 
+_PREFIX = "fusepy-copies-"
+
+
+def is_copy(folder: str) -> bool:
+    """True for a folder of copies."""
+    return f"{os.sep}{_PREFIX}" in folder
+
 
 def reached(source: ModuleSource) -> dict[str, str]:
     """Returns the files of users that a module imports and includes, with their texts.
@@ -108,12 +115,12 @@ def _folder(texts: tuple[tuple[str, str], ...], links: tuple[tuple[str, str], ..
         target.parent.mkdir(parents=True, exist_ok=True)
         text = f"{line_directive(1, path)}\n{_moved(folder, text, known)}"
         target.write_text(text, encoding="utf-8", errors="surrogateescape")
-    return folder.resolve()
+    return folder
 
 
 @functools.lru_cache(maxsize=1)
 def _root(process: int) -> Path:
-    return Path(tempfile.mkdtemp(prefix="fusepy-copies-"))
+    return Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
 
 
 def _remove(process: int) -> None:

@@ -131,3 +131,14 @@ def test_a_file_in_the_folder_above_the_module(device: Any, tmp_path: Path, file
     module = fp.Module.load_from_file(device, str(tmp_path / "s/look.slang"))
     v, a = np.float32([[1, 2, 3]]), np.float32([1])
     assert fp.grad(lambda v, a: fp.sum(module.f(fp.vcast(v, "float3"), a).x), argnums=1)(v, a).tolist() == [1]
+
+
+@pytest.mark.parametrize("deep", ["", "q."])
+def test_a_copy_beside_a_module_that_stays_as_it_is(device: Any, tmp_path: Path, deep: str) -> None:
+    (tmp_path / "q").mkdir()
+    (tmp_path / f"{deep.replace('.', '/')}tints.slang").write_text("module tints; " + TINT)
+    (tmp_path / "plain.slang").write_text("[Differentiable] public float3 plain(float3 v) { return v; }")
+    (tmp_path / "look.slang").write_text(f"import {deep}tints; " + USED.replace("a * v + used", "tint"))
+    plain, look = (fp.Module.load_from_file(device, str(tmp_path / f"{name}.slang")) for name in ("plain", "look"))
+    loss = fp.fuse(lambda v, a: fp.sum(look.f(plain.plain(fp.vcast(v, "float3")), a).x))
+    assert fp.grad(loss, argnums=1)(np.float32([[1, 2, 3]]), np.float32([1])).tolist() == [1]
