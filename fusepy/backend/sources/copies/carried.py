@@ -18,7 +18,13 @@ _SPACE = re.compile(r"\s*(?:\[[A-Za-z_][^\]]*\]\s*)*")
 _DECLARED = re.compile(r"(?<![.\w])([A-Za-z_]\w*(?:\s*<[\w\s,:<>]*>)?)(?:\s+|(?<=>))(?=[A-Za-z_]\w*\s*[\[=,;):](?!=))")
 _NO_TYPES = frozenset(("return", "else", "case", "in", "out", "inout", "const", "goto", "import", "typealias"))
 _NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:[\[:]|=(?!=)|\Z)")
-_READ = r"(?<![.\w])(?<!\+\+)(?<!--)"
+_CHANGED = (  # also by a call that it is passed to
+    r"(?<![.\w])%(name)s\s*(?:[-+*/]=|=(?!=)|\+\+|--)|(?:\+\+|--)\s*%(name)s\b(?!\s*\.)|[(,]\s*%(name)s\s*[,)]"
+)
+_FACTOR = (  # k * v, (k) * v, v * k and v * (k), and its copies, x = k;
+    r"(?<![.\w])(?<!\+\+)(?<!--)%(name)s(?=\s*[*/](?!=))|(?:\breturn|[-+*/=,(])\s*\(\s*\b(%(name)s)\s*\)\s*[*/](?!=)"
+    r"|(?:(?<=[*/])|(?<=[*/]=))[\s(]*\b(%(name)s)\b(?!\s*(?:[\[.(=]|[-+*/%%]=|\+\+|--))|(?<![-=!<>+*/])=\s*\b(%(name)s)\s*[,;]"
+)
 
 
 def carried_factors(text: str, start: int, end: int, types: Collection[str], others: Iterable[str]) -> set[tuple[int, int]]:
@@ -39,12 +45,11 @@ def carried_factors(text: str, start: int, end: int, types: Collection[str], oth
     found: set[tuple[int, int]] = set()
     declared = list(_declared(text, text.rfind(";", 0, start) + 1, end))  # with the parameters
     vague = {name for type, name in declared if type not in types}  # they mean something else in another scope
-    for name in {*others, *(name for _, name in _declared(text, start, end))} - vague:
-        changed = re.compile(rf"(?<![.\w]){name}\s*(?:[-+*/]=|=(?!=))")
+    for name in {*others, *(name for _, name in declared)} - vague:
+        changed = re.compile(_CHANGED % {"name": name})
         behind = min((last for first, last in loops if changed.search(text, first, last)), default=end)
-        factor = re.compile(rf"{_READ}{name}(?=\s*[*/](?!=))|(?:(?<=[*/])|(?<=[*/]=))\s*\b({name})\b(?!\s*(?:[\[.(=]|\+\+|--))")
-        for m in factor.finditer(text, behind, end):
-            found.add(m.span(1) if m[1] else m.span())
+        for m in re.compile(_FACTOR % {"name": name}).finditer(text, behind, end):
+            found.add(m.span(m.lastindex or 0))
     return found
 
 

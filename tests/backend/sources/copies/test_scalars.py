@@ -13,7 +13,7 @@ from fusepy.backend.sources.copies.scalars import with_scalars
 EXPRESSIONS = [
     "a * v", "a + v", "a - v", "a / v", "v * a", "v + a", "v - a", "v / a", "(v - a) * a + 1.0 / a * v", "inner(a * 2, v)",
     "Box(v).grown(a)", "ns::shifted(v, a)", "of<float3>(v, a)", "a * Box(v)",
-    "aliased(a, v)", "defined(a, v)", "any<float>(a, v)", "turned(a, v)",
+    "aliased(a, v)", "defined(a, v)", "any<float>(a, v)", "turned(a, v)", "a * held(v, 2)",
 ]  # fmt: skip
 LOOP = "float s = 1, t = 0.5; int i = 0; [MaxIters(4)] while (i < 3) { s = s * a + t; i++; if (i > 1) t *= a; else t = s; }"
 STATEMENTS = [
@@ -23,11 +23,18 @@ STATEMENTS = [
     "float3 r = v * a; float s = 0; { float t = 1; for (int i = 0; i < 2; ++i) t *= a; s = t + 1; }"
     "{ float3 t = v * a; r += v * t; } return r * float3(s);",
     "float k = a; for (int i = 0; i < 2; ++i) k += 1; float q = a * k++ + --k * a; return v * float3(q);",
+    LOOP + "let q = s; float3 w = v * q; float p = t; return w / (p) + (s) * v;",
+    "float k = a; for (int i = 0; i < 2; ++i) ++k; return v * k;",
+    "float k = a; for (int i = 0; i < 2; ++i) raise(k, a); return v * k;",
+    "float3 r = v; raised(r, a); return r;",
     "float3 r = v; r += a; r *= a; return r;",
     "float x[2] = {a, a}; a *= 2; return x[1] * v - a;",
 ]
 SOURCE = """
 [Differentiable] float3 inner(float a, float3 v) { return a * v; } // a } in a comment
+[Differentiable] void raise(inout float k, float a) { k *= a; }
+[Differentiable] void raised(inout float3 v, inout float k) { for (int i = 0; i < 2; ++i) k *= 1.5; v *= k; }
+[Differentiable] float3 held(float3 v, no_diff float k) { for (int i = 0; i < 2; ++i) k *= 1.5; return v * k; }
 struct Box : IDifferentiable
 {
     float3 v;
