@@ -21,6 +21,7 @@ from fusepy.backend.sources.source import ModuleSource, line_directive
 from fusepy.errors import CompileError
 
 _PREFIX = "fusepy-copies-"
+_MARK = "#define FZ_MODULE\n"
 
 
 def is_copy(folder: str) -> bool:
@@ -49,8 +50,7 @@ def copied(source: ModuleSource, change: Callable[[str], str], added: str) -> Mo
     """Returns a module whose text and files are changed, or the same one if `change` leaves all as they are.
 
     Args:
-        added: what changed texts need behind their last line. It is not added to files that are taken in by ``#include``,
-            and files that are also imported stay as they are.
+        added: what changed texts need behind their last line. It is not added to files that are taken in by ``#include``.
     """
     before = reached(source)
     after = {path: change(text) for path, text in before.items()}
@@ -61,8 +61,8 @@ def copied(source: ModuleSource, change: Callable[[str], str], added: str) -> Mo
     if not all(imports(text)[1] for text, _ in places):  # a macro hides a file, which the folder of copies would lack
         return source.with_text(own + added) if own != source.text else source
     inside, modules = (set[str]().union(*(files_of(*p, source.include_dirs, way) for p in places)) for way in (True, False))
-    after = {path: before[path] if path in inside & modules else text for path, text in after.items()}
-    texts = {path: text + added * (path not in inside) for path, text in after.items()}
+    marked = _MARK if inside & modules else ""
+    texts = {path: _placed(path, text, added, path in inside, path in modules, marked) for path, text in after.items()}
     folder = _folder(tuple(sorted(texts.items())), tuple(_spelled(source, before)))
     dirs = [*(_below(folder, Path(d).resolve()) for d in source.include_dirs if d not in INCLUDE_DIRS), *source.include_dirs]
     path = _below(folder, Path(source.path).resolve()) if source.path else ""
@@ -71,9 +71,18 @@ def copied(source: ModuleSource, change: Callable[[str], str], added: str) -> Mo
             for name in (name for name in imports(text)[0] if ".." in name):
                 if os.path.normpath(where / name) in texts:
                     Path(f"{_below(folder, where)}/{name}").parent.mkdir(parents=True, exist_ok=True)
-    text = f"{line_directive(1, source.label)}\n{_moved(folder, own, before)}{added}"
+    text = f"{marked}{line_directive(1, source.label)}\n{_moved(folder, own, before)}{added}"
     made = ModuleSource.make(source.alias, text, path, dirs, dict(source.defines), dict(source.options))
     return replace(made, cacheable=made.cacheable and source.cacheable)
+
+
+def _placed(path: str, text: str, added: str, included: bool, imported: bool, marked: str) -> str:
+    """Returns the text of a copy with `added` where it is a module. `marked` stands in modules if one of them is included."""
+    lined = f"{line_directive(1, path)}\n{text}"
+    if included and imported:
+        own = f"FZ_MODULE_{hashlib.sha256(path.encode(errors='surrogateescape')).hexdigest()[:12]}"
+        return f"#ifndef FZ_MODULE\n{_MARK}#define {own}\n#endif\n{lined}\n#ifdef {own}{added}#endif\n"
+    return lined if included else f"{marked}{lined}{added}"
 
 
 def _spelled(source: ModuleSource, texts: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -113,8 +122,7 @@ def _folder(texts: tuple[tuple[str, str], ...], links: tuple[tuple[str, str], ..
     for path, text in content.items():
         target = Path(_below(folder, Path(path)))
         target.parent.mkdir(parents=True, exist_ok=True)
-        text = f"{line_directive(1, path)}\n{_moved(folder, text, known)}"
-        target.write_text(text, encoding="utf-8", errors="surrogateescape")
+        target.write_text(_moved(folder, text, known), encoding="utf-8", errors="surrogateescape")
     return folder
 
 
