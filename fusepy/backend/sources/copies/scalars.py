@@ -30,6 +30,7 @@ _GENERIC = re.compile(r"\b(\w+)\s*:\s*(?:__Builtin\w*Type\s*&\s*)*__BuiltinFloat
 _LIST = re.compile(r"(?:\b(?:struct|class|interface)\s+\w+|\bextension|\b__generic)\s*<([^{}()<>]*)>")
 _NAMES = re.compile(r"(?:\A|,)\s*(?:let\s+)?(\w+)")
 _TYPE = re.compile(r"[^;{}]*\b(?:struct|class|interface|extension)\b[^;{}()]*(\{)")
+_QUOTED = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _MENDED = ("clamp", "fmod")
 IMPORT = "\n\nimport fusepy_scalars;\n"  # the empty line ends a continued one
 
@@ -78,7 +79,8 @@ def with_scalars(text: str, words: Words = Words()) -> str:
     """
     if "ifferentiable" not in text:
         return text
-    plain = bare(text, in_place=True)
+    whole = bare(text, in_place=True)
+    plain = _QUOTED.sub(lambda m: f'"{" " * (len(m[0]) - 2)}"', whole)  # a text may hold a single brace
     mended = re.compile(rf"(?<![.:\w])({'|'.join(words.mended) or '(?!)'})(?=\s*\()")
     around = [(m.start(), closing(plain, m.start(1)), m[0]) for m in _TYPE.finditer(plain)]
     parts: list[tuple[int, int, str]] = []
@@ -101,9 +103,9 @@ def with_scalars(text: str, words: Words = Words()) -> str:
         return text
     made, at = list[str](), 0
     for place, until, added in sorted(parts):
-        made += [plain[at:place], added]
+        made += [whole[at:place], added]
         at = until
-    return "".join([*made, plain[at:]])
+    return "".join([*made, whole[at:]])
 
 
 def _known(words: Words, heads: Iterable[str], own: str) -> set[str]:

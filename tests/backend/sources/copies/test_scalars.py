@@ -26,6 +26,7 @@ STATEMENTS = [
     LOOP + "let q = s; float3 w = v * q; float p = t; return w / (p) + (s) * v;",
     "float k = a; for (int i = 0; i < 2; ++i) ++k; return v * k;",
     "float k = a; for (int i = 0; i < 2; ++i) raise(k, a); return v * k;",
+    'static_assert(3 > 2, "clamp(a} must"); return a * v;',
     "float3 r = v; raised(r, a); return r;",
     "float3 r = v; r += a; r *= a; return r;",
     "float x[2] = {a, a}; a *= 2; return x[1] * v - a;",
