@@ -22,6 +22,7 @@ import slangpy as spy
 
 from fusepy.backend.lost import Lost
 from fusepy.backend.slang.codegen import PRECISE, Codegen, optimises
+from fusepy.backend.sources.copies.files import is_copy
 from fusepy.backend.sources.lacking import suspect
 from fusepy.backend.sources.libraries import INCLUDE_DIRS
 from fusepy.backend.sources.source import ModuleSource
@@ -199,7 +200,8 @@ def _session_key(sources: Sequence[ModuleSource], codegen: Codegen, kind: spy.De
     codegen.apply(options, kind, optimised)
     extends = sorted({digest for source in sources for digest in source.extends} | {s.closure for s in sources if s.home})
     pairs = tuple(sorted(defines.items()))
-    return SessionKey(tuple(dirs), pairs, tuple(sorted(options.items())), tuple(extends), bool(pairs) and writes(sources, kind))
+    found = tuple(sorted(dirs, key=lambda folder: not is_copy(folder)))  # an original would hide a copy behind it
+    return SessionKey(found, pairs, tuple(sorted(options.items())), tuple(extends), bool(pairs) and writes(sources, kind))
 
 
 def writes(sources: Sequence[ModuleSource], kind: spy.DeviceType) -> bool:

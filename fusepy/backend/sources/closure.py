@@ -125,9 +125,11 @@ def direct_imports(text: str, own_dir: Path | None, dirs: Sequence[str]) -> list
     return found
 
 
-def included_names(text: str) -> list[str]:
-    """Returns the names, without folders, of the files that a text takes in by ``#include``."""
-    return [Path(name.strip('"<> ')).name for name in _INCLUDE.findall(bare(text))]
+def files_of(text: str, own_dir: Path | None, dirs: Sequence[str], included: bool) -> set[str]:
+    """Returns the files that a text takes in by ``#include``, or those that it imports."""
+    plain = bare(text)
+    named = _INCLUDE.findall(plain) if included else map(_file_of, _IMPORT.findall(plain))
+    return {str(file) for name in named if (file := _find(name.strip('"<> '), own_dir, dirs)) is not None}
 
 
 def included(text: str, own_dir: Path | None, dirs: Sequence[str]) -> list[str]:

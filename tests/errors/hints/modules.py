@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import fusepy as fp
 from tests.errors.hints.support import (
@@ -16,6 +19,8 @@ from tests.errors.hints.support import (
 )
 
 CONSTANTS = "extern static const int STEPS = 2; float f(float x) { return STEPS * x; } float plain(float x) { return x; }"
+
+DIFFERENTIABLE = "[Differentiable] float f(float x) { return g(x); }"
 
 LINKED = "extern static const int COUNT; float first(float a[COUNT]) { return a[0]; }"
 
@@ -51,6 +56,13 @@ def of_slangpy(gone: bool = False) -> Any:
     return module
 
 
+def gradient_after(change: Callable[[Path], None]) -> Any:
+    path = written(inner="[Differentiable] public float g(float x) { return x; }", outer="import inner; " + DIFFERENTIABLE)
+    module = load_file(path / "outer.slang")
+    change(path / "inner.slang")
+    return np.asarray(fp.grad(lambda x: fp.sum(module.f(x)))(X))
+
+
 def shapes() -> Any:
     source = """interface IShape { float area(); }; struct Circle : IShape { float r; float area() { return r * r; } };
     struct Box : IShape { float a; float area() { return a; } }; float area(IShape s) { return s.area(); }"""
@@ -70,6 +82,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "add others with init_device(include_paths=[…])",
         lambda m: load_file(written(outer="import inner;", inner="float f(float x) { return x; }") / "inner.slang").f(X),
         X,
+    ),
+    "an imported file that is gone before the gradient": (
+        lambda m: gradient_after(lambda path: path.unlink()),
+        "put it back, or load the module again without it",
+        lambda m: gradient_after(lambda path: None),
+        [1] * len(X),
     ),
     "a file that is not there": (
         lambda m: load_file(written(outer="float f(float x) { return x; }") / "ouster.slang"),

@@ -7,7 +7,7 @@ loop. It is right for a value that a call has returned.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from fusepy.backend.sources.declarations import closing, parameters_in
 
@@ -15,9 +15,19 @@ _LOOP = re.compile(r"\b(?:for|while)\s*(\()|\bdo\b")
 _HEADED = re.compile(r"(?:\[[^\]]*\]\s*)*(for|while|if|switch)\s*(\()")
 _ELSE = re.compile(r"\s*else\b")
 _SPACE = re.compile(r"\s*(?:\[[A-Za-z_][^\]]*\]\s*)*")
+_DECLARED = re.compile(r"(?<![.\w])([A-Za-z_]\w*(?:\s*<[\w\s,:<>]*>)?)(?:\s+|(?<=>))(?=[A-Za-z_]\w*\s*[\[=,;):](?!=))")
+_NO_TYPES = frozenset(("return", "else", "case", "in", "out", "inout", "const", "goto", "import", "typealias"))
+_NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:[\[:]|=(?!=)|\Z)")
+_CHANGED = (  # also by a call that it is passed to
+    r"(?<![.\w])%(name)s\s*(?:[-+*/]=|=(?!=)|\+\+|--)|(?:\+\+|--)\s*%(name)s\b(?!\s*\.)|[(,]\s*%(name)s\s*[,)]"
+)
+_FACTOR = (  # k * v, (k) * v, v * k and v * (k), and its copies, x = k;
+    r"(?<![.\w])(?<!\+\+)(?<!--)%(name)s(?=\s*[*/](?!=))|(?:\breturn|[-+*/=,(])\s*\(\s*\b(%(name)s)\s*\)\s*[*/](?!=)"
+    r"|(?:(?<=[*/])|(?<=[*/]=))[\s(]*\b(%(name)s)\b(?!\s*(?:[\[.(=]|[-+*/%%]=|\+\+|--))|(?<![-=!<>+*/])=\s*\b(%(name)s)\s*[,;]"
+)
 
 
-def carried_factors(text: str, start: int, end: int, types: Iterable[str], others: Iterable[str]) -> set[tuple[int, int]]:
+def carried_factors(text: str, start: int, end: int, types: Collection[str], others: Iterable[str]) -> set[tuple[int, int]]:
     """Returns the places of the names of such scalars, in the body of a function.
 
     Args:
@@ -33,23 +43,25 @@ def carried_factors(text: str, start: int, end: int, types: Iterable[str], other
     if not loops:
         return set()
     found: set[tuple[int, int]] = set()
-    for name in {*others, *_declared(text, start, end, types)}:
-        changed = re.compile(rf"(?<![.\w]){name}\s*(?:[-+*/]=|=(?!=))")
+    declared = list(_declared(text, text.rfind(";", 0, start) + 1, end))  # with the parameters
+    vague = {name for type, name in declared if type not in types}  # they mean something else in another scope
+    for name in {*others, *(name for _, name in declared)} - vague:
+        changed = re.compile(_CHANGED % {"name": name})
         behind = min((last for first, last in loops if changed.search(text, first, last)), default=end)
-        factor = re.compile(rf"(?<![.\w]){name}(?=\s*[*/](?!=))|(?:(?<=[*/])|(?<=[*/]=))\s*\b({name})\b(?!\s*[\[.(=])")
-        for m in factor.finditer(text, behind, end):
-            found.add(m.span(1) if m[1] else m.span())
+        for m in re.compile(_FACTOR % {"name": name}).finditer(text, behind, end):
+            found.add(m.span(m.lastindex or 0))
     return found
 
 
-def _declared(text: str, start: int, end: int, types: Iterable[str]) -> Iterator[str]:
-    """Yields the names of local scalars."""
-    for m in re.finditer(rf"\b(?:{'|'.join(types)})\s+(?=[A-Za-z_])", text[start:end]):
-        stop = text.find(";", start + m.end())
-        for part in parameters_in(text[start + m.end() : stop]):
-            name = re.match(r"([A-Za-z_]\w*)\s*(?:=(?!=)|\Z)", part)
-            if name is not None:
-                yield name[1]
+def _declared(text: str, start: int, end: int) -> Iterator[tuple[str, str]]:
+    """Yields the types and names of parameters and local variables."""
+    for m in _DECLARED.finditer(text, start, end):
+        if m[1] not in _NO_TYPES:
+            stop = text.find(";", m.end())
+            for part in parameters_in(text[m.end() : stop]):
+                name = _NAME.match(part)
+                if name is not None:
+                    yield m[1], name[1]
 
 
 def _after_loop(text: str, found: re.Match[str]) -> int:

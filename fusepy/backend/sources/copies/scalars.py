@@ -8,20 +8,29 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.copies.carried import carried_factors
 from fusepy.backend.sources.copies.files import copied, reached
-from fusepy.backend.sources.declarations import functions, parameters_in, spans
+from fusepy.backend.sources.declarations import closing, functions, parameters_in, spans
 from fusepy.backend.sources.source import ModuleSource
 
 _TYPES = ("float", "half", "double")
 _ALIAS = re.compile(r"\btypealias\s+(\w+)\s*=\s*(\w+)\s*;|\btypedef\s+(?P<of>\w+)\s+(?P<name>\w+)\s*;")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\w+)[ \t]*$", re.M)
+_DEFINED = re.compile(  # any name of a type or macro
+    r"\b(?:typealias|associatedtype|struct|class|enum|interface)\s+(\w+)"
+    r"|\btypedef\b[^;{}]*?(\w+)\s*;|^[ \t]*#[ \t]*define[ \t]+(\w+)",
+    re.M,
+)
 _GENERIC = re.compile(r"\b(\w+)\s*:\s*(?:__Builtin\w*Type\s*&\s*)*__BuiltinFloatingPointType\b")
-_OTHER = r"\b%s\s*:\s*(?!:|__Builtin)"  # a name that means something else in another place
+_LIST = re.compile(r"(?:\b(?:struct|class|interface)\s+\w+|\bextension|\b__generic)\s*<([^{}()<>]*)>")
+_NAMES = re.compile(r"(?:\A|,)\s*(?:let\s+)?(\w+)")
+_TYPE = re.compile(r"[^;{}]*\b(?:struct|class|interface|extension)\b[^;{}()]*(\{)")
+_QUOTED = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _MENDED = ("clamp", "fmod")
 IMPORT = "\n\nimport fusepy_scalars;\n"  # the empty line ends a continued one
 
@@ -46,13 +55,15 @@ class Words:
             >>> sorted(Words.of(["typedef float Real; float clamp(float x) { return x; }"]).scalars)
             ['Real', 'double', 'float', 'half']
         """
-        texts = list(texts)
+        texts, defines = list(texts), list(defines)
         pairs = [*defines, *(pair for text in texts for pair in _MACRO.findall(text))]
         pairs += [(m[1] or m["name"], m[2] or m["of"]) for text in texts for m in _ALIAS.finditer(text)]
-        generic = {name for text in texts for name in _GENERIC.findall(text)}
-        scalars = {*_TYPES, *(name for name in generic if not any(re.search(_OTHER % name, text) for text in texts))}
+        times = Counter(name for text in texts for m in _DEFINED.finditer(text) for name in m.groups() if name)
+        times.update(name for name, _ in defines)
+        scalars = set(_TYPES)
         for _ in pairs:  # one name may stand for another one
-            scalars |= {name for name, of in pairs if of in scalars}
+            means = Counter(name for name, of in pairs if of in scalars)
+            scalars |= {name for name in means if means[name] == times[name]}  # in every place
         own = {name for text in texts if any(word in text for word in _MENDED) for name, _ in functions(text)}
         return Words(frozenset(scalars), frozenset(_MENDED) - own)
 
@@ -68,16 +79,18 @@ def with_scalars(text: str, words: Words = Words()) -> str:
     """
     if "ifferentiable" not in text:
         return text
-    plain = bare(text, in_place=True)
+    whole = bare(text, in_place=True)
+    plain = _QUOTED.sub(lambda m: f'"{" " * (len(m[0]) - 2)}"', whole)  # a text may hold a single brace
     mended = re.compile(rf"(?<![.:\w])({'|'.join(words.mended) or '(?!)'})(?=\s*\()")
+    around = [(m.start(), closing(plain, m.start(1)), m[0]) for m in _TYPE.finditer(plain)]
     parts: list[tuple[int, int, str]] = []
     for name, start, opening, end in spans(plain, nested=True):
         head = plain[start:opening]
         spelled = r"operator\s*(?:\(\s*\)|[^\w\s(]+)" if name == "operator" else rf"\b{re.escape(name)}"
-        called = re.search(rf"{spelled}\s*(?:<[^()]*>\s*)?\(", head)
+        called = re.search(rf"{spelled}\s*(?:<([^()]*)>\s*)?\(", head)
         if called is None or "ifferentiable" not in head[: called.start()]:
             continue
-        types = words.scalars.union(_GENERIC.findall(head))
+        types = _known(words, [*(text for first, last, text in around if first < start < last), head], called[1] or "")
         found = list(_scalars(parameters_in(head, called.end()), types))
         if found:
             ahead = "".join(f" {type} fz_p_{name} = fz_scalar({name});" for type, name in found)
@@ -90,9 +103,18 @@ def with_scalars(text: str, words: Words = Words()) -> str:
         return text
     made, at = list[str](), 0
     for place, until, added in sorted(parts):
-        made += [plain[at:place], added]
+        made += [whole[at:place], added]
         at = until
-    return "".join([*made, plain[at:]])
+    return "".join([*made, whole[at:]])
+
+
+def _known(words: Words, heads: Iterable[str], own: str) -> set[str]:
+    """Returns the names of scalar types below these heads of types and a function. `own` is its list of generic names."""
+    found = set(words.scalars)
+    for head in heads:
+        found -= {name for listed in (*_LIST.findall(head), own) for name in _NAMES.findall(listed)}
+        found |= {*_TYPES, *_GENERIC.findall(head)}
+    return found
 
 
 def _scalars(parameters: Iterable[str], types: Iterable[str]) -> Iterator[tuple[str, str]]:
