@@ -39,7 +39,6 @@ def test_what_no_call_takes_is_refused_alike(m: Any, name: str) -> None:
     assert type(fused.value) is type(eager.value)
 
 
-@pytest.mark.req("F18")
 @pytest.mark.parametrize(
     "f",
     [
