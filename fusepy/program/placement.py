@@ -122,9 +122,8 @@ def _narrowed_to(types: frozenset[Type]) -> str:
 def refuse_copies(graph: Graph, positions: Sequence[int], values: Sequence[Any]) -> None:
     """Raises `ShapeError` if Slang code would write into the copy of an array or list, which is lost."""
     for node in graph.nodes:
-        lost = _written(node)
         for value, map in zip(node.operands, node.maps):
-            if value not in lost or map.type is None or not map.type.writes or not value.arrival.array:
+            if map.type is None or not map.type.writes or not value.arrival.array or value not in _written(node):
                 continue
             given = unmapped(values[positions[graph.inputs.index(value)]])
             if not isinstance(given, Tensor):
