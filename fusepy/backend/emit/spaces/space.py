@@ -53,9 +53,7 @@ class ElementWork:
     @property
     def number(self) -> list[str]:
         """The statement that computes an element's linear index from its coordinates, if one is needed."""
-        variant = self._text.variant
-        needed = self._text.any_addressed("index") or (variant.dense and not variant.linear)
-        return [linear_index(variant)] * needed
+        return [linear_index(self._text.variant)] * (self._text.any_addressed("index") or self._text.variant.dense)
 
     def element(self, numbered: bool = False) -> list[str]:
         """Returns lines that load, compute and store one element; with `numbered`, they compute its linear index if needed."""
@@ -82,15 +80,11 @@ class ElementWork:
         loop, named = f"[ForceUnroll] for (uint k = 0; k < {count}; ++k)", "{}[k]".format
         load = [*load, *(f"{name}[k] = {held.get(name, value)};" for _, name, value in self.loads)]
         arrays = [*(declared for declared, _, _ in self.loads), *self.outputs]
+        guard = [f"    if ({inside})"] if may_write(self._text.region) else []
         return [
             *(f"{declared}[{count}];" for declared in arrays),
             *(loop, *block(load)),
-            loop,
-            *(
-                [f"    if ({inside})", f"        {self.call(named)}"]
-                if may_write(self._text.region)
-                else [f"    {self.call(named)}"]
-            ),
+            *(loop, *guard, f"    {'    ' * len(guard)}{self.call(named)}"),
             *(loop, *block(store)),
         ]
 
