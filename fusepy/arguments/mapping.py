@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusepy.arguments.field_tensor import without_fields
 from fusepy.arguments.mapped import Mapped, Taken
 from fusepy.backend.memory.element import Element, type_named
 from fusepy.backend.memory.structs import as_structs, holds_numbers, holds_structs
@@ -55,7 +56,7 @@ def vmap(value: Any, dims: int | Sequence[int] = (), **of_jax: Any) -> Any:
     inner, map = _unwrap(value)
     if map.dims is not None:
         raise ShapeError("a value is mapped twice", saw=f"{map} and {checked}", hint="write one vmap")
-    return Mapped(inner, ArgMap(checked, map.type))
+    return without_fields(Mapped(inner, ArgMap(checked, map.type)))
 
 
 def vcast(value: Any, type: Any) -> Any:
@@ -91,7 +92,7 @@ def vcast(value: Any, type: Any) -> Any:
                 f"vcast to {target} needs the struct itself", saw=repr(type), hint=f"pass the type of a module: m.{target}"
             )
         return Mapped(as_structs(inner, element), ArgMap(map.dims, target))
-    return Mapped(inner, ArgMap(map.dims, target))
+    return without_fields(Mapped(inner, ArgMap(map.dims, target)))
 
 
 def vdim(value: Any, count: int) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat
+from fusepy.backend.kernels.references import ClosedArgumentError
 from fusepy.backend.memory.pending import describing
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError, NoMatchError
@@ -20,6 +21,7 @@ from fusepy.program.destinations import destinations
 from fusepy.program.extents import ByExtents
 from fusepy.program.program import Program
 from fusepy.program.sized import SizedByResult
+from fusepy.program.slangpy_calls import with_opened
 from fusepy.program.stacked import stacked
 from fusepy.trace.recording import Recording
 from fusepy.trace.struct_choice import ListedStructs
@@ -34,8 +36,11 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
         callee, args, kwargs, result = bound(callee, args, kwargs, result)
     if callee.config.structs:
         args, kwargs = callee.config.as_structs(callee.tracer.parameter_names(), args, kwargs)
-    with describing():
-        key, returns = key_of(callee, args, kwargs), None
+    try:
+        with describing():
+            key, returns = key_of(callee, args, kwargs), None
+    except ClosedArgumentError:
+        return with_opened(lower, callee, args, kwargs, result)
     values = (*args, *kwargs.values())
     if result is not None and result.__class__ is not Tensor:
         returns, result = destinations(result, values)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from fusepy.arguments.field_tensor import without_fields
 from fusepy.arguments.fields import fields_of
 from fusepy.arguments.mapping import vcast
 from fusepy.arguments.nested import leaves_of
@@ -87,7 +88,7 @@ def with_opened(run: Run, callee: Any, args: tuple[Any, ...], kwargs: Mapping[st
     loaded = getattr(callee.tracer, "loaded", None)  # the source of a Slang function
     oracle = None if loaded is None else callee.tracer.device.oracle({"module": loaded.source})
     types = [None if p.type is None or p.direction == IN else Element.of(p.type, oracle) for p in slots]
-    values = zip((*args, *kwargs.values()), types, slots)
+    values = zip(map(without_fields, (*args, *kwargs.values())), types, slots)
     given = [opened(value, element, after, fields_of, p.direction != IN) for value, element, p in values]
     found = run(callee, tuple(given[: len(args)]), dict(zip(kwargs, given[len(args) :])), result)
     for update in after:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusepy.arguments.field_tensor import FieldTensor
 from fusepy.arguments.held import Held
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.mapping import AS_A_WHOLE
@@ -141,6 +142,8 @@ class Trace:
         if isinstance(value, Traced):
             value.check(self)
             return self.own(value)
+        if isinstance(value, FieldTensor):
+            value = value.get_this()
         if isinstance(value, Mapped):
             return of_mapped(self, value, name)
         if isinstance(value, Symbolic):
@@ -228,7 +231,8 @@ class Trace:
         given, said = (given.value, given.map) if isinstance(given, Mapped) else (given, UNSAID)
         value = self.lift(given, name)
         want, dims = (known := self.maps.get(value, UNSAID).under(said)).type, known.dims
-        if want is not None and (want is not value.type or value.weak):  # under a vcast, a weak number has its type for good
+        if want is not None and (want is not value.type or value.weak or self.plain.holds(value)):
+            # under a vcast, a weak number has its type for good, and numbers are vectors
             value = self.cast(value, want, ArgMap(dims), loc)
             dims = self.maps.get(value, UNSAID).dims
         if dims and len(dims) > value.rank and not is_spread(value):

@@ -189,7 +189,12 @@ def _converted(x: Any, type: Type) -> Any:
     x = traced(x)
     have: Type = x.type
     want = have.with_scalar(type) if have.shape and not type.shape and type.is_numeric else type
-    return x if have is want and not x.is_weak else traced(vcast(x, want))
+    if have is want and not x.is_weak and not type.shape:
+        return x
+    made, trace = traced(vcast(x, want)), current_trace()
+    if trace is not None and have.shape and not type.shape:
+        trace.plain.follow(trace.lift(made), trace.lift(x))  # numbers stay numbers, unlike under vcast
+    return made
 
 
 def traced(x: Any) -> Any:

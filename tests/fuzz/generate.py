@@ -14,7 +14,7 @@ from tests.fuzz.chance import draw_chance
 from tests.fuzz.draw_calls import draw_call, draw_outer, draw_struct
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
 from tests.fuzz.inputs import CALLS, meant
-from tests.fuzz.known import known, of_numbers
+from tests.fuzz.known import known
 from tests.fuzz.meaning import run_step
 from tests.fuzz.movement import draw_move
 from tests.fuzz.program import Program, Step
@@ -36,7 +36,6 @@ class Draw:
         self.seed = seed
         self.torch = torch
         self.values: list[list[Val]] = [[] for _ in range(CALLS)]
-        self.fields: set[int] = set()  # values that are vectors of a field of structs, or computed of such
         self.program = Program([], [], [], [], seed=seed)
 
     def one(self, items: Any) -> Any:
@@ -252,7 +251,6 @@ class Draw:
     def take(self, step: Step) -> bool:
         """Adds a step, if it means something in both calls."""
         found = []
-        of_field = step.op != "call" and not self.fields.isdisjoint(p for p in step.operands if not isinstance(p, list))
         try:
             for values in self.values:
                 results = run_step(step, values)
@@ -265,14 +263,12 @@ class Draw:
                     return False
                 found.append(results)
                 operands = [written(*p) if isinstance(p, list) else values[p] for p in step.operands]
-                if known(step, operands, results) or (of_field and of_numbers(step, operands)):
+                if known(step, operands, results):
                     return False
         except (Refused, ValueError):
             return False
         if any(r.e.size and not np.isfinite(r.e).any() for results in found for r in results):
             return False
-        if of_field or step.op == "field":
-            self.fields.update(len(self.values[0]) + k for k, result in enumerate(found[0]) if result.comp)
         for values, results in zip(self.values, found):
             values += results
         self.program.steps.append(step)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
 from tests.fuzz.program import Step
 from tests.fuzz.values import Val
 
 LACKING = "textures on CUDA lack"  # kinds of textures that Slang's CUDA does not have
-ELEMENTWISE = {*OPERATORS, *UNARY, *SEVERAL}
 NARROW = {"int8_t", "uint8_t", "int16_t", "uint16_t", "int64_t", "uint64_t"}
 
 
@@ -19,9 +17,3 @@ def known(step: Step, operands: Sequence[Val], results: Sequence[Val]) -> str | 
     if narrow and (step.op in ("reduce", "scan", "call") or (step.op == "index" and len(operands) > 1)):
         return "narrow matrix"
     return None
-
-
-def of_numbers(step: Step, operands: Sequence[Val]) -> bool:
-    """True if a step reads the vectors of a field of structs as an array of numbers, with an axis more, as eager calls do."""
-    lengths = {x.comp[0] for x in operands if len(x.comp) == 1}
-    return step.op not in ELEMENTWISE or any(x.rank and not x.comp and x.grid[-1] in lengths for x in operands)

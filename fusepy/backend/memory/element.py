@@ -28,9 +28,10 @@ class Element:
         nbytes: distance from one element to the next.
         origin: the module that declares a struct.
         dtype: NumPy dtype of a component, or of the whole struct; `shape` has the components' extents.
+        members: the types of a struct's fields.
     """
 
-    __slots__ = ("dtype", "nbytes", "origin", "scalar", "shape", "stored", "type")
+    __slots__ = ("dtype", "members", "nbytes", "origin", "scalar", "shape", "stored", "type")
     _interned: dict[object, Element] = {}
     structs: dict[np.dtype[Any], list[Element]] = {}  # by NumPy dtype, to recognise structured arrays
 
@@ -41,6 +42,7 @@ class Element:
         self.stored = stored  # differs for bool, which is four bytes on the device
         self.shape = shape
         self.origin: object = None
+        self.members: dict[str, Type] = {}
         self.scalar = type.kind is Kind.SCALAR
 
     def same(self, other: Element) -> bool:
@@ -93,6 +95,7 @@ class Element:
             found = cls._interned[layout, layout.origin] = cls(type, layout.stride, dtype, dtype, ())
             found.origin = layout.origin
             if layout.scalar is None:
+                found.members = {field.name: field.type for field in layout.fields}
                 cls.structs.setdefault(dtype, []).append(found)
                 # The metadata names the struct of the array, because several structs may share a layout.
                 found.dtype = found.stored = np.dtype(dtype, metadata={"slang": found})  # pyright: ignore[reportCallIssue, reportArgumentType]

@@ -12,7 +12,7 @@ from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import reshaped
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import contiguous_strides
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import BOOL, Kind, Type
 
 Made = TypeVar("Made", bound=Storage)
 
@@ -91,13 +91,20 @@ def packed_apart(tensor: Made, element: Element) -> Made | None:
 
 
 def field(tensor: Made, name: str) -> Made | None:
-    """Returns a field of a tensor of structs as a view: scalars, with components as trailing axes.
+    """Returns a field of a tensor of structs as a view. Arrays, and bools, are numbers: their items are trailing axes.
 
     ``None`` if the element has no such field. Gradients that have the field are viewed in the same way.
 
     Raises:
         UnsupportedArgumentError: for a struct inside of the struct whose size does not divide that of the whole.
     """
+    numbers, type = _numbers_of(tensor, name), tensor.element.members.get(name)
+    vectors = type is not None and type.kind in (Kind.VECTOR, Kind.MATRIX) and type.scalar is not BOOL
+    return in_vectors(numbers, Element.of(type)) if vectors and type is not None and numbers is not None else numbers
+
+
+def _numbers_of(tensor: Made, name: str) -> Made | None:
+    """Returns a field as a view: structs as such, others as scalars, with components as trailing axes."""
     if name not in (tensor.element.dtype.names or ()):
         return None
     stored: np.dtype[Any] = tensor.element.dtype[name]
@@ -116,9 +123,20 @@ def field(tensor: Made, name: str) -> Made | None:
     strides = tuple(s * (own // inner.nbytes) for s in tensor.strides) + contiguous_strides(shape)
     made = tensor.viewed(inner, tensor.shape + shape, strides, start)
     if tensor.grads is not None:
-        parts = [None if g is None or g.shape != tensor.shape else field(g, name) for g in tensor.grads]
+        parts = [None if g is None or g.shape != tensor.shape else _numbers_of(g, name) for g in tensor.grads]
         if any(p is not None for p in parts) and all(p is None or (p.shape, p.dtype) == (made.shape, made.dtype) for p in parts):
             made.attach(*parts)
+    return made
+
+
+def in_vectors(numbers: Made, element: Element) -> Made:
+    """Returns numbers as the vectors or matrices that their last axes form; gradients are viewed in the same way."""
+    grads = [g if g is None else in_vectors(g, element) for g in numbers.grads or ()]
+    made = reinterpret(numbers, element)
+    if made is None:
+        made = numbers.of_field(numbers.detach() if grads else numbers, element)
+    if grads:
+        made.attach(*grads)
     return made
 
 

@@ -37,6 +37,7 @@ class Storage:
     __slots__ = ("__weakref__", "_accumulator", "address", "as_numbers", "block", "device", "element", "grads", "high", "key",
                  "linear", "low", "origin", "pending", "shape", "size", "strides", "vectors")  # fmt: skip
     plain: ClassVar[Any]  # the class of views and copies
+    of_field: ClassVar[Any]  # the class of fields of structs whose distances cannot be counted in elements
 
     def __init__(
         self,
@@ -148,6 +149,10 @@ class Storage:
         if self.grads is not None:
             made.attach(*(g.seen(view, argument) if g is not None and g.shape == self.shape else None for g in self.grads))
         return made
+
+    def dense(self: Self) -> Self:
+        """Returns the same elements at distances that are counted in elements: the tensor itself, except for fields."""
+        return self
 
     def alike(self: Self, element: Element) -> Self:
         """Allocates a tensor of the same shape for another element type, with arbitrary contents."""

@@ -155,7 +155,7 @@ class Tensor(SlangpyNames, ArrayMethods):
 
     def copy_from(self, source: Tensor) -> None:
         """Copies a tensor of the same device, shape and dtype into this one. Raises `ShapeError` if they do not fit."""
-        contents.copy_elements(source, self)
+        contents.copy_elements(source.dense(), self)
 
     def clear(self) -> Tensor:
         """Sets every byte to zero. Returns the tensor."""
@@ -223,7 +223,11 @@ class Tensor(SlangpyNames, ArrayMethods):
         return self.seen(views.indexed, index) if found is None else found
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        contents.assign(self[index], value)
+        self[index].assign(value)
+
+    def assign(self, value: Any) -> None:
+        """Overwrites the elements with a tensor, an array or a number, which are broadcast; ``t[...] = value`` calls it."""
+        contents.assign(self, value.dense() if isinstance(value, Storage) else value)
 
     def reshape(self, *shape: int | Sequence[int]) -> Tensor:
         """Returns a view of a contiguous tensor with other extents; one may be -1.

@@ -12,7 +12,7 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import Componentwise
-from fusepy.ir.types import Kind
+from fusepy.ir.types import BOOL, Kind
 from fusepy.ir.value import is_spread
 from fusepy.trace.components.collecting import add, own
 from fusepy.trace.components.grouping import Grouping
@@ -41,9 +41,9 @@ class PlainVectors:
         return self._is_field(value) or self._in_tensors(value) is False
 
     def _is_field(self, value: Value) -> bool:
-        """True for a field of an array of structs: an array of numbers, in tensors too. What is computed of it is not one."""
-        node = self.grouping.extents.maker(value)
-        return node is not None and node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED
+        """True for a field of an array of structs that holds arrays or bools, which is an array of numbers in tensors too."""
+        node, numbers = self.grouping.extents.maker(value), value.type.kind is Kind.ARRAY or value.type.scalar is BOOL
+        return numbers and node is not None and node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED
 
     def _in_tensors(self, value: Value) -> bool | None:
         if value not in self._typed:

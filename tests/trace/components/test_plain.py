@@ -23,6 +23,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "a call of numbers": (lambda m, i: m.add(m.scale(i, 0.5), 1.0), [IMAGE]),
     "a call of a fixed array": (lambda m, i: m.three(m.scale(i, 0.5)), [IMAGE]),
     "a product of matrices": (lambda m, i, w: m.scale(i, 0.5) @ w, [IMAGE, MATRIX]),
+    "a cast to vectors": (lambda m, i: fp.sum(fp.vcast(m.scale(i, 4.0), "float3")), [IMAGE]),
+    "another type": (lambda m, i: fp.sum(fp.astype(m.scale(i, 4.0), "double")), [IMAGE]),
     "a cast": (lambda m, i: m.add(fp.vcast(m.scale(i, 4.0), "float"), 1.0), [IMAGE]),
 }
 
