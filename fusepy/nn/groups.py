@@ -23,7 +23,7 @@ def checked_groups(groups: Any, optimiser: Optimiser) -> dict[str, Optimiser]:
     """
     found = cast("Mapping[Any, Any]", groups)
     if not isinstance(groups, Mapping) or not all(isinstance(k, str) and isinstance(v, Optimiser) for k, v in found.items()):
-        raise ArgumentError("groups are optimisers by patterns of names of parameters", saw=repr(groups)[:60], hint=_HINT)
+        raise ArgumentError("groups are optimisers by patterns of names of parameters", saw=repr(found)[:60], hint=_HINT)
     for pattern, own in found.items():
         if own.limits() != optimiser.limits():
             raise ArgumentError(

@@ -20,7 +20,7 @@ from fusepy.trace.arity import of_count
 
 
 @dataclass(frozen=True)
-class Group:
+class ParameterGroup:
     """Parameters that change by one rule.
 
     Attributes:
@@ -40,7 +40,7 @@ def program_of_step(
     loss: Callable[..., Any],
     structure: Structure,
     patterns: Sequence[str | None],
-    groups: Sequence[Group],
+    groups: Sequence[ParameterGroup],
     limits: Sequence[str],
     batch: int,
 ) -> FusedFunction:
@@ -85,7 +85,7 @@ def program_of_step(
     return made.__get__(owner[0]) if owner else made
 
 
-def _numbers(group: Group) -> list[str]:
+def _numbers(group: ParameterGroup) -> list[str]:
     """Returns the names of the numbers of a group."""
     first = 2 + len(group.optimiser.kept)
     names = group.update.tracer.parameter_names()[first : first + group.numbers]

@@ -13,7 +13,7 @@ from fusepy.inspect.explain import Explanation
 from fusepy.nn.groups import NO_GROUPS, Groups, assigned, checked_groups, expect_same_groups, expect_same_program
 from fusepy.nn.optimisers import Optimiser, Rate
 from fusepy.nn.parameters import expect_tensors, names_of
-from fusepy.nn.programs import Group, program_of_step
+from fusepy.nn.programs import ParameterGroup, program_of_step
 from fusepy.nn.updates import update_of, zeros_like
 from fusepy.pytree import Structure, flatten
 from fusepy.trace.arity import by_position
@@ -149,7 +149,10 @@ class TrainingStep:
             {p: self._of(p).numbers(self.count + 1) for p in dict.fromkeys(self._patterns)},
         )
         if program is None:
-            groups = [Group(p, self._of(p), update_of(self._of(p), leaves[0].device), len(found)) for p, found in numbers.items()]
+            groups = [
+                ParameterGroup(p, self._of(p), update_of(self._of(p), leaves[0].device), len(found))
+                for p, found in numbers.items()
+            ]
             program = program_of_step(self._loss, structure, self._patterns, groups, list(limits), len(batch))
             self._programs[structure, len(batch)] = program
         kept = [tensor for tensors in self.state for tensor in tensors]

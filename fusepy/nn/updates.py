@@ -28,7 +28,7 @@ def wide(type: Type) -> Type:
 
 @dataclass(frozen=True)
 class Rule:
-    """How one parameter changes in a step.
+    """The change of one parameter in a step.
 
     Attributes:
         optimiser: the optimiser of the parameter.
