@@ -16,7 +16,7 @@ from fusepy.functions.options import by_name
 from fusepy.functions.parts import AnyFunction
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.ops import OPS
-from fusepy.ir.types import Type
+from fusepy.ir.types import BOOL, Type
 from fusepy.location import user_line
 from fusepy.trace.components.by_member import MEMBERS, by_member
 from fusepy.trace.moves.indexing import indexed
@@ -131,7 +131,7 @@ def accumulated(trace: Trace, value: Traced, kind: str | None, kept: Kept | None
     if kind is None or kind == "push" or not rank:
         return value
     if not value.type.is_numeric:
-        made = by_member(trace, [value], lambda members: accumulated(trace, members[0], kind, kept))
+        made = by_member(trace, [value], lambda members: _member(trace, members[0], kind, kept, loc))
         if made is None:
             raise UnsupportedArgumentError(
                 f"accumulate() of {value.type}",
@@ -144,6 +144,20 @@ def accumulated(trace: Trace, value: Traced, kind: str | None, kept: Kept | None
     return _folded(trace, value, kind, kept, loc)
 
 
+def _member(trace: Trace, value: Traced, kind: str, kept: Kept | None, loc: str | None) -> Traced:
+    """Records the accumulation of a member of a struct or array, which keeps its type."""
+    made = accumulated(trace, value, kind, kept)
+    if made.type != value.type:
+        raise UnsupportedArgumentError(
+            f"accumulate() cannot put the {kind} of a member into the struct",
+            place=loc,
+            saw=f"a member of {value.type}, whose {kind} is {made.type}",
+            expected=f"members whose {kind} has their own type",
+            hint=f"write a Slang function that returns the field, and accumulate that: its {kind} is {made.type}",
+        )
+    return made
+
+
 def _folded(trace: Trace, value: Traced, kind: str, kept: Kept | None, loc: str | None) -> Traced:
     """Records the accumulation of numbers, vectors or matrices."""
     rank = trace.lift(value).rank
@@ -154,9 +168,12 @@ def _folded(trace: Trace, value: Traced, kind: str, kept: Kept | None, loc: str 
     if kind == "first" and len(folded) < rank:
         at = tuple(0 if d in dropped else slice(1) if d in units else slice(None) for d in range(rank))
         return Traced(trace, indexed(trace, trace.lift(value), at), loc)
-    if kind == "first":  # of one value, the sum is the value
-        index = trace.captured(ThreadId(0, ()), "index")
-        value, kind = trace.record("select", [trace.record("eq", [index, 0]), value, 0]), "sum"
+    if kind == "first":  # of one value, the sum is the value; a sum of bools would be a number
+        index, flags = trace.captured(ThreadId(0, ()), "index"), value.type.scalar is BOOL
+        value, kind = (
+            trace.record("select", [trace.record("eq", [index, 0]), value, False if flags else 0]),
+            "max" if flags else "sum",
+        )
     axes = tuple(f"d{axis}" for axis in folded)
     maps = [ArgMap(tuple(range(rank)))]
     (made,) = trace.builder.add(OPS["reduce"], [trace.lift(value)], maps, {"kind": kind, "axes": axes}, loc)

@@ -10,7 +10,6 @@ import numpy as np
 from fusepy.errors import ArgumentError, MissingPackageError
 from fusepy.nn.parameters import named, parameters
 from fusepy.nn.training import TrainingStep
-from fusepy.pytree import flatten
 
 _STEP = "step/"
 _COUNT = "step/count"
@@ -87,12 +86,11 @@ def load(path: str | os.PathLike[str], tree: Any, step: TrainingStep | None = No
 
 def _state(tree: Any, step: TrainingStep) -> dict[str, Any]:
     """Returns what the optimiser of a step keeps for each parameter, by name."""
-    step.start(flatten(tree)[0])
-    kept = step.optimiser.kept
+    step.start(tree)
     return {
         f"{_STEP}{which}/{name or 'value'}": tensor
-        for name, tensors in zip(named(tree), step.state)
-        for which, tensor in zip(kept, tensors)
+        for name, optimiser, tensors in zip(named(tree), step.optimisers, step.state)
+        for which, tensor in zip(optimiser.kept, tensors)
     }
 
 

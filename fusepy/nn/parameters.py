@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -10,7 +11,7 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError
-from fusepy.pytree import flatten
+from fusepy.pytree import Structure, flatten
 
 
 def parameters(tree: Any, device: Device | None = None) -> Any:
@@ -71,7 +72,29 @@ def named(tree: Any) -> dict[str, Any]:
         {'layers.0.weight': 1.0, 'bias': 2.0}
     """
     leaves, structure = flatten(tree)
-    names = [
-        path.replace("['", ".").replace("']", "").replace("[", ".").replace("]", "").strip(".") for path in structure.paths()
-    ]
-    return dict(zip(names, leaves))
+    return dict(zip(names_of(structure), leaves))
+
+
+def names_of(structure: Structure) -> list[str]:
+    """Returns the names of the leaves of a structure."""
+    return [path.replace("['", ".").replace("']", "").replace("[", ".").replace("]", "").strip(".") for path in structure.paths()]
+
+
+def expect_tensors(tree: Any, leaves: Sequence[Any]) -> None:
+    """Raises `ArgumentError` for parameters that a training step cannot change in place. `leaves` are those of `tree`."""
+    for leaf, tensor in zip(leaves, flatten(parameters(tree))[0]):
+        if leaf is not tensor:
+            raise ArgumentError(
+                "a training step changes its parameters in place, and they are no tensors",
+                saw=type(leaf).__name__,
+                expected="Tensors in any structure",
+                hint="make them once, before the first step: params = fp.nn.parameters(params)",
+            )
+    if not leaves:
+        raise ArgumentError("a training step without parameters", hint="pass the parameters as the first argument")
+    if len(set(map(id, leaves))) < len(leaves):
+        raise ArgumentError(
+            "two parameters are one tensor, and each would be changed by itself",
+            saw=f"{len(leaves)} parameters, {len(set(map(id, leaves)))} tensors",
+            hint="give it one name, and use that wherever the loss needs it",
+        )

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from fusepy.backend.device.device import Device
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import ArgumentError, GradientError
-from fusepy.functions.fused import FusedFunction, of_object
+from fusepy.errors import ArgumentError
+from fusepy.functions.fused import FusedFunction
 from fusepy.inspect.explain import Explanation
-from fusepy.ir.types import FLOAT
-from fusepy.language.gradients import differentiated
+from fusepy.nn.groups import NO_GROUPS, Groups, assigned, checked_groups, expect_same_groups, expect_same_program
 from fusepy.nn.optimisers import Optimiser, Rate
-from fusepy.nn.parameters import parameters as tensors_of
-from fusepy.nn.updates import library_on, program_of, updated, with_names, zeros_like
+from fusepy.nn.parameters import expect_tensors, names_of
+from fusepy.nn.programs import ParameterGroup, program_of_step
+from fusepy.nn.updates import update_of, zeros_like
 from fusepy.pytree import Structure, flatten
-from fusepy.trace.arity import by_position, of_count
+from fusepy.trace.arity import by_position
 
 
 class TrainingStep:
@@ -27,21 +24,25 @@ class TrainingStep:
 
     Attributes:
         count: the number of steps taken.
-        state: what the optimiser keeps, a list of tensors for each parameter.
+        state: what the optimisers keep, a list of tensors for each parameter.
     """
 
-    __slots__ = ("_loss", "_optimiser", "_programs", "count", "state")
+    __slots__ = ("_groups", "_loss", "_names", "_optimiser", "_patterns", "_programs", "count", "state")
 
-    def __init__(self, loss: Callable[..., Any], optimiser: Optimiser):
+    def __init__(self, loss: Callable[..., Any], optimiser: Optimiser, groups: Groups):
         self._loss = loss
         self._optimiser = optimiser
+        self._groups = checked_groups(groups, optimiser)
         self.count = 0
         self.state: list[list[Tensor]] = []
+        self._names: list[str] = []  # of the parameters
+        self._patterns: list[str | None] = []  # of the groups that they are in
         self._programs: dict[tuple[Structure, int], FusedFunction] = {}
 
     @property
     def optimiser(self) -> Optimiser:
-        """The optimiser; another one with the same kept values takes its place for the steps that follow, in the same program.
+        """The optimiser of parameters in no group; another one with the same kept values takes its place for the steps that
+        follow, in the same program. Its limits of gradients hold for all groups.
 
         Raises:
             ArgumentError: if another one is of another class, or has other options than other numbers.
@@ -50,18 +51,29 @@ class TrainingStep:
 
     @optimiser.setter
     def optimiser(self, optimiser: Optimiser) -> None:
-        if program_of(optimiser) != program_of(self._optimiser):
-            raise ArgumentError(
-                "a step keeps its program, and another optimiser needs another one",
-                saw=type(optimiser).__name__,
-                expected=f"{type(self._optimiser).__name__}, with the same options except for their numbers",
-                hint="make another step: fp.training_step(loss, optimiser)",
-            )
-        self._optimiser = optimiser
+        expect_same_program(optimiser, self._optimiser)
+        self._optimiser, limits = optimiser, {"clip_value": optimiser.clip_value, "clip_norm": optimiser.clip_norm}
+        self._groups = {pattern: replace(own, **limits) for pattern, own in self._groups.items()}
+
+    @property
+    def groups(self) -> dict[str, Optimiser]:
+        """The optimisers of groups, by pattern. ``step.groups |= {"*.bias": …}`` sets one for the steps that follow.
+
+        Raises:
+            ArgumentError: if a pattern is another one, or an optimiser needs another program.
+        """
+        return dict(self._groups)
+
+    @groups.setter
+    def groups(self, groups: Groups) -> None:
+        groups = checked_groups(groups, self._optimiser)
+        expect_same_groups(groups, self._groups)
+        self._groups = groups
 
     @property
     def lr(self) -> float:
-        """The learning rate of the next step. A number that is set holds for the steps that follow; no kernel is compiled."""
+        """The learning rate of the next step, outside of groups. A number that is set holds for the steps that follow; no
+        kernel is compiled."""
         return self._optimiser.rate(self.count + 1)
 
     @lr.setter
@@ -82,120 +94,93 @@ class TrainingStep:
             ArgumentError: for parameters that are no tensors, or not those of the step before.
             GradientError: if the loss has no gradient, or cannot depend on the parameters.
         """
-        numbers = self._numbers()
-        batch = by_position(self._loss, (parameters, *batch), named)[1:] if named else batch
-        program, args, written = self._call(parameters, batch, len(numbers))
+        program, args, written = self._call(parameters, batch, named)
         loss = Tensor.empty(written[0].device, (), "float")  # of this step: a list of losses holds different ones
-        program(*args, *numbers, *batch, _result=(loss, *written))
+        program(*args, _result=(loss, *written))
         self.count += 1
         return loss
 
-    def start(self, leaves: Sequence[Tensor]) -> None:
-        """Makes the state of the optimiser, zeros, unless it exists. The first step and `fp.nn.load` call it."""
-        if not self.state:
-            self.state = [[zeros_like(leaf) for _ in self._optimiser.kept] for leaf in leaves]
+    @property
+    def optimisers(self) -> list[Optimiser]:
+        """The optimiser of each parameter; none before the first step."""
+        return [self._of(pattern) for pattern in self._patterns]
+
+    def start(self, parameters: Any) -> None:
+        """Makes the state of the optimisers, zeros, unless it exists. The first step and `fp.nn.load` call it.
+
+        Raises:
+            ArgumentError: if a group has no parameters.
+        """
+        if not self._names:
+            leaves, structure = flatten(parameters)
+            self._patterns = assigned(names_of(structure), self._groups)
+            self._names = names_of(structure)
+            self.state = [[zeros_like(leaf) for _ in own.kept] for leaf, own in zip(leaves, self.optimisers)]
 
     def explain(self, parameters: Any = None, *batch: Any, **named: Any) -> Explanation:
         """Returns the kernels of a step, and the reasons for them, without running it."""
-        program, args = self._described(parameters, batch, named)
+        program, args, _ = self._call(parameters, batch, named)
         return program.explain(*args).in_short()
 
     def source(self, parameters: Any = None, *batch: Any, **named: Any) -> str:
         """Returns the Slang of the kernels of a step."""
-        program, args = self._described(parameters, batch, named)
+        program, args, _ = self._call(parameters, batch, named)
         return program.source(*args)
 
-    def _numbers(self) -> list[float]:
-        """Returns the numbers of the next step: those of the optimiser, and the limits of gradients."""
-        return [*self._optimiser.numbers(self.count + 1), *self._optimiser.limits().values()]
-
-    def _described(self, parameters: Any, batch: Sequence[Any], named: Mapping[str, Any]) -> tuple[FusedFunction, list[Any]]:
-        """Returns the program of a step and all of its arguments."""
+    def _call(
+        self, parameters: Any, batch: Sequence[Any], named: Mapping[str, Any]
+    ) -> tuple[FusedFunction, list[Any], list[Tensor]]:
+        """Returns the program, all of its arguments, and the tensors that it writes behind the loss."""
         batch = by_position(self._loss, (parameters, *batch), named)[1:] if named else batch
-        numbers = self._numbers()
-        program, args, _ = self._call(parameters, batch, len(numbers))
-        return program, [*args, *numbers, *batch]
-
-    def _call(self, parameters: Any, batch: Sequence[Any], numbers: int) -> tuple[FusedFunction, list[Any], list[Tensor]]:
-        """Returns the program, its arguments before the numbers, and the tensors that it writes behind the loss."""
         leaves, structure = flatten(parameters)
-        for leaf, tensor in zip(leaves, flatten(tensors_of(parameters))[0]):
-            if leaf is not tensor:
-                raise ArgumentError(
-                    "a training step changes its parameters in place, and they are no tensors",
-                    saw=type(leaf).__name__,
-                    expected="Tensors in any structure",
-                    hint="make them once, before the first step: params = fp.nn.parameters(params)",
-                )
-        if not leaves:
-            raise ArgumentError("a training step without parameters", hint="pass the parameters as the first argument")
-        if len(set(map(id, leaves))) < len(leaves):
-            raise ArgumentError(
-                "two parameters are one tensor, and each would be changed by itself",
-                saw=f"{len(leaves)} parameters, {len(set(map(id, leaves)))} tensors",
-                hint="give it one name, and use that wherever the loss needs it",
-            )
-        self.start(leaves)
-        shapes = [kept[0].shape for kept in self.state if kept]
-        if len(leaves) != len(self.state) or (shapes and shapes != [leaf.shape for leaf in leaves]):
+        expect_tensors(parameters, leaves)
+        self.start(parameters)
+        program = self._programs.get((structure, len(batch)))
+        same = program is not None or names_of(structure) == self._names
+        if not same or any(kept and kept[0].shape != leaf.shape for leaf, kept in zip(leaves, self.state)):
             raise ArgumentError(
                 "these are other parameters than in the first step",
-                saw=f"{len(leaves)} parameters",
-                expected=f"{len(self.state)} parameters, of the same shapes",
+                saw=f"{len(leaves)} parameters: {', '.join(names_of(structure))}"[:80],
+                expected=f"{len(self.state)} parameters, of the same names and shapes: {', '.join(self._names)}"[:120],
                 hint="make another training step for other parameters",
             )
-        program = self._programs.get((structure, len(batch)))
+        limits, numbers = (
+            self._optimiser.limits(),
+            {p: self._of(p).numbers(self.count + 1) for p in dict.fromkeys(self._patterns)},
+        )
         if program is None:
-            program = self._programs[structure, len(batch)] = self._program(structure, leaves[0].device, len(batch), numbers)
+            groups = [
+                ParameterGroup(p, self._of(p), update_of(self._of(p), leaves[0].device), len(found))
+                for p, found in numbers.items()
+            ]
+            program = program_of_step(self._loss, structure, self._patterns, groups, list(limits), len(batch))
+            self._programs[structure, len(batch)] = program
         kept = [tensor for tensors in self.state for tensor in tensors]
         written = [t for leaf, tensors in zip(leaves, self.state) for t in (leaf, *tensors)]
-        return program, [*leaves, *kept], written
+        values = [*(number for found in numbers.values() for number in found), *limits.values()]
+        return program, [*leaves, *kept, *values, *batch], written
 
-    def _program(self, structure: Structure, device: Device, batch: int, numbers: int) -> FusedFunction:
-        """Returns the fused function of a step: from parameters, state, numbers and batch to the loss and their new values."""
-        loss_of, *owner = of_object(self._loss) or (self._loss,)  # a method is made a function of its object, see `of_object`
-        both, optimiser = differentiated(loss_of, len(owner), False, True, "training_step"), self._optimiser
-        count, each = structure.leaves, len(optimiser.kept)
-        update = optimiser.function
-        update = getattr(library_on(device), update) if isinstance(update, str) else update
-        own = of_count(inspect.signature(self._loss), 1 + batch).parameters
-        first, *others = [*own, *(f"batch_{i}" for i in range(batch))][: 1 + batch]
-        names = [re.sub(r"\W+", "_", path).strip("_") for path in structure.paths(first)]
-        names += [f"{name}_{kept}" for name in names for kept in optimiser.kept]
-        limits = list(optimiser.limits())
-        of_update = update.tracer.parameter_names()[2 + each : 2 + each + numbers - len(limits)]
-        names = [*["owner_"] * len(owner), *names, *of_update, *limits, *others]
-
-        def step(*given: Any) -> Any:
-            own, given = given[: len(owner)], given[len(owner) :]
-            leaves, values = given[:count], given[count : count * (1 + each) + numbers]
-            loss, gradients = both(*own, structure.fill(leaves), *given[len(given) - batch :])
-            if loss.rank or loss.type.shape:
-                raise GradientError(
-                    "the loss of a training step is one number",
-                    saw=f"{loss.type} over {loss.rank} axes",
-                    hint="return fp.mean(…) of numbers; vectors become numbers by fp.dot(v, v)",
-                )
-            new = updated(optimiser, update, leaves, flatten(gradients)[0], values)
-            return loss._fusepy_cast(FLOAT), *new
-
-        step.__name__ = f"step_of_{getattr(self._loss, '__name__', 'loss')}"
-        made = FusedFunction(with_names(step, names))
-        return made.__get__(owner[0]) if owner else made
+    def _of(self, pattern: str | None) -> Optimiser:
+        """Returns the optimiser of a group; that of the step for ``None``."""
+        return self._optimiser if pattern is None else self._groups[pattern]
 
 
-def training_step(loss: Callable[..., Any], optimiser: Optimiser) -> TrainingStep:
+def training_step(loss: Callable[..., Any], optimiser: Optimiser, groups: Groups = NO_GROUPS) -> TrainingStep:
     """Returns a function that takes steps of training: the loss, its gradients and the update of all parameters, one program.
 
     Args:
         loss: a function of the parameters and of the arguments of a batch; gives one number.
         optimiser: an optimiser such as ``fp.nn.Adam(lr=1e-2)``.
+        groups: optimisers of parameters that have another one, by patterns of their names in ``fp.nn.named``:
+            ``{"*.bias": fp.nn.Adam(lr=1e-3)}``. The first pattern that fits counts. The limits of gradients are those of
+            `optimiser`, over all parameters.
 
     Returns:
         ``step(parameters, *batch)``, which changes the parameters in place and returns the loss.
 
     Raises:
-        ArgumentError: if `optimiser` is no `Optimiser`, or `loss` no function.
+        ArgumentError: if `optimiser` or a group is no `Optimiser`, or `loss` no function; in the first step, if a group has no
+            parameters.
 
     Example:
         >>> import fusepy as fp, numpy as np
@@ -215,4 +200,4 @@ def training_step(loss: Callable[..., Any], optimiser: Optimiser) -> TrainingSte
             saw=f"{type(loss).__name__} and {type(optimiser).__name__}",
             hint="write fp.training_step(loss, fp.nn.Adam(lr=1e-3))",
         )
-    return TrainingStep(loss, optimiser)
+    return TrainingStep(loss, optimiser, groups)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fusepy.arguments.mapping import vcast
@@ -25,28 +26,37 @@ def wide(type: Type) -> Type:
     return type.with_scalar(FLOAT) if type.scalar is HALF else type
 
 
-def updated(
-    optimiser: Optimiser, update: Callable[..., Any], leaves: Sequence[Any], gradients: Sequence[Any], given: Sequence[Any]
-) -> list[Any]:
-    """Records the new values of parameters, each followed by what the optimiser keeps for it.
+@dataclass(frozen=True)
+class Rule:
+    """The change of one parameter in a step.
+
+    Attributes:
+        optimiser: the optimiser of the parameter.
+        update: its Slang function.
+        numbers: the numbers of the step, traced.
+        kept: what it keeps for this parameter, traced.
+    """
+
+    optimiser: Optimiser
+    update: Callable[..., Any]
+    numbers: Sequence[Any]
+    kept: Sequence[Any]
+
+
+def updated(leaves: Sequence[Any], gradients: Sequence[Any], rules: Sequence[Rule], limits: Mapping[str, Any]) -> list[Any]:
+    """Records the new values of parameters, each followed by what its optimiser keeps for it.
 
     Args:
-        update: the Slang function of the optimiser.
-        given: what it has kept for each parameter, then its numbers, then its limits.
+        limits: see `limited`.
     """
-    each, limits = len(optimiser.kept), list(optimiser.limits())
-    first = len(leaves) * each
-    last = len(given) - len(limits)
     types = [wide(leaf.type) for leaf in leaves]
-    slopes = [g._fusepy_cast(type) for g, type in zip(gradients, types)]
-    slopes = limited(slopes, dict(zip(limits, given[last:])))
+    slopes = limited([g._fusepy_cast(type) for g, type in zip(gradients, types)], limits)
     made: list[Any] = []
-    for i, (leaf, slope, type) in enumerate(zip(leaves, slopes, types)):
-        mine = given[i * each : (i + 1) * each]
-        slope = -slope if optimiser.maximize else slope
-        args = [vcast(v._fusepy_cast(type), type) for v in (leaf, slope, *mine)]  # numbers stay numbers
-        found = update(*args, *given[first:last])
-        new, *others = found if each else (found,)
+    for leaf, slope, type, rule in zip(leaves, slopes, types, rules):
+        slope = -slope if rule.optimiser.maximize else slope
+        args = [vcast(v._fusepy_cast(type), type) for v in (leaf, slope, *rule.kept)]  # numbers stay numbers
+        found = rule.update(*args, *rule.numbers)
+        new, *others = found if rule.kept else (found,)
         made += [new._fusepy_cast(leaf.type), *others]
     return made
 
@@ -75,9 +85,12 @@ def _squares(gradient: Any) -> Any:
     return sum_of(squares) if gradient.rank else squares
 
 
-def library_on(device: Device) -> Module:
-    """Returns the module of optimisers on a device."""
-    return library(device, "optimisers", lambda d: Module.load_from_file(d, str(FOLDER / "fusepy_optimisers.slang")))
+def update_of(optimiser: Optimiser, device: Device) -> Any:
+    """Returns the Slang function of an optimiser on a device."""
+    if not isinstance(optimiser.function, str):
+        return optimiser.function
+    module = library(device, "optimisers", lambda d: Module.load_from_file(d, str(FOLDER / "fusepy_optimisers.slang")))
+    return getattr(module, optimiser.function)
 
 
 def zeros_like(like: Tensor) -> Tensor:
@@ -91,10 +104,3 @@ def with_names(function: Callable[..., Any], names: Sequence[str]) -> Callable[.
     unique = [f"{word}_{names[:i].count(word)}" if word in names[:i] else word for i, word in enumerate(names)]
     vars(function)["__signature__"] = inspect.Signature([inspect.Parameter(name, kind) for name in unique])
     return function
-
-
-def program_of(optimiser: Any) -> Any:
-    """Returns what the program of a step depends on; other options are numbers."""
-    if not isinstance(optimiser, Optimiser):
-        return None
-    return type(optimiser), optimiser.function, optimiser.kept, tuple(optimiser.limits()), optimiser.maximize

@@ -90,3 +90,18 @@ def test_the_gradient_of_an_accumulated_row_is_that_of_each_element(device: fp.D
     np.testing.assert_allclose(x.grad.to_numpy(), 2 * x.to_numpy() * given)
     with pytest.raises(fp.ShapeError, match=r"accumulate\(result="):
         fp.fuse(lambda x: x * x)(x, _result=fp.Tensor(given))
+
+
+def test_members_and_values_of_bools_and_integers(device: fp.Device) -> None:
+    source = """
+    struct Hit { bool on; int2 at; };
+    Hit hit(float x) { Hit h; h.on = x > 1; h.at = int2(int(x), 7); return h; }
+    bool2 sides(float x) { return bool2(x > 1, x < 1); }
+    """
+    m, x = fp.Module.load_from_source(device, "accumulated_flags", source), np.float32([2, 0.5, 4])
+    first = m.hit.accumulate(result="first")(x)
+    assert (bool(first["on"]), first["at"].tolist()) == (True, [2, 7])
+    assert list(m.sides.accumulate(result="first")(x)) == [True, False]
+    for kind, other in (("sum", "bool, whose sum is int"), ("mean", "bool, whose mean is float")):
+        with pytest.raises(fp.UnsupportedArgumentError, match=f"cannot put the {kind} of a member into the struct(.|\n)*{other}"):
+            m.hit.accumulate(result=kind)(x)

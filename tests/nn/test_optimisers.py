@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,69 @@ def test_numbers_may_be_set_between_steps_without_a_new_program(device: fp.Devic
         step.optimiser = fp.nn.SGD(momentum=0.5)
 
 
+def test_groups_of_parameters_have_options_of_their_own_as_in_torch(device: fp.Device, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(3)
+    start = {"layers": [{"weight": rng.random(4), "bias": 0.5}, {"weight": rng.random(4), "bias": -1.0}], "gain": rng.random(3)}
+
+    def loss(p: Any, root: Any = fp.sqrt) -> Any:
+        first, second = p["layers"]
+        line = first["weight"] * second["weight"] + first["bias"] * second["bias"]
+        return root((line**2).sum() + 1) + 0.1 * (p["gain"] ** 4).sum()
+
+    base = fp.nn.AdamW(lr=0.05, weight_decay=0.1, clip_norm=0.5)
+    other = fp.nn.SGD(lr=lambda n: 0.2 / n, momentum=0.9, clip_norm=0.5)
+    biases = replace(base, lr=0.3, weight_decay=0.0)
+    params = fp.nn.parameters(start)
+    step = fp.training_step(lambda p: loss(p), base, {"gain": other, "*.bias": biases, "layers.0.*": replace(base, lr=0.0)})
+    wanted = {name: torch.tensor(np.asarray(leaf, np.float64), requires_grad=True) for name, leaf in fp.nn.named(start).items()}
+    layers = [{"weight": wanted[f"layers.{i}.weight"], "bias": wanted[f"layers.{i}.bias"]} for i in range(2)]
+    grouped = [
+        {"params": [wanted["layers.0.bias"], wanted["layers.1.bias"]], "lr": 0.3, "weight_decay": 0.0},
+        {"params": [wanted["layers.0.weight"]], "lr": 0.0},
+        {"params": [wanted["layers.1.weight"]]},
+    ]
+    adam, sgd = torch.optim.AdamW(grouped, lr=0.05, weight_decay=0.1), torch.optim.SGD([wanted["gain"]], lr=0.2, momentum=0.9)
+    for n in range(1, 6):
+        if n == 4:
+            step.groups |= {"*.bias": replace(step.groups["*.bias"], lr=0.1)}
+            adam.param_groups[0]["lr"] = step.lr = adam.param_groups[2]["lr"] = 0.1
+        sgd.param_groups[0]["lr"] = 0.2 / n
+        for each in (adam, sgd):
+            each.zero_grad()
+        loss({"layers": layers, "gain": wanted["gain"]}, torch.sqrt).backward()
+        torch.nn.utils.clip_grad_norm_(list(wanted.values()), 0.5)
+        adam.step()
+        sgd.step()
+        step(params)
+    for name, found in fp.nn.named(params).items():
+        np.testing.assert_allclose(found.to_numpy(), wanted[name].detach().numpy(), rtol=2e-5, err_msg=name)
+    fp.nn.save(tmp_path / "p.safetensors", params, step)
+    again = fp.training_step(lambda p: loss(p), step.optimiser, step.groups)
+    loaded = fp.nn.load(tmp_path / "p.safetensors", fp.nn.parameters(start), again)
+    step(params)
+    again(loaded)
+    assert [v.tolist() for v in fp.nn.named(loaded).values()] == [v.tolist() for v in fp.nn.named(params).values()]
+
+
+PAIR = {"a": 0.0, "b": 1.0}
+
+
+def grouped(groups: Any, optimiser: Any = None) -> Any:
+    step = fp.training_step(lambda p: p["a"] * p["b"], optimiser or fp.nn.Adam(), groups)
+    step(fp.nn.parameters(PAIR))
+    return step
+
+
 MISUSE = [
+    (lambda: grouped({"a": 0.1}), fp.ArgumentError, "groups are optimisers by patterns"),
+    (lambda: grouped([{"params": ["a"], "lr": 0.1}]), fp.ArgumentError, "groups are optimisers by patterns"),
+    (lambda: grouped({"aa": fp.nn.Adam()}), fp.ArgumentError, "no parameter is left for the group 'aa'(.|\n)*did you mean 'a'"),
+    (lambda: grouped({"*": fp.nn.SGD(), "a": fp.nn.SGD()}), fp.ArgumentError, "no parameter is left for the group 'a'"),
+    (lambda: grouped({"a": fp.nn.Adam()}, fp.nn.Adam(clip_norm=1.0)), fp.ArgumentError, "limits gradients in another way"),
+    (lambda: setattr(grouped({"a": fp.nn.Adam()}), "groups", {"b": fp.nn.Adam()}), fp.ArgumentError, "keeps its groups"),
+    (lambda: setattr(grouped({"a": fp.nn.Adam()}), "groups", {"a": fp.nn.SGD()}), fp.ArgumentError, "another optimiser needs"),
+    (lambda: grouped({})(fp.nn.parameters({"b": 1.0, "a": 0.0})), fp.ArgumentError, "other parameters than in the first"),
     (lambda: setattr(fp.nn.Adam(), "lr", 0.1), fp.ArgumentError, "lr cannot be changed"),
     (lambda: setattr(fp.nn.Adam(), "eps", 0.1), fp.ArgumentError, "eps cannot be changed"),
     (lambda: fp.nn.SGD(0.1, 0.9, 0.0, True), fp.ArgumentError, "takes 3 options by position"),

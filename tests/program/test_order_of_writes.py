@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import slangpy as spy
 
 import fusepy as fp
 from tests.support.slang_functions import F32
@@ -167,3 +168,23 @@ def test_an_argument_of_smaller_rank_is_returned_and_read_whole(m: Any) -> None:
 def test_a_reusable_scan_keeps_its_settings(m: Any) -> None:
     assert fp.scan(m.add, 0.0, exclusive=True)([1.0, 1.0, 1.0]) == [0, 1, 2]
     assert fp.scan(m.add, 0.0, axis=1)([[1.0, 1.0], [1.0, 1.0]]) == [[1, 2], [1, 2]]
+
+
+def test_parts_on_other_grids_read_an_argument_before_it_is_overwritten(device: Any) -> None:
+    """Results that share no grid get a kernel each, and one of them writes over what the others read."""
+    x, y = fp.Tensor.from_numpy(device, A), fp.Tensor.from_numpy(device, V[:5])
+    made = fp.fuse(lambda x, y: (x * 2, y + 1, x + 1))(x, y, _result=(x, y, fp.Tensor.zeros(device, A.shape, "float")))
+    for found, want in zip(made, (2 * A, V[:5] + 1, A + 1)):
+        np.testing.assert_array_equal(found.to_numpy(), want)
+
+
+@pytest.mark.parametrize("split", [True, False], ids=["parts", "steps"])
+def test_a_texture_is_not_overwritten_while_later_kernels_read_it(device: Any, split: bool) -> None:
+    usage = spy.TextureUsage.shader_resource | spy.TextureUsage.unordered_access
+    make = lambda: device.sgl.create_texture(format=spy.Format.r32_float, width=6, height=4, usage=usage, data=A)  # noqa: E731
+    f = fp.fuse((lambda t, y: (t * 2, y + 1, t + 1)) if split else (lambda t, y: (t * 2, y + 1, t + fp.cumsum(t * 2, 0))))
+    given, out = make(), fp.Tensor.zeros(device, A.shape, "float")
+    with pytest.raises(fp.ShapeError, match="one texture, which later kernels of the program read"):
+        f(given, V[:5], _result=(given, fp.Tensor.zeros(device, 5, "float"), out))
+    f(given, V[:5], _result=(make(), fp.Tensor.zeros(device, 5, "float"), out))
+    np.testing.assert_allclose(out.to_numpy(), A + 1 if split else A + np.cumsum(2 * A, 0), rtol=1e-6)

@@ -11,6 +11,7 @@ LINES = 100
 ELSEWHERE: dict[str, str] = {
     "backend/sources/declarations.py": "backend/sources/test_reachable.py",
     "nn/files.py": "nn/test_training.py",
+    "nn/updates.py": "nn/test_optimisers.py",
     "backend/memory/construction.py": "backend/memory/test_tensor.py",
     "trace/inputs.py": "modules/test_struct.py",
     "backend/kernels/profiling.py": "inspect/test_profile.py",

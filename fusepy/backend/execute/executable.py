@@ -24,7 +24,7 @@ from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.execute.step import Step
 from fusepy.backend.execute.tape import LinkedTape, Tape, TapePiece
 from fusepy.backend.kernels.globals import Bindings
-from fusepy.backend.kernels.overlap import shares
+from fusepy.backend.kernels.overlap import written_early
 from fusepy.backend.marshals.base import Maker
 from fusepy.backend.marshals.whole import check_written
 from fusepy.backend.memory.tensor import Tensor
@@ -173,23 +173,23 @@ class Executable:
 
     def _given(self, args: Sequence[Any], outs: Sequence[Any], copied: frozenset[int]) -> tuple[dict[int, int], list[int]]:
         """Returns the results that are written to their destinations by their slots, and those that are copied at the end."""
-        given: dict[int, int] = {}
-        late: list[int] = []
+        given, late = dict[int, int](), list[int]()
         for j, target in enumerate(outs):
             if target is None:
                 continue
             slot = self.outputs[j][0]
-            if isinstance(target, Tensor) and (j in copied or slot in given or self._read_later(slot, args, target)):
+            made = next(i for i, step in enumerate(self.steps) if slot in step.results)
+            read = self._read(self.plans[made + 1 :], args, target)
+            if isinstance(target, Tensor) and (j in copied or slot in given or read):
                 late.append(j)
             else:
                 given[slot] = j
         return given, late
 
-    def _read_later(self, slot: int, args: Sequence[Any], target: Tensor) -> bool:
-        """True if regions after the one that fills `slot` read arguments in the memory of `target`."""
-        made = next(i for i, step in enumerate(self.steps) if slot in step.results)
-        read = {p for step in self.steps[made + 1 :] for p in self._memory(step.plan.positions) if p < self.count}
-        return any(shares(args[p], target) for p in read)
+    def _read(self, plans: Sequence[Plan], args: Sequence[Any], target: Any) -> bool:
+        """True if plans read arguments in the memory of `target`, which is written before they run; see `written_early`."""
+        read = (args[p] for plan in plans for p in self._memory(plan.positions) if p < self.count)
+        return target is not None and written_early(target, read)
 
     def _memory(self, slots: Sequence[int]) -> tuple[int, ...]:
         """Returns the slots that own the memory of these."""
@@ -226,7 +226,8 @@ class Executable:
         for i, step in enumerate(self.steps):
             for slot, other, axes in step.views:
                 slots[slot] = slots[other].with_ones(axes)
-            for plan, recipe, results in self._recipes(i, step, slots):
+            parts = self._recipes(i, step, slots)
+            for k, (plan, recipe, results) in enumerate(parts):
                 if recipe.error is not None or recipe.refused:
                     return self._otherwise(plan, recipe)(layouts, args, outs, copied)
                 targets = [held.get(slot) for slot in results]
@@ -234,8 +235,9 @@ class Executable:
                     slots[slot] = Layout.contiguous(shape) if target is None else Layout.of(target)
                 between = [slot in step.textures for slot in results] if held or step.textures else None
                 values = [*args, *[None] * (self.slots - len(args))]
-                checked = values, targets, recipe.out_shapes, recipe.grid
-                if between and (beside := plan.given.check(*checked, between, len(self.steps) > 1)):
+                others, checked = [other for other, _, _ in parts[k + 1 :]], (values, targets, recipe.out_shapes, recipe.grid)
+                beside = plan.given.check(*checked, between, len(self.steps) > 1) if between else ()
+                if beside := beside or [j for j, target in enumerate(targets) if self._read(others, args, target)]:
                     return self._lowered(layouts, args, outs, copied | {given[results[j]] for j in beside})
                 own = plan.launches(recipe, slots, results, partial(_another, slots))
                 pieces.append(TapePiece(plan, results, tuple(own)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import slangpy as spy
@@ -10,6 +10,7 @@ import slangpy as spy
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.memory.storage import Storage, overlap
 from fusepy.backend.memory.texture import overlap as textures_overlap
+from fusepy.errors import ShapeError
 
 _TEXTURES = (spy.Texture, spy.TextureView)
 
@@ -20,6 +21,23 @@ def shares(placed: Any, tensor: Storage) -> bool:
         return overlap(placed, tensor)
     span = span_of(placed)
     return span is not None and span[0] < tensor.high and tensor.low < span[1]
+
+
+def written_early(target: Any, read: Iterable[Any]) -> bool:
+    """True if a result is written to memory of arguments that later kernels of the program read.
+
+    Raises:
+        ShapeError: for a texture, to which nothing is copied at the end.
+    """
+    if not isinstance(target, Bound):
+        return any(shares(placed, target) for placed in read)
+    if any(isinstance(placed, Bound) and in_common(placed.value, target.value) for placed in read):
+        raise ShapeError(
+            "an argument and a result are one texture, which later kernels of the program read",
+            saw="a texture that is written before all of them have run",
+            hint="write into another texture",
+        )
+    return False
 
 
 def span_of(placed: Any) -> tuple[int, int] | None:

@@ -17,7 +17,6 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 SCOPE = re.compile(r"\b(?:struct|class|extension|interface|namespace|enum)\b\s*([\w:]*)")
 _ATTRIBUTE = re.compile(r"\[[^\]]*\]")
 _INNER = re.compile(r"<[^<>]*>|\([^()]*\)")
-_GENERIC = re.compile(r"<[^()]*>\s*$")
 _NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:[fFhH]|lf|LF|[uU]|[lL]{1,2}|[uU][lL]{1,2})?\Z")
 _PAIRS = {pair[0]: re.compile(f"[{re.escape(pair)}]") for pair in ("{}", "()", "[]")}
 _WORDS = {"true": True, "false": False}
@@ -123,12 +122,27 @@ def parameters_in(text: str, start: int = 0) -> list[str]:
 
 
 def _named(head: str) -> list[str]:
-    """Returns the names of a block: the name of a function, or every name before a property."""
-    before, bracket, _ = head.partition("(")
-    if "operator" in before:
+    """Returns the names of a block: the name of a function, or every name before a property.
+
+    The parameters are the last brackets: a macro may stand before a function.
+    """
+    if ")" not in head:
+        return NAME.findall(head)
+    before = head[: _opening(head, head.rindex(")"), "()")].rstrip()
+    if re.search(r"\boperator\b[^;{}\n]*\Z", before):
         return ["operator"]
-    names = NAME.findall(_GENERIC.sub("", before))
-    return names[-1:] if bracket else names
+    before = before[: _opening(before, len(before) - 1, "<>")] if before.endswith(">") else before
+    return NAME.findall(before)[-1:]
+
+
+def _opening(text: str, at: int, pair: str) -> int:
+    """Returns the position of the bracket that the one at `at` closes, or 0."""
+    depth = 0
+    for i in range(at, -1, -1):
+        depth += (text[i] == pair[1]) - (text[i] == pair[0])
+        if not depth:
+            return i
+    return 0
 
 
 def flat(text: str) -> str:

@@ -26,6 +26,11 @@ _DEFINED = re.compile(  # any name of a type or macro
     r"|\btypedef\b[^;{}]*?(\w+)\s*;|^[ \t]*#[ \t]*define[ \t]+(\w+)",
     re.M,
 )
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[ \t]*define[ \t]+\w+(?:\([^()]*\))?|(?![ \t]*define\b)(?:\\\n|[^\n])*)", re.M)
+_MACRO_BODY = re.compile(r"^[ \t]*#[ \t]*define\b(?:\\\n|[^\n])*", re.M)
+_MARK = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\\\n|[^\n])*ifferentiable", re.M)
+_EXTENDED = re.compile(r"\bextension\s*(?:<[^<>]*>\s*)?(\w+)")
+_THIS = re.compile(r"(?<!\+\+)(?<!--)\bthis\b(?!\s*(?:\.|\[|=(?!=)|[-+*/%]=|\+\+|--))(?<![(,]this(?=[,)]))")
 _GENERIC = re.compile(r"\b(\w+)\s*:\s*(?:__Builtin\w*Type\s*&\s*)*__BuiltinFloatingPointType\b")
 _LIST = re.compile(r"(?:\b(?:struct|class|interface)\s+\w+|\bextension|\b__generic)\s*<([^{}()<>]*)>")
 _NAMES = re.compile(r"(?:\A|,)\s*(?:let\s+)?(\w+)")
@@ -42,10 +47,12 @@ class Words:
     Attributes:
         scalars: the names of scalar types.
         mended: the functions of Slang in whose place those of `fusepy_scalars` are called.
+        marks: macros that stand for ``[Differentiable]``, alone or among other words.
     """
 
     scalars: frozenset[str] = frozenset(_TYPES)
     mended: frozenset[str] = frozenset(_MENDED)
+    marks: frozenset[str] = frozenset()
 
     @staticmethod
     def of(texts: Iterable[str], defines: Iterable[tuple[str, str]] = ()) -> Words:
@@ -65,7 +72,13 @@ class Words:
             means = Counter(name for name, of in pairs if of in scalars)
             scalars |= {name for name in means if means[name] == times[name]}  # in every place
         own = {name for text in texts if any(word in text for word in _MENDED) for name, _ in functions(text)}
-        return Words(frozenset(scalars), frozenset(_MENDED) - own)
+        marks = {name for text in texts for name in _MARK.findall(text)}
+        marks |= {name for name, of in pairs if "ifferentiable" in of}
+        return Words(frozenset(scalars), frozenset(_MENDED) - own - set(times), frozenset(marks))
+
+    def differentiable(self, head: str) -> bool:
+        """True if the text before a function says that it is differentiable."""
+        return "ifferentiable" in head or any(re.search(rf"\b{mark}\b", head) for mark in self.marks)
 
 
 def with_scalars(text: str, words: Words = Words()) -> str:
@@ -77,35 +90,49 @@ def with_scalars(text: str, words: Words = Words()) -> str:
         >>> print(with_scalars("[Differentiable] float3 f(float a, float3 v) { return a * v; }"))
         [Differentiable] float3 f(float a, float3 v) { float fz_p_a = fz_scalar(a); { float a = fz_p_a; { return a * v; }}}
     """
-    if "ifferentiable" not in text:
+    if not words.differentiable(text):
         return text
     whole = bare(text, in_place=True)
-    plain = _QUOTED.sub(lambda m: f'"{" " * (len(m[0]) - 2)}"', whole)  # a text may hold a single brace
+    quoted = _QUOTED.sub(lambda m: f'"{" " * (len(m[0]) - 2)}"', whole)  # a text may hold a single brace
+    plain = _DIRECTIVE.sub(_blank, quoted).replace("\\\n", " \n")  # functions that a macro writes are read as others are
     mended = re.compile(rf"(?<![.:\w])({'|'.join(words.mended) or '(?!)'})(?=\s*\()")
     around = [(m.start(), closing(plain, m.start(1)), m[0]) for m in _TYPE.finditer(plain)]
-    parts: list[tuple[int, int, str]] = []
+    bodies = [*(m.span() for m in _MACRO_BODY.finditer(quoted))]
+    parts = [(*m.span(1), f"fz_{m[1]}") for first, last in bodies for m in mended.finditer(quoted, first, last)]
     for name, start, opening, end in spans(plain, nested=True):
         head = plain[start:opening]
         spelled = r"operator\s*(?:\(\s*\)|[^\w\s(]+)" if name == "operator" else rf"\b{re.escape(name)}"
-        called = re.search(rf"{spelled}\s*(?:<([^()]*)>\s*)?\(", head)
-        if called is None or "ifferentiable" not in head[: called.start()]:
+        *_, called = [None, *re.finditer(rf"{spelled}\s*(?:<([^()]*)>\s*)?\(", head)]
+        if called is None or not words.differentiable(head[: called.start()]):
             continue
-        types = _known(words, [*(text for first, last, text in around if first < start < last), head], called[1] or "")
+        scopes = [text for first, last, text in around if first < start < last]
+        types = _known(words, [*scopes, head], called[1] or "")
         found = list(_scalars(parameters_in(head, called.end()), types))
         if found:
             ahead = "".join(f" {type} fz_p_{name} = fz_scalar({name});" for type, name in found)
             again = "".join(f" {type} {name} = fz_p_{name};" for type, name in found)
             parts += [(opening + 1, opening + 1, f"{ahead} {{{again} {{"), (end, end, "}}")]
-        parts += [(m.start(), m.end(), f"fz_{m[1]}") for m in mended.finditer(plain, opening, end)]
+        parts += [(*m.span(1), f"fz_{m[1]}") for m in mended.finditer(plain, opening, end)]
         factors = carried_factors(plain, opening + 1, end, types, [name for _, name in found])
+        factors |= _receivers(plain, opening, end, scopes, types)
         parts += [(first, last, f"fz_scalar({plain[first:last]})") for first, last in factors]
     if not parts:
         return text
     made, at = list[str](), 0
-    for place, until, added in sorted(parts):
+    for place, until, added in sorted(set(parts)):
         made += [whole[at:place], added]
         at = until
     return "".join([*made, whole[at:]])
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+def _receivers(text: str, start: int, end: int, scopes: Iterable[str], types: Iterable[str]) -> set[tuple[int, int]]:
+    """Returns the places where a method of a scalar, in an extension, reads it as ``this``; not where it may be written."""
+    extended = [found[1] for found in map(_EXTENDED.search, scopes) if found is not None]
+    return {m.span() for m in _THIS.finditer(text, start, end)} if extended and extended[-1] in types else set()
 
 
 def _known(words: Words, heads: Iterable[str], own: str) -> set[str]:

@@ -14,6 +14,7 @@ EXPRESSIONS = [
     "a * v", "a + v", "a - v", "a / v", "v * a", "v + a", "v - a", "v / a", "(v - a) * a + 1.0 / a * v", "inner(a * 2, v)",
     "Box(v).grown(a)", "ns::shifted(v, a)", "of<float3>(v, a)", "a * Box(v)",
     "aliased(a, v)", "defined(a, v)", "any<float>(a, v)", "turned(a, v)", "a * held(v, 2)",
+    "behind(a, v) + marked(a, v)", "written_one(a, v) * written_two(a, v)", "a.beside(v) + a.changed(v)", "LIMITED(v.x, a) * v",
 ]  # fmt: skip
 LOOP = "float s = 1, t = 0.5; int i = 0; [MaxIters(4)] while (i < 3) { s = s * a + t; i++; if (i > 1) t *= a; else t = s; }"
 STATEMENTS = [
@@ -52,6 +53,20 @@ typedef float Real; typealias Scalar = Real;
 #define REAL float
 [Differentiable] float3 defined(REAL a, float3 v) { return a + v; }
 [Differentiable] vector<T, 3> any<T : __BuiltinFloatingPointType>(T a, vector<T, 3> v) { return a - v; }
+#define SQUARE(x) ((x) * (x))
+[Differentiable] float3 behind(float a, float3 v) { return SQUARE(a) * v; }
+#define GRADED [Differentiable]
+GRADED float3 marked(float a, float3 v) { return a * v; }
+#define WRITES(N) [Differentiable] float3 N##_one(float a, float3 v) { return a * v; } \\
+    [Differentiable] float3 N##_two( \\
+        float a, float3 v) { return a + v; }
+WRITES(written)
+#define LIMITED(x, a) clamp(x, a, 4.0)
+extension float
+{
+    [Differentiable] float3 beside(float3 v) { return this * v; }
+    [Differentiable] [mutating] float3 changed(float3 v) { float3 r = v * this; this *= 2; this = this + 1; return r / this; }
+}
 [Differentiable] func turned(a : float, v : float3) -> float3 { return a / v; }
 """
 
