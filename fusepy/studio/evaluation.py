@@ -90,7 +90,7 @@ class Evaluator:
         given = self.builder.given(document, name)
         recipe = self.builder.node_library.recipes[node.kind]
         fed = tuple((port, self.results[start].serial, end) for port, (start, end) in feeds.items())
-        key = (id(recipe), tuple(node.values.items()), recipe.stamp(given), fed)
+        key = (recipe, tuple(node.values.items()), recipe.stamp(given), fed)
         if before is not None and before.key == key:
             return before
         built = self.builder.single(document, name, {**given, **self.fed(document, name)})
