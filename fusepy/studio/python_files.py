@@ -73,9 +73,10 @@ class PythonFile:
 
     def _beside(self, name: str) -> Path | None:
         """Returns the file of a module that lies below the folder of this one and is not installed there."""
-        file = getattr(sys.modules[name], "__file__", None)
-        inside = file is not None and Path(file).is_relative_to(self.path.parent)
-        return Path(file) if inside and not set(_INSTALLED) & set(Path(file).parts) else None
+        spelled = getattr(sys.modules[name], "__file__", None)
+        file = None if spelled is None else Path(spelled)
+        inside = file is not None and file.is_relative_to(self.path.parent) and not set(_INSTALLED) & set(file.parts)
+        return file if inside else None
 
 
 def written(file: Path) -> int | None:

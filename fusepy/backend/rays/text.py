@@ -151,8 +151,8 @@ def _entry_point(text: KernelText, name: str, stage: RayStage, exact: Sequence[s
 
 def _fused(name: str, stage: RayStage, body: Graph, args: Sequence[str]) -> list[str]:
     """Returns the lines that call the body of a fused stage: its inputs are read here, its outputs are written to the payload."""
-    given = dict(zip(("payload", "attributes"), args))
-    passed = [given.get(v.name or "") or INPUTS.get(v.name or "", f"{v.name}()") for v in body.inputs]
+    names: dict[str, str] = {**INPUTS, **dict(zip(("payload", "attributes"), args))}
+    passed = [names.get(v.name or "", f"{v.name}()") for v in body.inputs]
     passed += [f"r_{j}" for j in range(len(body.outputs))]
     lines = [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(body.outputs)]
     lines.append(f"{name}_body({', '.join(passed)});")
