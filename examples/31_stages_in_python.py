@@ -11,30 +11,42 @@ import numpy as np
 
 import fusepy as fp
 
-HEIGHT, WIDTH = (400, 640) if len(sys.argv) > 1 else (40, 64)
+HEIGHT, WIDTH, SIDE = (400, 640, 4) if len(sys.argv) > 1 else (40, 64, 1)  # SIDE x SIDE rays for each pixel
 m = fp.Module.load_from_file(fp.default_device(), str(Path(__file__).parent / "stages.slang"))
-light = fp.float3(*hall.SUN.tolist())
+light = fp.float3(-0.48, 0.74, 0.47)
+warm, haze = fp.float3(1.5, 1.3, 1.05), fp.float3(0.8, 0.86, 0.92)
 
 
 def sky(payload: m.Payload, world_ray_direction):
-    return {"colour": fp.float3(0.55, 0.68, 0.9) * (1 - 0.6 * world_ray_direction.y), "t": -1.0}
+    up = fp.maximum(world_ray_direction.y, 0.0)
+    return {"colour": haze + fp.minimum(3.0 * up, 1.0) * (fp.float3(0.16, 0.34, 0.66) - haze), "t": -1.0}
 
 
 def knot(payload: m.Payload, barycentrics, primitive_index, world_ray_origin, world_ray_direction, ray_t_current):
     at, n = world_ray_origin + ray_t_current * world_ray_direction, m.normal_of(primitive_index, barycentrics)
-    bands = 0.5 + 0.5 * fp.cos(5.0 * at.y + fp.float3(0, 2, 4))
-    return {"colour": bands * (0.25 + 0.9 * fp.maximum(fp.dot(n, light), 0.0) * m.lit(at, light)), "t": ray_t_current}
+    paint = 0.42 + 0.38 * fp.cos(2.1 * at.y - 0.7 + fp.float3(0, 2.1, 4.2))
+    sun = m.lit(at + 1e-3 * n, light)
+    ambient = (0.5 + 0.5 * n.y) * fp.float3(0.3, 0.42, 0.6) + fp.maximum(-n.y, 0.0) * fp.float3(0.16, 0.13, 0.1)
+    half = fp.normalize(light - world_ray_direction)
+    shine = 0.5 * fp.pow(fp.maximum(fp.dot(n, half), 0.0), 60.0) * sun
+    rim = 0.35 * fp.pow(1 - fp.abs(fp.dot(n, world_ray_direction)), 4.0)
+    return {
+        "colour": paint * (ambient + fp.maximum(fp.dot(n, light), 0.0) * sun * warm) + shine * warm + rim * haze,
+        "t": ray_t_current,
+    }
 
 
 def floor(payload: m.Payload, world_ray_origin, world_ray_direction, ray_t_current):
     at = world_ray_origin + ray_t_current * world_ray_direction
-    tile = fp.where((fp.floor(at.x) + fp.floor(at.z)) % 2 == 0, 0.6, 0.35)
-    return {"colour": tile * (0.3 + 0.7 * m.lit(at, light)) * fp.float3(1, 1, 1), "t": ray_t_current}
+    tile = fp.where((fp.floor(at.x) + fp.floor(at.z)) % 2 == 0, 0.42, 0.16)
+    far = 1 - fp.exp(-0.0018 * ray_t_current * ray_t_current)  # tiles that are smaller than a pixel are haze
+    seen = tile * (fp.float3(0.3, 0.38, 0.5) + 0.74 * m.lit(at, light) * warm)
+    return {"colour": seen + far * (haze - seen), "t": ray_t_current}
 
 
 def picture(camera, uv):
     found = m.seen(camera, uv)
-    return fp.sqrt(fp.clip(found.colour, 0, 1)), found.t
+    return found.colour, found.t
 
 
 positions, normals, triangles = hall.knot()
@@ -46,15 +58,24 @@ rows = [fp.HitGroup(floor), fp.HitGroup("shaded"), fp.HitGroup(knot), fp.HitGrou
 render = fp.ray_gen(m, fp.fuse(picture), miss=[sky, "unshaded"], hit_groups=rows)
 render = render.set(scene=scene, normals=normals, corners=triangles)
 
+
+@fp.fuse
+def film(camera, uv):
+    colour, t = render(camera, uv)  # of all rays of a pixel, which lie along axis 2
+    return fp.sqrt(fp.minimum(fp.mean(colour, axis=2), 1.0)), t
+
+
 camera = fp.Camera((1.2, 2.6, 7), (0, 1.5, 0), fov=38, aspect=WIDTH / HEIGHT)
-uv = (np.stack(np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT)), -1).astype(np.float32) + 0.5) / np.float32([WIDTH, HEIGHT])
-image, t = render(camera, uv)
-print(f"kernels: {render.explain(camera, uv).kernels}\nmean of the picture: {image.mean():.3f}")
-print(f"pixels of the sky: {(t < 0).mean():.1%}, farthest hit: {t.max():.1f}")
-assert t[uv[..., 1] < 0.02].max() == -1, "the sky"
-assert t[uv[..., 1] > 0.97].min() > 0, "the floor"
+within = (np.stack(np.meshgrid(np.arange(SIDE), np.arange(SIDE)), -1).reshape(-1, 2) + 0.5) / SIDE
+uv = np.stack(np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT)), -1)[:, :, None] + within
+uv = (uv / [WIDTH, HEIGHT]).astype(np.float32)
+image, t = film(camera, uv)
+print(f"kernels: {film.explain(camera, uv).kernels}\nmean of the picture: {image.mean():.3f}")
+print(f"rays to the sky: {(t < 0).mean():.1%}, farthest hit: {t.max():.1f}")
+assert t[:2].max() == -1, "the sky"
+assert t[-2:].min() > 0, "the floor"
 
 if len(sys.argv) > 1:
     from PIL import Image
 
-    Image.fromarray((np.clip(image, 0, 1) * 255 + 0.5).astype(np.uint8)).save(sys.argv[1], quality=90)
+    Image.fromarray((np.clip(image, 0, 1) * 255 + 0.5).astype(np.uint8)).save(sys.argv[1], quality=92)

@@ -33,7 +33,7 @@ def bar(steps, what):
 
 
 def plot(path, losses, size=(640, 280)):
-    """A loss over the steps of training, on a logarithmic axis."""
+    """A loss over the steps of training, and its mean over steps nearby, on a logarithmic axis."""
     image = Image.new("RGB", (2 * size[0], 2 * size[1]), "white")  # twice as large, then made smaller, for smooth lines
     draw, font = ImageDraw.Draw(image), ImageFont.load_default(24)
     low, high = np.log10(min(losses)) - 0.15, np.log10(max(losses)) + 0.15
@@ -57,5 +57,8 @@ def plot(path, losses, size=(640, 280)):
         draw.text((x, bottom + 18), str(step), "#444444", font, "ma")
     draw.text((left - 16, top - 24), "loss", "#444444", font, "rs")
     draw.text(((left + right) / 2, image.height - 8), "step", "#444444", font, "ms")
-    draw.line([at(i, loss) for i, loss in enumerate(losses)], fill="#c0392b", width=5, joint="curve")
+    draw.line([at(i, loss) for i, loss in enumerate(losses)], fill="#ecc4bf", width=3, joint="curve")
+    near = max(last // 30, 1)  # steps see different pictures: their mean says how training goes
+    mean = [np.exp(np.mean(np.log(losses[max(i - near, 0) : i + near + 1]))) for i in range(last + 1)]
+    draw.line([at(i, loss) for i, loss in enumerate(mean)], fill="#c0392b", width=5, joint="curve")
     image.resize(size, Image.Resampling.LANCZOS).quantize(32).save(path, optimize=True)

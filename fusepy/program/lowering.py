@@ -22,6 +22,7 @@ from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.backend.slang.oracle import SlangOracle
+from fusepy.backend.sources.copies.counted import counted_source
 from fusepy.backend.sources.copies.graded import graded_source
 from fusepy.backend.sources.copies.scalars import scalar_source
 from fusepy.backend.sources.reachable import mentions
@@ -29,6 +30,7 @@ from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ResolveError
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.region import spec_of
+from fusepy.ir.pipelines.rays import pipelines_in
 from fusepy.ir.types import Kind, pair_of
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.cost import compute_bytes
@@ -170,8 +172,11 @@ class Lowering:
     def _copied(self, region: Node) -> list[ModuleSource]:
         """Returns the modules, with copies of functions whose reads of textures, buffers and pointers have gradients.
 
-        Where Slang differentiates, they are copies in which scalar parameters do not lose their gradients.
+        Where Slang differentiates, they are copies in which scalar parameters do not lose their gradients. Where rays trace
+        further rays, they are copies that count how deep these are.
         """
+        if any(pipeline.recursion > 1 for pipeline in pipelines_in(region.bodies)):
+            return [counted_source(source) for source in self.sources]
         nodes = [n for body in region.bodies for n in body.walk() if "graded" in n.attrs]
         names = tuple(dict.fromkeys(c.text("function") for n in nodes for c in n.bodies[0].walk() if c.op.name == "slang.call"))
         sources = [graded_source(source, names) if names else source for source in self.sources]

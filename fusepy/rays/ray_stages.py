@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from fusepy.backend.sources.reachable import reached_from, texts_of
+from fusepy.backend.sources.reachable import reaches, texts_of
 from fusepy.errors import ArgumentError
 from fusepy.functions.slang_tracer import Loaded
 from fusepy.ir.graph import Graph
@@ -133,7 +133,7 @@ def _only(name: str, stage: StageFunction, known: Sequence[str], what: str) -> s
 def _traces(trace: Trace, graph: Graph) -> bool:
     """True if a fused function calls a Slang function that traces rays."""
     calls = [n for n in graph.walk() if n.op.name == "slang.call"]
-    return any("TraceRay" in reached_from([c.text("function")], texts_of([trace.sources[c.text("module")]])) for c in calls)
+    return any(reaches([c.text("function")], texts_of([trace.sources[c.text("module")]]), "TraceRay") for c in calls)
 
 
 def _several(given: Any) -> Sequence[Any]:

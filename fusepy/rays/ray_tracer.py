@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from fusepy.backend.sources.reachable import reached_from, texts_of
+from fusepy.backend.sources.reachable import reaches, texts_of
 from fusepy.errors import ArgumentError
 from fusepy.functions.parts import Config
 from fusepy.functions.python_tracer import PythonTracer
@@ -69,7 +69,7 @@ class FusedRayTracer(PythonTracer):
         vars(made).update(vars(tracer))
         source = module._source  # pyright: ignore[reportPrivateUsage]
         names = module.device.oracle({"module": source}).symbols("module")["functions"]
-        starts = [name for name in names if {"TraceRay", "CallShader"} & reached_from([name], texts_of([source]))]
+        starts = [name for name in names if reaches([name], texts_of([source]), "TraceRay", "CallShader")]
         if not starts:
             raise ArgumentError(
                 f"{tracer.__name__} traces no rays: no function of {source.alias} calls TraceRay",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from fusepy.backend.sources.reachable import reached_from, texts_of
+from fusepy.backend.sources.reachable import reaches, texts_of
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction, fuse
@@ -58,7 +58,7 @@ class StageFunction:
         """True if a Slang function runs for the result of a ray, and traces rays itself."""
         if self.kind not in ("closesthit", "miss"):
             return False
-        return "TraceRay" in reached_from([self.name.rpartition("::")[2]], texts_of([self.loaded.source]))
+        return reaches([self.name.rpartition("::")[2]], texts_of([self.loaded.source]), "TraceRay")
 
 
 def stage_function(module: Module, loaded: Loaded, given: Any, kind: str) -> StageFunction:

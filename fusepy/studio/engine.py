@@ -70,7 +70,7 @@ class StudioEngine:
             self.node_library.add_pictures()
 
     def changed(self) -> list[str]:
-        """Reloads changed Slang files, and returns their names."""
+        """Reloads changed Slang and Python files, and returns their names."""
         return self.node_library.changed()
 
     # ---- documents ----------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import fusepy as fp
@@ -90,7 +90,7 @@ class Evaluator:
         given = self.builder.given(document, name)
         recipe = self.builder.node_library.recipes[node.kind]
         fed = tuple((port, self.results[start].serial, end) for port, (start, end) in feeds.items())
-        key = (id(recipe), tuple(node.values.items()), recipe.stamp(given), fed)
+        key = (recipe, tuple(node.values.items()), recipe.stamp(given), fed)
         if before is not None and before.key == key:
             return before
         built = self.builder.single(document, name, {**given, **self.fed(document, name)})
@@ -124,7 +124,24 @@ def measured(builder: GraphBuilder, document: Document, names: Collection[str]) 
             for r, v in zip(regions, views)
         ]
         found += [kernel for kernel in kernels if kernel.nodes]
-    return found
+    known = {name for kernel in found for name in kernel.nodes}
+    same = merged(builder, whole)
+    also = {name: [n for n in same if same[n] == same[name] and n not in known] for name in known}
+    return [replace(k, nodes=tuple(dict.fromkeys(n for name in k.nodes for n in (name, *also[name])))) for k in found]
+
+
+def merged(builder: GraphBuilder, document: Document) -> dict[str, str]:
+    """Returns for each node the first one that computes the same: of one kind, on the same outputs, without values of its own.
+
+    The compiler makes one computation of these, which has the line of one of them.
+    """
+    first: dict[object, str] = {}
+    same: dict[str, str] = {}
+    for name in document.order():
+        feeds = sorted((port, same[start], end) for port, (start, end) in feeding(document, name).items())
+        own = name if builder.given(document, name) else ""
+        same[name] = first.setdefault((document.nodes[name].kind, own, *feeds), name)
+    return same
 
 
 def shown(array: Array, type: str) -> dict[str, Any]:

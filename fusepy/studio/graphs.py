@@ -44,7 +44,7 @@ class GraphBuilder:
 
     def __init__(self, library: Library):
         self.node_library = library
-        self._kept: dict[object, tuple[NodeRecipe, fp.Graph]] = {}
+        self._kept: dict[object, fp.Graph] = {}
 
     def given(self, document: Document, name: str, missing: bool = False) -> dict[str, Any]:
         """Returns the arguments that a node gives to the graph: all that no edge feeds.
@@ -66,14 +66,14 @@ class GraphBuilder:
     def single(self, document: Document, name: str, given: Mapping[str, Any]) -> BuiltGraph:
         """Returns the graph of one node, with all of its inputs as arguments."""
         recipe = self.node_library.recipes[document.nodes[name].kind]
-        key = (name, id(recipe), tuple(given))
+        key = (name, recipe, tuple(given))
         found = self._kept.pop(key, None)
         if found is None:
-            found = recipe, _wired({name: recipe}, [(name, a) for a in given], {}, [(name, p.name) for p in recipe.kind.outputs])
+            found = _wired({name: recipe}, [(name, a) for a in given], {}, [(name, p.name) for p in recipe.kind.outputs])
         self._kept[key] = found  # the last of them now
         while len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]
-        return BuiltGraph(found[1], tuple(given.values()), self.node_library.python_files)
+        return BuiltGraph(found, tuple(given.values()), self.node_library.python_files)
 
     def whole(self, document: Document, ends: Sequence[Socket]) -> BuiltGraph:
         """Returns the graph of all nodes behind these outputs: one program, fused."""

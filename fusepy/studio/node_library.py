@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import runpy
-import sys
-import traceback
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import fusepy as fp
-from fusepy.errors import FusepyError, StudioError
-from fusepy.functions.device_function import DeviceFunction
+from fusepy.errors import FusepyError
 from fusepy.functions.function import Function
 from fusepy.rays.ray_function import RayFunction
 from fusepy.studio.comments import FunctionNotes, notes_on
 from fusepy.studio.files import inside
 from fusepy.studio.kinds import NodeKind, PortValue
-from fusepy.studio.python_functions import PYTHON_ERRORS, python_recipe
+from fusepy.studio.python_files import PythonFile, written
+from fusepy.studio.python_functions import python_recipe
 from fusepy.studio.recipes import NodeRecipe, distinct, slang_recipe
 from fusepy.studio.sources import SOURCES, PhotographRecipe, sources
 
@@ -28,8 +28,8 @@ class Library:
 
     Attributes:
         modules: the loaded Slang files by their names, relative to the folder, in the order of loading.
-        python_files: the Python files whose functions are nodes.
-        broken: the last error of a Slang file that changed and does not compile; its nodes keep the old source.
+        python_files: the Python files whose functions are nodes, by their paths.
+        broken: the last error of a file that changed and does not compile or run; its nodes keep the old functions.
     """
 
     def __init__(self, device: fp.Device, folder: Path):
@@ -37,7 +37,7 @@ class Library:
         self.modules: dict[str, fp.Module] = {}
         self.broken: dict[str, FusepyError] = {}
         self.recipes: dict[str, NodeRecipe] = {}
-        self.python_files: set[str] = set()
+        self.python_files: dict[str, PythonFile] = {}
         self.notes: dict[str, tuple[str, FunctionNotes]] = {}
         self._seen: dict[str, object] = {}  # when the files of a module were written, at the last look
         for recipe in sources(device, folder):
@@ -75,48 +75,38 @@ class Library:
         Raises:
             StudioError: if it cannot be run, or has no functions.
         """
-        self.python_files.add(str(path))
-        before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-        sys.path.insert(0, str(path.parent))
-        try:
-            found = runpy.run_path(str(path), run_name=path.stem)
-        except (*PYTHON_ERRORS, FusepyError) as error:
-            last = traceback.format_exception_only(type(error), error)[-1].strip()
-            raise StudioError(f"{path.name} cannot be run", saw=last, hint=f"run it yourself: python {path.name}") from error
-        finally:
-            sys.path.remove(str(path.parent))
-            sys.dont_write_bytecode = before
-        functions = {n: v for n, v in found.items() if _is_fused(v) and not n.startswith("_")}
-        if not functions:
-            hint = "put @fp.fuse above the functions that are to be nodes"
-            raise StudioError(f"{path.name} has no fused functions", saw=", ".join(sorted(found)[:8]), hint=hint)
-        for name, function in functions.items():
-            if isinstance(function, RayFunction):
-                self._add(function, function.node(), name, path.name)
-            else:
-                recipe = python_recipe(function, name, path.name)
-                self.recipes[recipe.kind.name] = recipe
+        file = PythonFile(path)
+        self._take_functions(file)
+        self.python_files[str(path)] = file
 
     def changed(self) -> list[str]:
-        """Reloads Slang files that have changed, also imported ones. Returns the names of those with new functions or errors."""
-        changed: list[str] = []
-        for name, module in self.modules.items():
+        """Reloads files that have changed, also imported ones. Returns the names of those with new functions or errors."""
+        reloads: dict[str, Callable[[], bool]] = {}
+        for name in self.modules:
             stamp = self._stamp(name)
-            if stamp == self._seen.get(name):
-                continue
-            self._seen[name] = stamp
-            try:
-                fresh, error = module.reload(), None
-            except FusepyError as refused:
-                fresh, error = False, refused
-            if fresh:
-                self._take(name)
-            if fresh or str(error) != str(self.broken.get(name)):
-                changed.append(name)
-            self.broken.pop(name, None)
-            if error is not None:
-                self.broken[name] = error
-        return changed
+            if stamp != self._seen.get(name):
+                self._seen[name] = stamp
+                reloads[name] = partial(self._reload, name)
+        reloads |= {f.path.name: partial(self._take_functions, f) for f in self.python_files.values() if f.changed}
+        return [name for name, reload in reloads.items() if self._renewed(name, reload)]
+
+    def _renewed(self, name: str, reload: Callable[[], bool]) -> bool:
+        """Reloads a file. Returns True if it has new functions, or another error."""
+        try:
+            fresh, error = reload(), None
+        except FusepyError as refused:
+            fresh, error = False, refused
+        other = str(error) != str(self.broken.pop(name, None))
+        if error is not None:
+            self.broken[name] = error
+        return fresh or other
+
+    def _reload(self, name: str) -> bool:
+        """Reloads a Slang file. Returns False if its text is what it was."""
+        fresh = self.modules[name].reload()
+        if fresh:
+            self._take(name)
+        return fresh
 
     def groups(self) -> list[dict[str, Any]]:
         """Returns the palette as the page gets it."""
@@ -136,17 +126,35 @@ class Library:
             return object()
         imported = [path for path, _ in self.modules[name]._source.files]  # pyright: ignore[reportPrivateUsage]
         paths = [self.folder / name, *map(Path, imported)]
-        return tuple(path.stat().st_mtime_ns if path.exists() else None for path in paths)
+        return tuple(map(written, paths))
 
     def _take(self, name: str) -> None:
         """Makes the recipes of a Slang file in place of those of its old source."""
+        module = self.modules[name]
+        with self._in_place(name):
+            for function, node in fp.NodeLibrary.from_module(module).items():
+                self._add(module.find_function(function), node, function, name)
+
+    def _take_functions(self, file: PythonFile) -> bool:
+        """Makes the recipes of a Python file, which runs it, in place of those of its last run. Returns True."""
+        functions, name = file.run(), file.path.name
+        with self._in_place(name):
+            for label, function in functions.items():
+                if isinstance(function, RayFunction):
+                    self._add(function, function.node(), label, name)
+                else:
+                    recipe = python_recipe(function, label, name)
+                    self.recipes[recipe.kind.name] = recipe
+        return True
+
+    @contextmanager
+    def _in_place(self, name: str) -> Generator[None]:
+        """Removes the recipes of a file. Those that are added meanwhile stand where the others were in the palette."""
         places = {group: i for i, group in enumerate(dict.fromkeys(r.kind.group for r in self.recipes.values()))}
         self.recipes = {k: r for k, r in self.recipes.items() if r.module != name}
-        module = self.modules[name]
-        for function, node in fp.NodeLibrary.from_module(module).items():
-            self._add(module.find_function(function), node, function, name)
+        yield
         ordered = sorted(self.recipes.items(), key=lambda item: places.get(item[1].kind.group, len(places)))
-        self.recipes = dict(ordered)  # where it was in the palette
+        self.recipes = dict(ordered)
 
     def _add(self, function: Function, node: fp.Node, name: str, file: str) -> None:
         """Adds the recipes of a Slang function: one for each way to name its parameters.
@@ -163,7 +171,3 @@ class Library:
             if recipe.kind.outputs:  # a node is its outputs
                 self.recipes[recipe.kind.name] = recipe
                 self.notes[recipe.kind.name] = Path(source.path).name, notes
-
-
-def _is_fused(value: Any) -> bool:
-    return isinstance(value, DeviceFunction) and (isinstance(value, RayFunction) or not isinstance(value, Function))

@@ -130,7 +130,7 @@ def of_python(files: Collection[str]) -> Generator[None]:
         raise StudioError(
             f"{Path(frame.filename).name}:{frame.lineno}: {type(error).__name__}: {error}",
             saw=frame.line,
-            hint="mend the function, and start the studio again",
+            hint="mend the function: the file is run again as soon as it is saved",
         ) from error
 
 

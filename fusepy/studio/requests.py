@@ -97,23 +97,27 @@ class StudioRequests:
         return {"text": to_text(self.session.history.document, await self.session.worker.ask("modules"))}
 
     async def _save(self, message: Mapping[str, Any]) -> Message:
-        name = message.get("path") or self.session.path
+        history = self.session.history
+        name = message.get("path") or history.path
         if name is None:
             raise StudioError("the document has no file yet", hint='give a name such as "look.json"')
         path = inside(self.session.folder, name, (".json",))
-        if name != self.session.path and path.exists():
+        if name != history.path and path.exists():
             read_modules(read_text(path))  # refuses to write over anything but a document
-        document = self.session.history.document
+            if message.get("replace") is not True:
+                raise StudioError(f"{name} is another document", hint="save once more to replace it, or give another name")
+        document = history.document
         text = to_text(document, await self.session.worker.ask("modules"))
         _write(path, text)
-        self.session.path = cast("str", name)
-        self.session.history.keep(document)
-        return {"path": self.session.path, "text": text}
+        history.keep(document, cast("str", name))
+        return {"path": name, "text": text}
 
     async def _load(self, message: Mapping[str, Any]) -> Message:
-        document = await self.session.read(_field(message, "text", str))
-        self.session.history.take(document)
-        return {}
+        text = _field(message, "text", str)
+        document = await self.session.read(text)
+        path = self.session.file_of(_field(message, "name", str), text) if "name" in message else None
+        self.session.history.load(document, path)
+        return {"path": path}
 
     async def _export(self, message: Mapping[str, Any]) -> Message:
         end = (_field(message, "node", str), _field(message, "port", str)) if message.get("node") else None

@@ -17,7 +17,7 @@ from fusepy.studio.worker import StudioWorker
 
 Message = dict[str, Any]
 IDLE_S = 0.6  # without an edit, before kernels are measured: an edit must wait for that
-WATCH_S = 0.2  # between looks at the Slang files
+WATCH_S = 0.2  # between looks at the files
 
 
 class StudioSession:
@@ -30,9 +30,9 @@ class StudioSession:
     """
 
     def __init__(self, worker: StudioWorker, folder: Path, path: str | None, send: Callable[[Message], Awaitable[None]]):
-        self.worker, self.folder, self.path, self.send = worker, folder, path, send
+        self.worker, self.folder, self.send = worker, folder, send
         self.kinds: dict[str, NodeKind] = {}
-        self.history = History(Document())
+        self.history = History(Document(), path)
         self.groups: list[Message] = []
         self.results: Message = {}
         self._edited = asyncio.Event()
@@ -44,8 +44,9 @@ class StudioSession:
             StudioError: for a file that is no document, or a Slang file that does not compile.
         """
         await self.load_palette()
-        if self.path is not None and (self.folder / self.path).is_file():
-            self.history.open(await self.read(read_text(self.folder / self.path)))
+        path = self.history.path
+        if path is not None and (self.folder / path).is_file():
+            self.history.open(await self.read(read_text(self.folder / path)), path)
         self._edited.set()
 
     def events(self) -> list[Message]:
@@ -71,7 +72,7 @@ class StudioSession:
                         await self.send({"event": "kernels", "kernels": kernels})
 
     async def watch(self) -> None:
-        """Reloads Slang files that have changed; never returns."""
+        """Reloads Slang and Python files that have changed; never returns."""
         while True:
             await asyncio.sleep(WATCH_S)
             changed = await self._asked("changed")
@@ -85,7 +86,7 @@ class StudioSession:
     def state(self) -> object:
         """What pages show of the document: it changes with each edit."""
         history = self.history
-        return history.document, history.can_undo, history.can_redo, history.saved, self.path
+        return history.document, history.can_undo, history.can_redo, history.saved, history.path
 
     async def edited(self) -> None:
         """Sends the document to all pages, and has it computed."""
@@ -102,7 +103,7 @@ class StudioSession:
         nodes = [self._node_json(name) for name in document.nodes]
         edges = [{"from": list(start), "to": list(end)} for end, start in document.edges.items()]
         history = {"can_undo": self.history.can_undo, "can_redo": self.history.can_redo, "saved": self.history.saved}
-        return {"event": "document", "document": {"nodes": nodes, "edges": edges}, "path": self.path, **history}
+        return {"event": "document", "document": {"nodes": nodes, "edges": edges}, "path": self.history.path, **history}
 
     async def read(self, text: str) -> Document:
         """Reads a document, with the Slang files that it names."""
@@ -115,6 +116,15 @@ class StudioSession:
             await self.load_palette()
             await self.send_palette()
         return to_document(data, self.kinds)
+
+    def file_of(self, name: str, text: str) -> str | None:
+        """Returns the file of the folder that a browser has read: one of this name and this text; ``None`` if there is none."""
+        if not name.endswith(".json"):
+            return None
+        try:
+            return name if inside(self.folder, name).read_bytes() == text.encode() else None
+        except OSError:
+            return None
 
     async def load_palette(self) -> None:
         """Asks the worker for the kinds of nodes."""
@@ -138,7 +148,7 @@ class StudioSession:
         return True
 
     def _node_json(self, name: str) -> Message:
-        """Returns a node as the page gets it. A kind that is gone, since its Slang file changed, keeps the ports in use."""
+        """Returns a node as the page gets it. A kind that is gone, since its file changed, keeps the ports in use."""
         document = self.history.document
         node = document.nodes[name]
         kind = self.kinds.get(node.kind)

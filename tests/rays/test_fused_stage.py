@@ -63,6 +63,9 @@ def test_fused_stages_branch_loop_trace_rays_and_call_other_modules(m: Any) -> N
     assert np.allclose(seen([[0.0, 0, 3], [-8, -8, 3]], DOWN), [[*light / (1 + light), 20], [*light / (1 + light), 16]])
     with pytest.raises(fp.ArgumentError, match=r"met traces rays, past the recursion[\s\S]*max_recursion=2"):
         seen.options(max_recursion=1)([0.0, 0, 3], DOWN)
+    endless = fp.ray_gen(m, "look", miss=sky, closesthit=lambda t: {"t": t + m.look(fp.float3(0, 0, 1), fp.float3(0, 0, -1)).w})
+    with pytest.raises(fp.ArgumentError, match=r"look: hit or miss functions trace rays, past[\s\S]*max_recursion=2"):
+        endless.set(tlas=floor)([0.0, 0, 3], DOWN)
 
     def unshadowed(shadow: m.Shadow) -> Any:
         return {"lit": 1.0}

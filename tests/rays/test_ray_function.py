@@ -282,6 +282,38 @@ def test_boxes_callables_and_mirrors(m: Any) -> None:
 
 
 @pytest.mark.req("R1")
+def test_rays_past_the_recursion_are_an_error_and_end_nothing(m: Any, tmp_path: Any) -> None:
+    """On lavapipe, rays that do not stop end the process. They come from hit and miss functions, macros, and other files."""
+    floor = fp.Scene(fp.Mesh([[-9, -9, 0], [9, -9, 0], [0, 9, 0]], device=m.device))
+    (tmp_path / "again.slangh").write_text("#define AGAIN(ray, p) TraceRay(solid, 0, 0xff, 0, 0, 0, ray, p)")
+    (tmp_path / "deep.slang").write_text("""#include "again.slangh"
+    RaytracingAccelerationStructure solid;
+    uniform int most;
+    RayDesc ahead() { return { WorldRayOrigin(), 0, WorldRayDirection(), 100 }; }
+    void met(inout int2 p, BuiltInTriangleIntersectionAttributes at) { if (++p.x < most) AGAIN(ahead(), p); ++p.y; }
+    [shader("miss")] void lost(inout int2 p) { if (++p.x < most) AGAIN(ahead(), p); }
+    int2 go(float3 from) { int2 p = 0; RayDesc ray = { from, 0, float3(0, 0, -1), 100 }; AGAIN(ray, p); return p; }
+    """)
+    deep = fp.Module.load_from_file(m.device, tmp_path / "deep.slang")
+    go = fp.ray_gen(deep, "go", miss="lost", closesthit="met").set(solid=floor).options(max_recursion=3)
+    inside, outside = [[0.0, 0, 3]], [[99.0, 0, 3]]
+    assert go.set(most=3)(inside + outside) == [[3, 3], [3, 0]]
+    words = r"past the recursion of this pipeline[\s\S]*max_recursion=3[\s\S]*options\(max_recursion=6\)"
+    for origins in (inside, outside):
+        with pytest.raises(fp.ArgumentError, match=words):
+            go.set(most=10_000)(origins)
+    with pytest.raises(fp.ArgumentError, match=words):
+        fp.fuse(lambda o: fp.sum(go.set(most=4)(o).x))(np.float32(inside * 2))
+    with pytest.raises(fp.ArgumentError, match="trace the path in a loop of the ray generation"):
+        go.options(max_recursion=31).set(most=10_000)(inside)
+    encoder = m.device.sgl.create_command_encoder()  # nobody waits for it: the last ray of each path is not traced
+    recorded = go.set(most=10_000).append_to(encoder, inside)
+    m.device.sgl.submit_command_buffer(encoder.finish())
+    assert recorded.to_numpy().tolist() == [[3, 3]]
+    assert go.options(max_recursion=None).set(most=2)(inside) == [[2, 2]]  # a macro traces: 2 without an option
+
+
+@pytest.mark.req("R1")
 def test_stages_come_from_other_modules(m: Any, world: Any) -> None:
     """Also beside calls into a third, which has wrappers for the names that two modules have."""
     scene, origins, t, instance, _ = world

@@ -11,7 +11,6 @@ import pytest
 from fusepy.errors import StudioError
 from fusepy.studio.document import MOST_NODES, Document
 from fusepy.studio.files import inside, read_modules, to_document, to_text
-from fusepy.studio.history import History
 from fusepy.studio.kinds import ANY, FILE, NodeKind, Port
 
 KINDS = {
@@ -88,27 +87,6 @@ def test_a_document_has_an_end():
         document = document.add(KINDS, "number", (0, 0))
     with pytest.raises(StudioError, match=f"at most {MOST_NODES} nodes"):
         document.add(KINDS, "number", (0, 0))
-
-
-def test_a_slide_is_one_undo_step_and_a_load_is_another():
-    history = History(chain())
-    for value in (1, 2, 3):
-        history.take(history.document.set(KINDS, "gain", "k", value), ("gain", "k"), going=value < 3)
-    history.take(history.document.set(KINDS, "gain", "k", 7), ("gain", "k"))
-    history.take(Document())
-    assert not history.saved
-    for wanted in (7, 3, None):
-        history.undo()
-        assert history.document.nodes["gain"].values.get("k") == wanted
-    assert history.saved
-    assert not history.can_undo
-    with pytest.raises(StudioError, match="nothing to undo"):
-        history.undo()
-    history.redo()
-    assert history.document.nodes["gain"].values["k"] == 3
-    history.take(history.document.remove(["gain"]))
-    with pytest.raises(StudioError, match="nothing to redo"):
-        history.redo()
 
 
 def test_a_file_is_the_document_and_people_can_read_it():

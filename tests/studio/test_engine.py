@@ -143,6 +143,13 @@ def test_kernels_name_the_nodes_that_they_fuse(bench: Bench):
     assert [k["bytes"] for k in kernels] == [512 * 512 * 12, 2 * 512 * 512 * 12]
     assert all(k["us"] > 0 for k in kernels)
     assert bench.engine.kernels(Document()) == []
+    bench.document = Document()
+    for kind in ("photograph", "luma", "luma", "twice", "twice", "add"):  # the compiler makes one node of equal ones
+        bench.add(kind)
+    bench.join("photograph.picture -> luma.c", "photograph.picture -> luma_2.c", "luma.result -> twice.x")
+    bench.join("luma_2.result -> twice_2.x", "twice.result -> add.a", "twice_2.result -> add.b")
+    (kernel,) = bench.engine.kernels(bench.document)
+    assert set(kernel["nodes"]) == {"luma", "luma_2", "twice", "twice_2", "add"}
 
 
 @pytest.mark.req("G4")

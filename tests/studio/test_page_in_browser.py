@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
 import runpy
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -21,7 +15,8 @@ pytest.importorskip("aiohttp")
 pytest.importorskip("PIL")
 from PIL import Image
 
-from tests.support.browser import Browser, find_browser
+from tests.studio.page import Page, studio
+from tests.support.browser import find_browser
 
 # on CI it must run: there, the lack of a browser is an error of the tests below
 pytestmark = pytest.mark.skipif(
@@ -32,77 +27,6 @@ SLANG = """
 float3 exposure(float3 c, float stops = 0.5) { return c * exp2(stops); }
 float3 logarithm(float3 c) { return log(c - 0.5); }
 """
-SERVE = "import sys; from fusepy.cli import main; sys.exit(main())"
-
-
-class Page(Browser):
-    """A browser, and what one does in the studio."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.url, self.folder = "", Path()
-
-    def fresh(self) -> None:
-        """Opens the page, and removes what another test has left."""
-        self.open(self.url)
-        self.until("document.querySelector('.kind') && document.querySelector('#undo')")
-        self.until("document.querySelector('.start') || document.querySelector('.node')")
-        if self.run("document.querySelectorAll('.node').length"):
-            self.press("a", "Control")
-            self.until("!document.querySelector('#delete').disabled")
-            self.press("Delete")
-        self.until("document.querySelector('.start')")
-
-    def add(self, kind: str, x: float, y: float) -> None:
-        """Drags an entry of the palette to a point."""
-        self.drag(self.middle(f'.palette [data-kind$="{kind}"]'), (x, y))
-        self.until(f"document.querySelector('{self.node(kind)}')")
-
-    def search(self, name: str) -> None:
-        """Adds a node by its name."""
-        self.run("document.activeElement.blur()")
-        self.press("/")
-        self.type(name)
-        self.press("Enter")
-
-    def node(self, name: str) -> str:
-        return f'.react-flow__node[data-id="{name}"]'
-
-    def port(self, name: str) -> str:
-        """The dot of ``"node.port"``."""
-        node, _, port = name.partition(".")
-        return f'{self.node(node)} .react-flow__handle[data-handleid="{port}"]'
-
-    def join(self, start: str, end: str, drop: bool = True) -> None:
-        self.drag(self.middle(self.port(start)), self.middle(self.port(end)), drop=drop)
-
-    def lines(self, count: int) -> None:
-        self.until(f"document.querySelectorAll('.react-flow__edge').length === {count}")
-
-    def thumbnail(self, name: str) -> str:
-        """An expression: the picture at a node, as a data address."""
-        return f"document.querySelector('{self.node(name)} .thumbnail img')?.src"
-
-    def large(self) -> np.ndarray:
-        """The newest large picture."""
-        source = self.run("document.querySelector('.picture img').src")
-        with urlopen(source) as reply:
-            return np.asarray(Image.open(io.BytesIO(reply.read())))
-
-
-@contextmanager
-def studio(folder: Path) -> Iterator[str]:
-    """The command, as a user starts it; gives the address that it prints."""
-    command = [sys.executable, "-c", SERVE, "studio", "graph.json", "--module", "look.slang", "--no-browser"]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
-            assert found, line
-            yield found.group()
-        finally:
-            process.terminate()
 
 
 @pytest.fixture(scope="module")
@@ -195,6 +119,30 @@ def test_a_graph_is_built_undone_saved_loaded_and_exported(page: Page) -> None:
     page.lines(1)
     page.until(page.thumbnail("exposure"))
     assert float(page.run(f"document.querySelector('{slider}').value")) == slid
+
+    # a file that was opened is saved where it lies; one from elsewhere asks for a name, and whether it may replace another
+    first = (page.folder / "graph.json").read_text(encoding="utf-8")
+    (page.folder / "other.json").write_text(first, encoding="utf-8")
+    page.choose("#file", page.folder / "other.json")
+    page.until("document.querySelector('.file').textContent === 'other.json'")
+    page.search("logarithm")
+    page.until("document.querySelector('.file').textContent === 'other.json · changed'")
+    page.press("s", "Control")
+    page.until("document.querySelector('.file').textContent === 'other.json'")
+    assert "logarithm" in (page.folder / "other.json").read_text(encoding="utf-8")
+    assert (page.folder / "graph.json").read_text(encoding="utf-8") == first
+    (page.folder / "away").mkdir()
+    (page.folder / "away" / "other.json").write_text(first, encoding="utf-8")
+    page.choose("#file", page.folder / "away" / "other.json")
+    page.until("document.querySelector('.file').textContent === 'not saved yet'")
+    page.press("s", "Control")
+    page.until("document.querySelector('dialog input')?.value === 'other.json'")
+    page.press("Enter")
+    page.until("document.querySelector('dialog .main').textContent === 'Replace' && document.querySelector('.notice.refused')")
+    assert "logarithm" in (page.folder / "other.json").read_text(encoding="utf-8")
+    page.press("Enter")
+    page.until("document.querySelector('.file').textContent === 'other.json' && !document.querySelector('dialog')")
+    assert (page.folder / "other.json").read_text(encoding="utf-8") == first
 
 
 def test_a_line_ends_in_a_menu_or_is_taken_away(page: Page) -> None:

@@ -95,7 +95,7 @@ def test_results_that_cannot_be_read_from_the_text_and_errors_stand_at_their_nod
     assert "the output 'result' is a tuple" in found["hidden"]["error"]
     assert found["hidden"]["hint"].startswith("return one value, or write the tuple")
     assert found["late"]["error"].startswith("several.py:21: IndexError")
-    assert found["late"]["hint"] == "mend the function, and start the studio again"
+    assert found["late"]["hint"] == "mend the function: the file is run again as soon as it is saved"
 
 
 def test_a_file_that_is_saved_again_keeps_its_place_and_says_what_to_do(bench: Bench):
@@ -117,3 +117,54 @@ def test_a_file_that_fails_is_a_named_error(tmp_path: Path):
     (tmp_path / "broken.py").write_text("print(1 / 0)\n", encoding="utf-8")
     with pytest.raises(StudioError, match=r"broken.py cannot be run[\s\S]*ZeroDivisionError"):
         StudioEngine(str(tmp_path), (), (str(tmp_path / "broken.py"),))
+
+
+@pytest.mark.req("G4")
+def test_a_changed_file_runs_again_with_what_it_imports_and_loads(tmp_path: Path):
+    """Its functions stay in their places; an error stands at its nodes, which keep the old functions."""
+    write_folder(tmp_path)
+    texts = {
+        "mine.py": """from pathlib import Path
+import fusepy as fp
+from numbers_of_mine import FACTOR
+m = fp.Module.load_from_file(fp.default_device(), Path(__file__).parent / "look.slang")
+
+@fp.fuse
+def scaled(image, by: float = 2.0):
+    return m.luma(image) * FACTOR * by
+""",
+        "numbers_of_mine.py": "FACTOR = 3.0",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    bench = Bench(StudioEngine(str(tmp_path), (), (str(tmp_path / "mine.py"),)))
+    engine = bench.engine
+    bench.add("photograph", longest=16)
+    bench.add("mine.py/scaled")
+    bench.join("photograph.picture -> scaled.image")
+
+    def result() -> np.ndarray:
+        assert engine.evaluate(bench.document)["errors"] == {}
+        return engine.evaluator.results["scaled"].tensors["result"].to_numpy()
+
+    def saved(name: str, old: str, new: str) -> list[str]:
+        text = (tmp_path / name).read_text(encoding="utf-8").replace(old, new)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        os.utime(tmp_path / name, ns=(0, abs(hash(text)) % 10**15))
+        return engine.changed()
+
+    first, groups = result(), engine.groups()
+    assert engine.changed() == []
+    assert saved("numbers_of_mine.py", "3.0", "6.0") == ["mine.py"]
+    np.testing.assert_allclose(result(), 2 * first, rtol=1e-6)
+    assert engine.groups() == groups
+    assert saved("look.slang", "return dot(c", "return 2 * dot(c") == ["mine.py"]
+    np.testing.assert_allclose(result(), 4 * first, rtol=1e-6)
+    assert saved("mine.py", "* by", "* by +") == ["mine.py"]
+    error = engine.evaluate(bench.document)["errors"]["scaled"]
+    assert "mine.py cannot be run" in error["error"]
+    assert "SyntaxError" in error["error"]
+    assert engine.changed() == []
+    assert saved("mine.py", "* by +", "* by - image") == ["mine.py"]
+    picture = engine.evaluator.results["photograph"].tensors["picture"].to_numpy()
+    np.testing.assert_allclose(result(), 4 * first[..., None] - picture, rtol=1e-5)

@@ -69,7 +69,7 @@ class Served:
         """Runs a test with a page on an empty document."""
 
         async def run() -> None:
-            self.server.session.history.open(Document())
+            self.server.session.history.open(Document(), "graph.json")
             await self.server.session.edited()
             async with ClientSession() as client, self.connect(client) as socket:
                 page = Page(socket)
@@ -131,6 +131,23 @@ def test_a_page_builds_a_graph_and_saves_it(served: Served):
         assert (await page.ask("load", text=text))["ok"]
         assert served.server.session.history.document == document
         assert not (await page.ask("save", path="../graph.json"))["ok"]
+
+        # what was opened is saved where it lies, or by another name that the user gives; other documents are not lost
+        other = served.folder / "other.json"
+        other.write_text(text.replace("2.0", "3.0"))
+        opened = await page.ask("load", text=other.read_text(), name="other.json")
+        assert opened["path"] == "other.json"
+        assert (await page.ask("set", node=exposure, port="stops", value=1.5))["ok"]
+        assert (await page.ask("save"))["path"] == "other.json"
+        assert json.loads(other.read_text())["nodes"]["exposure"]["values"] == {"stops": 1.5}
+        assert (served.folder / "graph.json").read_text() == text
+        for elsewhere in ("other.json", "nowhere.json", "../graph.json", "graph.txt"):
+            opened = await page.ask("load", text=text.replace("2.0", "4.0"), name=elsewhere)
+            assert opened.get("path") is None
+            refused = await page.ask("save", **({} if elsewhere == "nowhere.json" else {"path": "other.json"}))
+            assert ("no file yet" if elsewhere == "nowhere.json" else "other.json is another document") in refused["error"]
+        assert (await page.ask("save", path="other.json", replace=True))["ok"]
+        assert json.loads(other.read_text())["nodes"]["exposure"]["values"] == {"stops": 4.0}
         values = (await page.ask("pixel", node=exposure, port="result", at=[1, 2]))["values"]
         assert values[-1]["slang"].startswith("look.slang:5: float3 exposure(")
         assert values[-1]["python"].endswith(": return look.exposure(photograph_picture, exposure_stops)")

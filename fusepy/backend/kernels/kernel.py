@@ -83,7 +83,7 @@ class Kernel:
         self._reads: list[str] | None = None
         self.resources, self.objects = source.resources, source.objects
         self._bound = Resources(source.resources, source.name, source.labels) if source.resources else None
-        self.globals: Bound | None = bound_globals(program.program, BLOCK, *(f.name for f in source.resources))
+        self.globals: Bound | None = bound_globals(program.program, BLOCK, *source.stage.own, *(f.name for f in source.resources))
         self.direct, self.eager = device.queue.driver is not None and _is_direct(self), False
         self._function: CudaKernel | None = None
         self._staged: tuple[Sink, StageSink] | None = None  # the sink of the last launch, and the one that records its pass

@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import slangpy as spy
 
+from fusepy.backend.slang.stage import PipelineStage
 from fusepy.errors import DeviceError
 
 MAX_RECURSION = 31  # of every API
+TOO_DEEP = "fz_too_deep"  # the buffer of a kernel whose rays count: not 0 if one was too deep
 MAX_RAYS = 1 << 30  # of one dispatch, on every device
 
 
@@ -21,7 +23,7 @@ class TracedPipeline(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RayGeneration:
+class RayGeneration(PipelineStage):
     """The stage of a ray generation and of the functions that its rays run.
 
     Attributes:
@@ -38,6 +40,12 @@ class RayGeneration:
     table: tuple[str, ...]
     callables: tuple[str, ...]
     sizes: tuple[int, int, int]
+    own: tuple[str, ...] = (TOO_DEEP,)
+
+    @property
+    def counts(self) -> bool:
+        """True if payloads count how deep a ray is."""
+        return self.sizes[0] > 1
 
     def pipeline(self, device: spy.Device, program: spy.ShaderProgram) -> TracedPipeline:
         """Creates the pipeline of a linked program."""
@@ -46,7 +54,7 @@ class RayGeneration:
             program,
             [spy.HitGroupDesc(*group) for group in self.groups],
             max_recursion=recursion,
-            max_ray_payload_size=payload,
+            max_ray_payload_size=payload + 8 * self.counts,  # a number, and its alignment
             max_attribute_size=attributes,
         )
         table = device.create_shader_table(

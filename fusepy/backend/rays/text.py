@@ -13,8 +13,9 @@ from fusepy.backend.emit.spaces.space import ElementWork, decoded, extents
 from fusepy.backend.emit.text import KernelSource, KernelText
 from fusepy.backend.emit.tuning import Shape
 from fusepy.backend.emit.variant import Variant
-from fusepy.backend.rays.stage import MAX_RAYS, RayGeneration, attribute
+from fusepy.backend.rays.stage import MAX_RAYS, TOO_DEEP, RayGeneration, attribute
 from fusepy.backend.slang.stage import COMPUTE
+from fusepy.backend.sources.copies.counted import COUNTING
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.names import spell_function_call
@@ -22,7 +23,9 @@ from fusepy.ir.ops.control import block
 from fusepy.ir.pipelines.rays import KEPT, WHOLE, RayPipeline, RayStage, pipelines_in, with_stages
 from fusepy.ir.value import declare
 
-INPUTS = {"payload": "a0", "attributes": "a1", "barycentrics": "a1.barycentrics"}  # of the body of a fused stage
+INPUTS = {"barycentrics": "a1.barycentrics"}  # of the body of a fused stage, beside its parameters
+_COUNTED = ("miss", "closesthit", "anyhit")  # stages with the payload of a ray
+_REPORT = f"if (fz_is_too_deep) {TOO_DEEP}[0] = 1;"
 _NOTHING = "fz_nothing"  # the entry point of rays that meet nothing, if there is no miss function
 
 
@@ -82,6 +85,10 @@ def emit_rays(region: Node, variant: Variant, given: Emission) -> KernelSource:
     text = KernelText(region, variant, given, region_operands(region, given.cuda, given.plain), [], calls)
     space, work = Rays(variant), ElementWork(text)
     entry, functions, lines = f"{text.name}_rays", text.trampoline(), space.lines(work)
+    counts = pipeline.recursion > 1
+    if counts:
+        functions = [f"import {COUNTING};", f"RWStructuredBuffer<uint> {TOO_DEEP};", *functions]
+        lines = [f"fz_left = {pipeline.recursion};", *lines]
     exact = COMPUTE.exact("\n".join([*functions, *lines])) if text.given.target.spirv else []
     program = [*functions, "", f'#line 1 "{entry}"', attribute("raygeneration"), f"void {entry}()", *block([*exact, *lines])]
     names: dict[RayStage, str] = {}
@@ -89,11 +96,12 @@ def emit_rays(region: Node, variant: Variant, given: Emission) -> KernelSource:
         key = replace(stage, group="")
         if key not in names:
             names[key] = f"fz_{stage.kind}_{len(names)}"
-            program += _entry_point(text, names[key], stage, exact)
+            program += _entry_point(text, names[key], stage, exact, counts and stage.kind in _COUNTED)
     if not pipeline.of_kind("miss"):  # a ray that meets nothing runs a row in any case
         hits = (s for s in pipeline.stages if s.kind in ("closesthit", "anyhit"))
         payload = next((text.shims.stages.get((s.module, s.types[0]), s.types[0]) for s in hits), "uint")
-        program += ["", attribute("miss"), f"void {_NOTHING}(inout {payload} a0)", *block([])]
+        passed = f"FzCounted<{payload}>" if counts else payload
+        program += ["", attribute("miss"), f"void {_NOTHING}(inout {passed} a0)", *block([])]
         names[RayStage("miss", "", "", ())] = _NOTHING
     made = _stage(entry, pipeline, names)
     program.append(f"// {made}")  # equal texts share a kernel
@@ -118,27 +126,37 @@ def _stage(entry: str, pipeline: RayPipeline, names: Mapping[RayStage, str]) -> 
     )
 
 
-def _entry_point(text: KernelText, name: str, stage: RayStage, exact: Sequence[str]) -> list[str]:
-    """Returns the entry point that calls a function of the user; a fused function is written before it."""
+def _entry_point(text: KernelText, name: str, stage: RayStage, exact: Sequence[str], counts: bool) -> list[str]:
+    """Returns the entry point that calls a function of the user; a fused function is written before it.
+
+    Args:
+        counts: the payload counts how deep the ray is.
+    """
     inout, named = stage.kind != "intersection", text.shims.stages
     types = [named.get((stage.module, type), type) for type in stage.types]
     params = [f"{'inout ' if inout and i == 0 else ''}{type} a{i}" for i, type in enumerate(types)]
+    args = [f"a{i}" for i in range(len(params))]
+    if counts:
+        params[0], args[0] = f"inout FzCounted<{types[0]}> a0", "a0.payload"
     before: list[str] = []
     function = named.get((stage.module, stage.function), stage.function)
-    lines = [f"{spell_function_call(function, [f'a{i}' for i in range(len(params))])};"]
+    lines = [f"{spell_function_call(function, args)};"]
     if stage.graph is not None:
         before = ["", *text.program(f"{name}_body", stage.graph, [f"a_{i}" for i in range(len(stage.graph.inputs))])]
-        lines = _fused(name, stage, stage.graph)
+        lines = _fused(name, stage, stage.graph, args)
+    if counts and stage.kind != "anyhit":  # which traces no rays
+        lines = ["fz_left = a0.left;", *lines, _REPORT]
     return [*before, "", attribute(stage.kind), f"void {name}({', '.join(params)})", *block([*exact, *lines])]
 
 
-def _fused(name: str, stage: RayStage, body: Graph) -> list[str]:
+def _fused(name: str, stage: RayStage, body: Graph, args: Sequence[str]) -> list[str]:
     """Returns the lines that call the body of a fused stage: its inputs are read here, its outputs are written to the payload."""
-    passed = [INPUTS.get(v.name or "", f"{v.name}()") for v in body.inputs]
+    names: dict[str, str] = {**INPUTS, **dict(zip(("payload", "attributes"), args))}
+    passed = [names.get(v.name or "", f"{v.name}()") for v in body.inputs]
     passed += [f"r_{j}" for j in range(len(body.outputs))]
     lines = [f"{declare(v.type, f'r_{j}')};" for j, v in enumerate(body.outputs)]
     lines.append(f"{name}_body({', '.join(passed)});")
     for j, output in enumerate(stage.outputs):
-        place = "a0" if output == WHOLE else f"a0.{output}"
+        place = args[0] if output == WHOLE else f"{args[0]}.{output}"
         lines.append(f"if (!r_{j}) IgnoreHit();" if output == KEPT else f"{place} = r_{j};")
     return lines

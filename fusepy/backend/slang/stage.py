@@ -26,14 +26,20 @@ def names_of(entry_points: EntryPoints) -> tuple[str, ...]:
 
 
 class PipelineStage(Protocol):
-    """The part of a stage that the construction of kernels needs."""
+    """The part of a stage that the construction of kernels needs.
+
+    Attributes:
+        own: the names of global parameters that its kernels have for themselves.
+    """
+
+    own: tuple[str, ...] = ()
 
     def pipeline(self, device: spy.Device, program: spy.ShaderProgram) -> AnyPipeline:
         """Creates the pipeline of a linked program."""
         ...
 
 
-class _Compute:
+class _Compute(PipelineStage):
     """The compute stage."""
 
     attribute = '[shader("compute")]'

@@ -19,6 +19,7 @@ from fusepy.backend.sources.libraries import INCLUDE_DIRS
 from fusepy.backend.sources.source import ModuleSource
 
 _TYPE = re.compile(r"\b(?:struct|class|interface)\s+(\w+)([^;{}()]*)\{")
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:\\\n|[^\n])*)", re.M)
 # functions that the use of a type can call without naming them
 _IMPLICIT = frozenset(["__init", "__subscript", "operator"])
 _NOTHING: tuple[set[str], set[str]] = (set(), set())
@@ -75,6 +76,21 @@ def _bodies(modules: Iterable[str]) -> dict[str, tuple[set[str], set[str]]]:
             known[0].update(free)
             known[1].update(members)
     return bodies
+
+
+def reaches(starts: Iterable[str], modules: Sequence[str], *words: str) -> bool:
+    """True if functions reach one of these words, also through macros.
+
+    Example:
+        >>> reaches(["f"], ["#define GO(x) trace(x)", "void f() { GO(1); }"], "trace")
+        True
+    """
+    macros = [(m[1], {*NAME.findall(m[2])}) for text in modules for m in _MACRO.finditer(text)]
+    wanted, before = {*words}, 0
+    while len(wanted) > before:
+        before = len(wanted)
+        wanted |= {name for name, body in macros if body & wanted}
+    return not wanted.isdisjoint(reached_from(starts, modules))
 
 
 def texts_of(sources: Sequence[ModuleSource]) -> list[str]:

@@ -50,16 +50,18 @@ const Source = () => html`<${AskPath} op="add_source" title="Add a Slang file" b
 /** Asks for a file by name, and stays open while the server refuses it. */
 function AskPath({ op, title, button, name, hint }) {
   const [path, setPath] = useState(name);
+  const [refused, setRefused] = useState(null); // this path: to send it once more replaces what is there
   const send = async (e) => {
     e.preventDefault();
     const { left: x, bottom: y } = e.target.getBoundingClientRect();
-    if (await act(op, { path }, { x, y })) close();
+    if (await act(op, { path, replace: path === refused }, { x, y })) close();
+    else setRefused(path);
   };
   return html`<form onSubmit=${send}>
     <h2>${title}</h2>
     <label>Name of the file, below the folder in which the studio was started
       <input type="text" value=${path} placeholder=${hint} onInput=${(e) => setPath(e.target.value)} onChange=${() => {}} autoFocus /></label>
-    <div class="buttons"><button class="main" type="submit" disabled=${!path}>${button}</button><button type="button" onClick=${close}>Cancel</button></div>
+    <div class="buttons"><button class="main" type="submit" disabled=${!path}>${path === refused && op === "save" ? "Replace" : button}</button><button type="button" onClick=${close}>Cancel</button></div>
   </form>`;
 }
 

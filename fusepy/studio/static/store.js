@@ -6,6 +6,7 @@ let state = {
   canUndo: false,
   canRedo: false,
   path: null,
+  opened: null, // the name of the file that was opened last; the browser does not say where it lies
   saved: true,
   loaded: false, // the first document has come
   results: { edges: {}, kernels: [], errors: {}, ms: null },

@@ -43,7 +43,7 @@ function Toolbar({ flow, file }) {
     const [chosen] = e.target.files;
     e.target.value = "";
     if (chosen?.size > LONGEST) say(`${chosen.name} is too long for a document.`, `It has ${bytes(chosen.size)}, a document at most ${bytes(LONGEST)}.`);
-    else if (chosen) await load(await chosen.text(), flow);
+    else if (chosen) await load(chosen, flow);
   };
   return html`<header class="toolbar" role="toolbar" aria-label="The graph">
     <h1>fusepy studio</h1>
@@ -81,15 +81,15 @@ function Status() {
 }
 
 async function save() {
-  const { path } = get();
-  if (!path) return set({ dialog: { kind: "save", name: "graph.json" } });
+  const { path, opened } = get();
+  if (!path) return set({ dialog: { kind: "save", name: opened ?? "graph.json" } });
   if (await act("save", {})) say(`Saved as ${path}.`, "", "told", { x: innerWidth / 2 - 60, y: 40 });
 }
 
 async function downloadGraph() {
-  const { document: graph, path } = get();
+  const { document: graph, path, opened } = get();
   const reply = await act("text", {});
-  if (reply) download(path?.split("/").at(-1) ?? "graph.json", reply.text ?? JSON.stringify(graph));
+  if (reply) download(path?.split("/").at(-1) ?? opened ?? "graph.json", reply.text ?? JSON.stringify(graph));
 }
 
 async function exportProgram() {
@@ -98,8 +98,10 @@ async function exportProgram() {
   if (reply) set({ dialog: { kind: "export", text: reply.text, name: (get().path?.split("/").at(-1) ?? "graph").replace(/\.json$/, "") + ".py" } });
 }
 
-async function load(text, flow) {
-  if (await act("load", { text })) setTimeout(() => flow.fitView({ padding: 0.12, maxZoom: 1 }), 100);
+async function load(file, flow) {
+  if (!(await act("load", { text: await file.text(), name: file.name }))) return;
+  set({ opened: file.name });
+  setTimeout(() => flow.fitView({ padding: 0.12, maxZoom: 1 }), 100);
 }
 
 /** What to do first. */

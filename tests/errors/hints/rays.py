@@ -30,6 +30,14 @@ void again(inout Payload p, BuiltInTriangleIntersectionAttributes at)
     TraceRay(scene, 0, 255, 0, 0, 0, ray_from(WorldRayOrigin(), float3(0, 0, 1)), next);
     p.t = RayTCurrent() + next.t;
 }
+void onward(inout Payload p) { TraceRay(scene, 0, 255, 0, 0, 0, ray_from(WorldRayOrigin(), WorldRayDirection()), p); }
+void endless(inout Payload p, BuiltInTriangleIntersectionAttributes at) { onward(p); }
+void counting(inout Payload p, BuiltInTriangleIntersectionAttributes at)
+{
+    p.t += 1;
+    if (p.t < 5)
+        onward(p);
+}
 void plain(Payload p) {}
 void over(inout Payload p) { p.t = far; }
 void over(inout Other p) { p.t = far; }
@@ -158,6 +166,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "write options(max_recursion=2), and let the payload count how deep a ray is",
         lambda m: seen(options={"max_recursion": 2}, closesthit="again"),
         np.array([10, 9], F32),
+    ),
+    "rays past the recursion": (
+        lambda m: seen(closesthit="endless", options={"max_recursion": 3}),
+        "write options(max_recursion=6); or let the payload count how deep a ray is, and stop",
+        lambda m: seen(options={"max_recursion": 6}, closesthit="counting"),
+        np.array([5, 9], F32),
+    ),
+    "rays past every recursion": (
+        lambda m: seen(closesthit="endless", options={"max_recursion": 31}),
+        "trace the path in a loop of the ray generation, which needs a recursion of 1",
+        lambda m: seen(max_recursion=1),
+        SEEN,
     ),
     "a payload past its limit": (
         lambda m: made(miss="missed", max_payload_size=2),

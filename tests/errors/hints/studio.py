@@ -429,7 +429,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a function that raises": (
         lambda m: computed("failing"),
-        "mend the function, and start the studio again",
+        "mend the function: the file is run again as soon as it is saved",
         lambda m: computed("told"),
         True,
     ),
@@ -485,6 +485,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: asked("save"),
         'give a name such as "look.json"',
         lambda m: asked("save", path="look.json"),
+        True,
+    ),
+    "a name that another document has": (
+        lambda m: [asked("save", path="old.json") for _ in range(2)],
+        "save once more to replace it, or give another name",
+        lambda m: asked("save", path="old.json", replace=True) and asked("save", path="older.json", replace=True),
         True,
     ),
     "a message that names no pixel": (
