@@ -111,8 +111,8 @@ class BodyBuilder(Builder):
             elif type is None and weak:  # a Python number keeps all digits until its type is known
                 scalar = op.wanted(trial, i)
                 type = None if scalar is None else value.type.with_scalar(scalar)
-            elif type is not None:
-                weak = False
+            elif type is not None:  # a number that a call converts stays one, as its result does
+                weak = weak and map.type is None
             dims = () if type is not None and type.kind in AS_ONE else map.dims
             found.append(Use(value, ArgMap(dims, type if type is not value.type else None), weak and op.name != "cast"))
         return found

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.arguments.mapping import vcast
 from fusepy.backend.memory.element import element_of
 from fusepy.ir.types import Type
 from fusepy.language import math as _math
@@ -189,7 +188,7 @@ def _converted(x: Any, type: Type) -> Any:
     x = traced(x)
     have: Type = x.type
     want = have.with_scalar(type) if have.shape and not type.shape and type.is_numeric else type
-    return x if have is want and not x.is_weak else traced(vcast(x, want))
+    return x if have is want and not x.is_weak else x._fusepy_cast(want)
 
 
 def traced(x: Any) -> Any:
