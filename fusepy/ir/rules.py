@@ -149,8 +149,9 @@ def _infers(scope: Scope, node: Node) -> str | None:
         again = node.op.infer(_as_loaded(node), scope.oracle)
     except FusepyError as error:
         return f"inference rejects it: {error.what}"
-    # a strong value in place of a weak one is allowed: folding a cast of a constant makes one
-    agree = [a.type is v.type and a.rank == v.rank and a.weak >= v.weak for a, v in zip(again, node.results)]
+    # a strong value in place of a weak one is allowed: folding a cast of a constant makes one. In kernels all types are settled
+    settled = scope.stage in ("fused", "body")
+    agree = [a.type is v.type and a.rank == v.rank and (settled or a.weak >= v.weak) for a, v in zip(again, node.results)]
     if len(again) == len(node.results) and all(agree):
         return None
     return f"inference gives {', '.join(map(value_type, again)) or 'no results'}"

@@ -87,7 +87,7 @@ def _container(recording: Recording) -> str:
     if word != "scalar" or not any(v.rank for v in recording.graph.outputs):
         return word
     captured = [(c, kind_of_class(c.__class__)) for c in map(unmapped, recording.trace.captures)]
-    return leading(c for c, kind in captured if kind is not None and kind.memory is not None).word
+    return leading(c for c, kind in captured if kind is not None).word
 
 
 def _without_arguments(recording: Recording) -> Recording:

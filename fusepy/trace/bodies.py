@@ -18,6 +18,7 @@ from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import Op
 from fusepy.ir.ops.base import filled_axes
+from fusepy.ir.ops.folds import SORTS
 from fusepy.ir.types import AS_ONE, Type
 from fusepy.location import user_line
 from fusepy.trace.maps import check_axes
@@ -65,7 +66,8 @@ class BodyBuilder(Builder):
     ) -> tuple[Value, ...]:
         said = tuple(maps or (UNSAID,) * len(operands))
         if not op.spreads:
-            raise self.refused(op.name, loc, not op.standalone)  # a draw stands outside of loops
+            what = "sort()" if (attrs or {}).get("kind") in SORTS else op.name
+            raise self.refused(what, loc, not op.standalone)  # a draw stands outside of loops
         if self.outside.isdisjoint(operands):
             return super().add(op, operands, said, attrs, loc, bodies)
         loaded = self._loaded(op, operands, said, attrs, loc, bodies)
@@ -78,7 +80,7 @@ class BodyBuilder(Builder):
     def refused(self, what: str, loc: str | None, whole: bool = True) -> TraceError:  # `whole`: it needs whole arrays
         self.whole = self.whole or whole
         what += " inside the body of a loop or branch, which runs for each element by itself"
-        return TraceError(what, place=loc, hint="reduce before the loop or after it, and slice before it")
+        return TraceError(what, place=loc, hint="reduce and sort before the loop or after it, and slice before it")
 
     def _loaded(
         self,
@@ -104,15 +106,13 @@ class BodyBuilder(Builder):
             weak = value.weak
             if op.name == "cast":
                 type = trial.results[0].type
-                if is_default(
-                    value
-                ):  # a cast by the user stays in the body, so that it does not change how the array is uploaded
+                if is_default(value):  # a cast by the user stays in the body, and does not change how the array is uploaded
                     type = type.with_scalar(value.type)
             elif type is None and weak:  # a Python number keeps all digits until its type is known
                 scalar = op.wanted(trial, i)
                 type = None if scalar is None else value.type.with_scalar(scalar)
-            elif type is not None:
-                weak = False
+            elif type is not None:  # a number that a call converts stays one, as its result does
+                weak = weak and map.type is None
             dims = () if type is not None and type.kind in AS_ONE else map.dims
             found.append(Use(value, ArgMap(dims, type if type is not value.type else None), weak and op.name != "cast"))
         return found

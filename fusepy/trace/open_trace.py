@@ -49,6 +49,7 @@ class OpenTrace(Protocol):
     maps: dict[Value, ArgMap]
     named: dict[int, tuple[Any, Type]]
     hosted: set[Value]
+    told: set[Value]
     loose: dict[Value, tuple[str, int]]
     given: dict[Value, tuple[int, Any]]
     struct_inputs: dict[tuple[Value, Type], Value]

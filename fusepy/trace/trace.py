@@ -57,7 +57,7 @@ class Trace:
         strict: True if NumPy's default dtypes are refused where Slang takes smaller types.
         body: the operation that it is a body of, such as ``"fori_loop"``; empty for a function.
         chain: the trace itself, and the traces around it.
-        hosted: the inputs that stand for arrays of the host: results of `lazy`.
+        hosted, told: the inputs that stand for arrays of the host, results of `lazy`; the results of a user's `vcast`.
         prints: the requests of `fusepy.debug.print`; ``None`` where nothing can be printed.
     """
 
@@ -85,7 +85,7 @@ class Trace:
         self.loose: dict[Value, tuple[str, int]] = {}  # see `structs.placed`
         self._captured, self.derived = dict[int, Value](), -1  # `derived` is the number of nodes behind the last gradient
         self.chain: tuple[Trace, ...] = (self,)
-        self.active, self.hosted = True, set[Value]()
+        self.active, self.hosted, self.told = True, set[Value](), set[Value]()
 
     @property
     def device(self) -> Device:

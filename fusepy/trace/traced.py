@@ -77,6 +77,7 @@ class Traced(Numberless, Symbolic):
         return self._recorder.record(op, operands, attrs)
 
     def _fusepy_element(self) -> TracedElement:
+        self._trace.told.add(self._value)
         return TracedElement(self._trace, self._value, self._loc)
 
     def _fusepy_cast(self, type: Type, spec: Any = None) -> Traced:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.arguments.mapping import vcast
 from fusepy.backend.memory.element import element_of
 from fusepy.ir.types import Type
 from fusepy.language import math as _math
@@ -189,10 +188,12 @@ def _converted(x: Any, type: Type) -> Any:
     x = traced(x)
     have: Type = x.type
     want = have.with_scalar(type) if have.shape and not type.shape and type.is_numeric else type
-    if have is want and not x.is_weak and not type.shape:
+    if type.shape:
+        return traced(vcast(x, want))
+    if have is want and not x.is_weak:
         return x
-    made, trace = traced(vcast(x, want)), current_trace()
-    if trace is not None and have.shape and not type.shape:
+    made, trace = x._fusepy_cast(want), current_trace()
+    if trace is not None and have.shape:
         trace.plain.follow(trace.lift(made), trace.lift(x))  # numbers stay numbers, unlike under vcast
     return made
 

@@ -15,6 +15,15 @@ from tests.functions.test_modes_random import REASONS, differs, plain
 SOURCE = """
 float twice(float x) { return 2 * x; }
 float3 unit(float k) { return float3(k, 1, 2); }
+float three() { return 3; }
+int whole(float x) { return int(x); }
+double precise(double x) { return x / 4; }
+uint8_t byte(uint8_t x) { return x; }
+uint natural(uint x) { return x; }
+double first(double3 v) { return v.x; }
+struct Thing { float mass; int count; };
+Thing thing(float mass) { Thing t = {mass, 2}; return t; }
+float weight(Thing t) { return t.mass * t.count; }
 void split(float x, out float whole, out float rest) { whole = floor(x); rest = x - whole; }
 """
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -95,3 +104,47 @@ def test_running_folds_without_an_axis_are_of_all_elements(device: Any, name: st
             np.testing.assert_allclose(plain(made), like(x))
         for axis in range(x.ndim):
             np.testing.assert_allclose(function(x, axis), like(x, axis))
+
+
+OF_NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
+    "beside halfs": lambda m, x: x * m.twice(2),
+    "a double beside floats": lambda m, x: x * m.precise(2.5),
+    "an integer beside floats": lambda m, x: x * m.whole(2.5),
+    "no arguments": lambda m, x: x * m.three(),
+    "outputs": lambda m, x: x * m.split(2.5)[1],
+    "a struct": lambda m, x: x * m.weight({"mass": 2, "count": 3}),
+    "a field": lambda m, x: x * m.thing(2)["mass"],
+    "a list": lambda m, x: x * m.twice(fp.argmax([1, 3])),
+    "a float for a double": lambda m, x: x * 0.5 + m.precise(m.twice(0.5)),
+    "an integer for a float": lambda m, x: x * 0.5 + m.twice(m.whole(2.5)),
+    "a flag for a float": lambda m, x: x * 0.5 + m.twice(fp.isnan(1.5)),
+    "a vector for a vector of doubles": lambda m, x: x * 0.5 + m.first(m.unit(2.5)),
+    "a vector is a list": lambda m, x: x * 0.5 + fp.sum(m.unit(2.5)),
+    "a loop": lambda m, x: x * 0.5 + m.precise(fp.fori_loop(0, 3, lambda i, c: m.twice(c), 1)),
+    "a branch": lambda m, x: x * 0.5 + m.precise(fp.cond(m.whole(2.5) > 1, lambda: m.twice(1), lambda: 2)),
+    "a branch of an array": lambda m, x: x * fp.cond(x > 1, lambda: 1, lambda: 0.5),
+    "small integers": lambda m, x: x * 0.5 + m.byte(200) + m.byte(100),
+    "unsigned integers": lambda m, x: x * 0.5 + m.natural(2) - m.natural(3),
+    "a generator is an array": lambda m, x: x * fp.sqrt(fp.linspace(0, 1, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.req("V1", "C13")
+@pytest.mark.parametrize("dtype", ["half", "float", "uint8_t"])
+def test_calls_of_numbers_alone_give_numbers(m: Any, device: Any, dtype: str) -> None:
+    given = fp.Tensor.zeros(device, (2,), dtype) + 1
+    found = findings(dtype, lambda x: tuple(of(m, x) for of in OF_NUMBERS.values()), given)
+    assert not found, "\n".join([*found, str([*OF_NUMBERS])])
+
+
+@pytest.mark.req("V1")
+def test_a_vcast_is_not_converted_again(m: Any) -> None:
+    operations: dict[str, Callable[[Any], Any]] = {
+        "whole": lambda x: m.twice(fp.vcast(x, "int64_t")),
+        "long": lambda x: m.twice(fp.vcast(x, "double")),
+        "computed": lambda x: m.twice(fp.vcast(x, "double") + 1),
+        "astype": lambda x: m.twice(fp.astype(x, "double")),
+    }
+    given = [np.float32([1, 2]), np.int64([1, 2])]
+    found = [w for name, of in operations.items() for x in given for w in findings(f"{name} {x.dtype}", of, x)]
+    assert not found, "\n".join(found)

@@ -112,7 +112,6 @@ broken("const without value", one("const", [], [f()], type="float"), "const need
 broken("member without name", one("member", [_x], [f()]), "member needs the attribute 'name', a str")
 broken("type", one("neg", [_x], [f("half")]), "inference gives float")
 broken("rank", one("neg", [_x], [f(rank=1)]), "inference gives float")
-broken("weak", one("neg", [_x], [f(weak=True)]), "inference gives float")
 broken("count", one("neg", [_x], [f(), f()]), "inference gives float")
 broken("swizzle", one("member", [_x], [f()], name="w"), "inference rejects it: float has no member 'w'")
 broken("cast to no type", one("cast", [_x], [f()], type="3"), "inference rejects it: '3' is not a Slang type name")
@@ -133,6 +132,11 @@ broken(
 @pytest.mark.parametrize("stage", ["traced", "resolved", "fused"])
 def test_broken_at_every_stage(stage: str, graph: Graph, rule: str) -> None:
     fails(graph, stage, rule)
+
+
+@pytest.mark.parametrize("stage", ["traced", "resolved"])
+def test_no_weak_value_is_computed_from_a_strong_one(stage: str) -> None:
+    fails(one("neg", [_x], [f(weak=True)]), stage, "inference gives float")
 
 
 def test_without_an_oracle_calls_are_taken_at_their_word() -> None:

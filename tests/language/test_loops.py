@@ -268,7 +268,8 @@ def test_numbers_to_start_with_take_the_type_of_the_body(m: Any) -> None:
 def test_numbers_in_a_branch_take_the_type_of_the_other() -> None:
     h = ramp(3).astype(np.float16)
     same(fp.fuse(lambda x: fp.cond(x > 0.3, lambda: x, lambda: 1))(h), np.where(h > 0.3, h, 1).astype(np.float16))
-    assert fp.fuse(lambda x: x * fp.cond(x > 0.3, lambda: 1, lambda: 0.5))(h).dtype == np.float16
+    chosen = lambda x: x * fp.cond(x > 0.3, lambda: 1, lambda: 0.5)  # noqa: E731 - an array of floats, as call by call
+    assert fp.fuse(chosen)(h).dtype == chosen(h).dtype == np.float32
 
 
 @pytest.mark.parametrize(
@@ -288,9 +289,11 @@ def test_numbers_in_a_branch_take_the_type_of_the_other() -> None:
         (lambda x, n: fp.cond(x > 0, lambda: (x, n), lambda: [x, n]), ["different structures", "(*, *) and [*, *]"]),
         (
             lambda x, n: fp.fori_loop(0, n, lambda i, c: c + fp.sum(x), x),
-            ["inside the body", "reduce before the loop", "Python int"],
+            ["inside the body", "sort before the loop", "Python int"],
         ),
         (lambda x, n: fp.while_loop(lambda c: c > 9, lambda c: c / fp.sum(2 * c), x), ["sum() inside the body"]),
+        (lambda x, n: fp.while_loop(lambda c: c > 9, fp.sort, x), ["sort() inside the body", "sort before the loop"]),
+        (lambda x, n: fp.cond(x > 9, lambda: fp.sort(x), lambda: x), ["sort() inside the body", "sort before the loop"]),
         (lambda x, n: x if x > 0 else n, ["where(condition, a, b)", "fusepy.cond"]),
     ],
 )

@@ -131,3 +131,13 @@ def test_refused(m: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_loops, "MANY", 20)
     with pytest.warns(fp.UnrollWarning, match="recorded one by one"):
         fp.fuse(lambda x: fp.fori_loop(0, 9, lambda i, y: fp.sqrt(y / fp.max(y) + y * y - 1.0) + i, x)).ir(x)
+
+
+@pytest.mark.req("F4", "V1")
+def test_steps_that_sort_what_they_carry() -> None:
+    given, like = np.float32([[3, 1, 2], [4, 0, 5]]), np.float32([[3, 1, 2], [4, 0, 5]])
+    for _ in range(2):
+        like = np.sort(like) + np.argsort(like) + np.sort(like)[:, -1:]
+    step = lambda i, c: fp.sort(c) + fp.argsort(c) + fp.topk(c, 1)[0]  # noqa: E731
+    for made in (fp.fori_loop(0, 2, step, given), fp.fuse(lambda x: fp.fori_loop(0, 2, step, x))(given)):
+        np.testing.assert_array_equal(made, like)

@@ -33,16 +33,9 @@ def settle(graph: Graph, oracle: Oracle = ORACLE) -> Graph:
     nodes: list[Node] = []
     for node in graph.nodes:
         maps = [ArgMap(m.dims, None if m.type is v.type else m.type) for v, m in zip(node.operands, _settled(node, oracle))]
-        attrs = dict(node.attrs)
-        if isinstance(node.op, SlangCall):
-            answer = node.op.resolution(node, oracle)
-            attrs["dirs"] = tuple(p.direction for p in answer.params)
-            attrs["returns"] = any(name == "return" for name, _ in answer.results)
-        nodes.append(
-            Node(
-                node.op, [new[v] for v in node.operands], maps, node.results, attrs, node.loc, _settled_node(node, oracle).bodies
-            )
-        )
+        settled = _settled_node(node, oracle)
+        operands = [new[v] for v in node.operands]
+        nodes.append(Node(node.op, operands, maps, node.results, settled.attrs, node.loc, settled.bodies))
     return graph.replace(inputs=[new[v] for v in graph.inputs], nodes=nodes, outputs=[new[v] for v in graph.outputs])
 
 
@@ -55,7 +48,12 @@ def run_node(node: Node, arrays: Mapping[Value, Any], functions: Functions, orac
 
 def _settled_node(node: Node, oracle: Oracle) -> Node:
     bodies = [body.replace(nodes=[_settled_node(n, oracle) for n in body.nodes]) for body in node.bodies]
-    return Node(node.op, node.operands, _settled(node, oracle), node.results, node.attrs, node.loc, bodies)
+    attrs = dict(node.attrs)
+    if isinstance(node.op, SlangCall):
+        answer = node.op.resolution(node, oracle)
+        attrs["dirs"] = tuple(p.direction for p in answer.params)
+        attrs["returns"] = any(name == "return" for name, _ in answer.results)
+    return Node(node.op, node.operands, _settled(node, oracle), node.results, attrs, node.loc, bodies)
 
 
 def _settled(node: Node, oracle: Oracle) -> Sequence[ArgMap]:

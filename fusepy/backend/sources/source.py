@@ -129,6 +129,13 @@ def _define(name: Any, value: Any) -> tuple[str, str]:
         raise InvalidNameError(
             f"the value of the define {name!r} would go on in the next line", saw=repr(text)[:60], hint="end it in its line"
         )
+    rest = re.sub(r"""(["'])(?:\\.|(?!\1)[^\\])*\1|//.*|/\*.*?\*/""", "", text)  # without its strings, characters and comments
+    if '"' in rest or "'" in rest:
+        raise InvalidNameError(
+            f"the value of the define {name!r} has a string that does not end",
+            saw=repr(text)[:60],
+            hint=f"write defines={{{name!r}: '\"text\"'}}, with both quotes, or without any for a name or number",
+        )
     return name, text
 
 

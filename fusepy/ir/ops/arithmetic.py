@@ -14,7 +14,7 @@ from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, convert, shaped, working
 from fusepy.ir.ops.literal import literal
-from fusepy.ir.ops.promotion import promote
+from fusepy.ir.ops.promotion import of_numbers, promote
 from fusepy.ir.ops.structure import has_select
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
@@ -84,8 +84,7 @@ class Operator(Componentwise):
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         shape = common_shape(node, f"operator {self.symbol}")
         scalar = self.operand_scalar(node)
-        weak = all(v.weak for v in node.operands)
-        return [computed(node, shaped(BOOL if self.compares else scalar, shape), weak)]
+        return [computed(node, shaped(BOOL if self.compares else scalar, shape), of_numbers(node.operands))]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         scalar = self.operand_scalar(node)

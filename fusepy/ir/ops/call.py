@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fusepy.errors import VerifyError
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.names import spell_function_call
+from fusepy.ir.ops.promotion import of_numbers
 from fusepy.ir.oracle import IN, INOUT, OUT, Oracle
 from fusepy.ir.resolve.resolve import Resolution, resolve_call
 from fusepy.ir.value import Array, declare
@@ -38,7 +39,8 @@ class SlangCall(Op):
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         answer = self.resolution(node, oracle)
-        return [Value(type, (None,) * answer.grid_rank) for _, type in answer.results]
+        weak = of_numbers(node.operands)
+        return [Value(type, (None,) * answer.grid_rank, weak=weak) for _, type in answer.results]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         raise VerifyError("a slang.call has no meaning of its own", hint="pass its function to interpret()")

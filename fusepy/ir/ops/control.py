@@ -14,6 +14,7 @@ import numpy as np
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Op, Value
 from fusepy.ir.ops.base import computed, filled_axes
+from fusepy.ir.ops.promotion import of_numbers
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import BOOL, Kind, Type
 from fusepy.ir.value import Array, declare
@@ -69,7 +70,7 @@ class Control(Op):
 
     def is_weak(self, node: Node, j: int) -> bool:
         """True if result `j` takes the type that its context wants."""
-        return False
+        return of_numbers(node.operands)
 
     def verify(self, node: Node) -> str | None:
         if [body.name for body in node.bodies] != list(self.bodies):
@@ -110,7 +111,7 @@ class Cond(Control):
     ahead = 1
 
     def is_weak(self, node: Node, j: int) -> bool:
-        return all(body.outputs[j].weak for body in node.bodies)
+        return of_numbers(node.operands[:1]) and all(body.outputs[j].weak for body in node.bodies)
 
     def verify_types(self, node: Node, given: Sequence[Type]) -> str | None:
         if given[0] is not BOOL:

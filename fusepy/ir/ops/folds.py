@@ -22,7 +22,6 @@ SCANS = ("sum", "prod", "max", "min", "call")
 
 Functions = Mapping[str, Callable[..., Any]]
 PLACES = ("argmax", "argmin", *SORTS)  # kinds whose results are indices of elements
-STRONG = ("any", "all", *PLACES, "call")  # what they give has a type of its own, also of weak numbers
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, convert, shaped, working
 from fusepy.ir.ops.doubles import spelled
-from fusepy.ir.ops.promotion import promote
+from fusepy.ir.ops.promotion import of_numbers, promote
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import BOOL, FLOAT, UINT64, Type
 from fusepy.ir.value import Array
@@ -37,7 +37,7 @@ class Intrinsic(Componentwise):
         assert scalar is not None  # common_shape has checked it
         if self.floats and not scalar.is_float:
             scalar = FLOAT
-        return [computed(node, shaped(scalar, shape), all(v.weak for v in node.operands))]
+        return [computed(node, shaped(scalar, shape), of_numbers(node.operands))]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         return node.results[0].type.scalar
@@ -107,7 +107,7 @@ class Classification(Intrinsic):
         self.otherwise = otherwise
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        return [computed(node, shaped(BOOL, common_shape(node, f"{self.name}()")))]
+        return [computed(node, shaped(BOOL, common_shape(node, f"{self.name}()")), of_numbers(node.operands))]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         return node.operands[0].type.scalar

@@ -14,7 +14,7 @@ from fusepy.ir.ops.base import Componentwise, components, computed, convert, sha
 from fusepy.ir.ops.control import Control, Loop
 from fusepy.ir.ops.doubles import spelled
 from fusepy.ir.ops.literal import literal
-from fusepy.ir.ops.promotion import promote
+from fusepy.ir.ops.promotion import of_numbers, promote
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, Type
 from fusepy.ir.value import Array
@@ -65,7 +65,7 @@ class FixedPower(Componentwise):
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         scalar = Type.parse(node.text("type"))
-        return [computed(node, shaped(scalar, node.operands[0].type.shape), node.operands[0].weak)]
+        return [computed(node, shaped(scalar, node.operands[0].type.shape), of_numbers(node.operands))]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         return node.results[0].type.scalar

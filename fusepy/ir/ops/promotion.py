@@ -5,15 +5,25 @@ The order is C's, with half below float; an integer beside a float becomes that 
 
 from __future__ import annotations
 
-from fusepy.ir.types import BOOL, SCALARS, Type
+from collections.abc import Iterable
 
+from fusepy.ir.types import BOOL, FLOAT, HALF, INT, SCALARS, UINT, Type
+from fusepy.ir.value import Value
+
+# small results of Slang functions of numbers, which Python computes with as with any number
+_AS_NUMBER = {
+    HALF: FLOAT,
+    UINT: Type.parse("int64_t"),
+    **dict.fromkeys(map(Type.parse, ("int8_t", "uint8_t", "int16_t", "uint16_t")), INT),
+}
 _RANK = {Type.parse(name): rank for rank, name in enumerate(SCALARS)}
 
 
 def promote(types: list[tuple[Type, bool]]) -> Type | None:
     """Returns the common scalar of several operands, each a pair of a type and True if it is *weak* (a Python number).
 
-    A weak operand takes the scalar of the others unless only it is a float. ``None`` if an operand has no scalar.
+    A weak operand takes the scalar of the others unless only it is a float, and then counts as Python's number: a float of 32
+    bits beside integers, whatever Slang function it is the result of. ``None`` if an operand has no scalar.
 
     Example:
         >>> promote([(Type.parse("half3"), False), (Type.parse("float"), True)])
@@ -29,5 +39,14 @@ def promote(types: list[tuple[Type, bool]]) -> Type | None:
     best = max(strong or [s for s, _ in scalars], key=_RANK.__getitem__)
     for scalar, weak in scalars:
         if weak and strong and ((scalar.is_float and not best.is_float) or best is BOOL):
-            best = scalar
-    return best
+            best = FLOAT if scalar.is_float else _AS_NUMBER.get(scalar, scalar)
+    return best if strong else _AS_NUMBER.get(best, best)
+
+
+def of_numbers(values: Iterable[Value]) -> bool:
+    """True if all values are Python numbers or lists of them, or computed from such alone: an eager call gives such again."""
+    for value in values:
+        way = value.arrival
+        if not (way.missing or (value.weak and (way.plain or way.listed or way.uniform))):  # generators give tensors
+            return False
+    return True

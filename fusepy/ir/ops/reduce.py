@@ -12,8 +12,8 @@ from fusepy.errors import NoMatchError, ShapeError, VerifyError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.fold_meanings import folded, scanned
 from fusepy.ir.graph import Node, Op, Value, grid_rank
-from fusepy.ir.ops.folds import STRONG, Fold, Functions, axes_of
-from fusepy.ir.ops.promotion import promote
+from fusepy.ir.ops.folds import Fold, Functions, axes_of
+from fusepy.ir.ops.promotion import of_numbers, promote
 from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.resolve.hints import components_hint, is_scalar_array
 from fusepy.ir.resolve.offers import describe
@@ -95,8 +95,8 @@ class Reduce(_Folding):
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         value, fold = node.operands[0], Fold.of_node(node)
         type = fold.type(self.element(node, oracle), node.loc)
-        weak = value.weak and fold.kind not in STRONG
-        return [Value(type, (None,) * (grid_rank(node) - len(axes_of(node, "axes"))), weak=weak)]
+        rank = grid_rank(node) - len(axes_of(node, "axes"))
+        return [Value(type, (None,) * rank, weak=of_numbers([value]))]
 
     def meaning(self, node: Node, array: Array, functions: Functions) -> Array:
         return folded(Fold.of_node(node), array, axes_of(node, "axes"), node.maps[0].type or node.operands[0].type, functions)
@@ -112,7 +112,7 @@ class Scan(_Folding):
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         value, fold = node.operands[0], Fold.of_node(node, scans=True)
         type = fold.type(self.element(node, oracle), node.loc)
-        return [Value(type, (None,) * grid_rank(node), weak=value.weak and fold.kind not in STRONG)]
+        return [Value(type, (None,) * grid_rank(node), weak=of_numbers([value]))]
 
     def meaning(self, node: Node, array: Array, functions: Functions) -> Array:
         have = node.maps[0].type or node.operands[0].type
@@ -127,7 +127,7 @@ class Expand(Op):
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         value = node.operands[0]
-        return [Value(value.type, (None,) * (value.rank + len(axes_of(node, "axes"))), weak=value.weak)]
+        return [Value(value.type, (None,) * (value.rank + len(axes_of(node, "axes"))), weak=of_numbers([value]))]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         return list(args)
@@ -157,7 +157,7 @@ class Contract(Op):
             raise VerifyError("contract takes arrays of numbers", place=node.loc, saw=", ".join(map(describe, node.operands)))
         scalar = INT if scalar is BOOL else scalar  # as for + and *
         left = grid_rank(node) - len(axes_of(node, "axes"))
-        return [Value(scalar, (None,) * left)]
+        return [Value(scalar, (None,) * left, weak=of_numbers(node.operands))]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         return node.results[0].type

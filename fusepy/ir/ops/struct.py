@@ -9,6 +9,7 @@ import numpy as np
 
 from fusepy.errors import VerifyError
 from fusepy.ir.graph import Node, Op, Value
+from fusepy.ir.ops.promotion import of_numbers
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.resolve import Resolution, resolve_members
 from fusepy.ir.types import Kind, Type, pair_of
@@ -36,7 +37,8 @@ class Struct(Op):
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         answer = self.resolution(node, oracle)
-        return [Value(type, (None,) * answer.grid_rank) for _, type in answer.results]
+        weak = of_numbers(node.operands)
+        return [Value(type, (None,) * answer.grid_rank, weak=weak) for _, type in answer.results]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         type = node.results[0].type

@@ -10,7 +10,7 @@ from fusepy.errors import TraceError, UnknownNameError, did_you_mean
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, construct, convert, shaped
 from fusepy.ir.ops.literal import literal
-from fusepy.ir.ops.promotion import promote
+from fusepy.ir.ops.promotion import of_numbers, promote
 from fusepy.ir.oracle import Oracle, enum_scalar, member_types
 from fusepy.ir.ranges import check_range
 from fusepy.ir.resolve.hints import components_hint, is_scalar_array
@@ -108,7 +108,7 @@ class Construct(Op):
                 expected=f"{int(np.prod(type.shape))} components",
                 hint="give one number per component, or vectors that add up to them",
             )
-        return [computed(node, type, all(v.weak for v in node.operands))]
+        return [computed(node, type, of_numbers(node.operands))]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         return node.results[0].type.scalar
@@ -157,11 +157,11 @@ class Member(Op):
             what = f".{name} of an array of {have}, which has no components"
             raise TraceError(what, place=node.loc, saw=describe(value), hint=components_hint(value))
         if indices is not None and have.scalar is not None:
-            return [computed(node, Type.vector(have.scalar, len(indices)), node.operands[0].weak)]
+            return [computed(node, Type.vector(have.scalar, len(indices)), of_numbers(node.operands))]
         members = member_types(oracle, have)
         type = members.get(name) if members else None
         if type is not None:
-            return [computed(node, type)]
+            return [computed(node, type, of_numbers(node.operands))]
         known = list(members) if members else list("xyzw"[: have.shape[0]] if len(have.shape) == 1 else "")
         raise UnknownNameError(f"{have} has no member {name!r}", place=node.loc, saw=name, hint=did_you_mean(name, known))
 
@@ -192,9 +192,9 @@ class Index(Op):
                 hint = "vectors, matrices and arrays of fixed size have components, which one integer counts"
             raise TraceError(f"a {have} cannot be indexed with a {index}", place=node.loc, hint=hint)
         if have.kind is Kind.MATRIX:
-            return [computed(node, Type.vector(have.scalar or have, have.shape[1]))]
+            return [computed(node, Type.vector(have.scalar or have, have.shape[1]), of_numbers(node.operands[:1]))]
         assert have.element is not None
-        return [computed(node, have.element)]
+        return [computed(node, have.element, of_numbers(node.operands[:1]))]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         have = node.operands[0].type
@@ -232,12 +232,12 @@ class Select(Componentwise):
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         test, a, b = node.operands
         if a.type is b.type and not a.type.is_numeric and test.type.kind is Kind.SCALAR:
-            return [computed(node, a.type)]
+            return [computed(node, a.type, of_numbers(node.operands))]
         shape = common_shape(node, "where()")
         scalar = promote([(a.type, a.weak), (b.type, b.weak)])
         assert scalar is not None
         # numbers among which an array chooses have their type for good, as the array that an eager call gives
-        return [computed(node, shaped(scalar, shape), test.weak and a.weak and b.weak)]
+        return [computed(node, shaped(scalar, shape), of_numbers(node.operands))]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         return node.results[0].type.scalar if i else None
@@ -266,7 +266,7 @@ class FirstOperand(Op):
     """The first operand as it is."""
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        return [computed(node, node.operands[0].type, node.operands[0].weak)]
+        return [computed(node, node.operands[0].type, of_numbers(node.operands[:1]))]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         return [args[0]]

@@ -9,7 +9,7 @@ import numpy as np
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import computed, construct, convert, row_of, working
-from fusepy.ir.ops.promotion import promote
+from fusepy.ir.ops.promotion import of_numbers, promote
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.hints import components_hint, is_scalar_array
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
@@ -49,8 +49,7 @@ class VectorFunction(Op):
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         type = self.operand_type(node)
-        weak = all(v.weak for v in node.operands)
-        return [computed(node, type if self.keeps else type.scalar or FLOAT, weak)]
+        return [computed(node, type if self.keeps else type.scalar or FLOAT, of_numbers(node.operands))]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         type = self.operand_type(node)
@@ -106,7 +105,7 @@ class MatMul(Op):
         scalar = INT if scalar is BOOL else scalar  # as for + and *
         shape = a.shape[:-1] + b.shape[1:]
         type = Type.matrix(scalar, *shape) if len(shape) == 2 else Type.vector(scalar, shape[0])
-        return [computed(node, type, all(v.weak for v in node.operands))]
+        return [computed(node, type, of_numbers(node.operands))]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         a, b = (v.type for v in node.operands)

@@ -9,7 +9,8 @@ import numpy as np
 from fusepy.errors import ShapeError
 from fusepy.ir.fold_meanings import folded
 from fusepy.ir.graph import Node, Op, Value
-from fusepy.ir.ops.folds import STRONG, Fold, Functions
+from fusepy.ir.ops.folds import Fold, Functions
+from fusepy.ir.ops.promotion import of_numbers
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.value import Array
 
@@ -24,7 +25,7 @@ class RowFold(Op):
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         fold, value = Fold.of_node(node), node.operands[0]
-        return [Value(fold.type(value.type, node.loc), weak=value.weak and fold.kind not in STRONG)]
+        return [Value(fold.type(value.type, node.loc), weak=of_numbers([value]))]
 
     def combined(self, node: Node, array: Array, grid: Sequence[int], rows: Sequence[int], functions: Functions) -> Array:
         """Returns the folded value of each row of a grid, with extent 1 along `rows`.

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.ops.folds import STRONG, Fold
+from fusepy.ir.ops.folds import Fold
+from fusepy.ir.ops.promotion import of_numbers
 from fusepy.ir.ops.region import Joined, RegionSpec, ResultSpec, spec_of, with_spec
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.rows.body import RowBody
@@ -145,7 +146,7 @@ class _Joiner:
         attrs = {"kind": fold.kind}
         if fold.identity is not None:
             attrs |= {"module": fold.module, "function": fold.function, "identity": fold.identity}
-        result = Value(fold.type(value.type), weak=value.weak and fold.kind not in STRONG)
+        result = Value(fold.type(value.type), weak=of_numbers([value]))
         self.nodes.append(Node(OPS["row_fold"], [value], [ArgMap(())], [result], attrs))
         return result
 

@@ -38,7 +38,8 @@ class PlainVectors:
             return False
         if value in self.trace.maps:
             return False
-        return self._is_field(value) or self._in_tensors(value) is False
+        known = self._in_tensors(value)
+        return self._is_field(value) or known is False or (known is None and value.weak)  # of numbers alone: a list
 
     def _is_field(self, value: Value) -> bool:
         """True for a field of an array of structs that holds arrays or bools, which is an array of numbers in tensors too."""

@@ -94,9 +94,9 @@ def _integers(
 
 
 def may_soften(trace: OpenTrace, value: Value) -> bool:
-    """True for a value of one of NumPy's default dtypes that is computed, in this trace or by `lazy` before."""
+    """True for a value of one of NumPy's default dtypes that is computed, in this trace or by `lazy` before, without a vcast."""
     known = value.type.scalar in DEFAULTS or counts_bools(trace, value)
-    return known and (value.name is None or is_hosted(trace, value))
+    return known and not is_told(trace, value) and (value.name is None or is_hosted(trace, value))
 
 
 def counts_bools(trace: OpenTrace, value: Value) -> bool:
@@ -113,6 +113,12 @@ def is_hosted(trace: OpenTrace, value: Value) -> bool:
     hosted = trace.chain[-1].hosted
     outside = behind(trace, value) if hosted else None
     return value in hosted or (outside is not None and is_hosted(trace, outside))
+
+
+def is_told(trace: OpenTrace, value: Value) -> bool:
+    """True for the result of a vcast, which has its type for good."""
+    outside = behind(trace, value)
+    return any(value in around.told for around in trace.chain) or (outside is not None and is_told(trace, outside))
 
 
 def is_of_host(trace: OpenTrace, value: Value) -> bool:

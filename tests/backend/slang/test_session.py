@@ -89,3 +89,19 @@ def test_what_a_driver_refuses_is_compiled_the_other_way(device: Any, level: Any
     monkeypatch.setattr(type(COMPUTE), "pipeline", refusing)
     assert (loaded.optimised(), len(asked)) == ([not first], 2)
     assert (loaded.optimised(), len(asked)) == ([not first], 3)
+
+
+@pytest.mark.parametrize("text", ['"x', 'x"', "'", '"a" "b', '"\\"'])
+def test_a_define_with_an_open_string_is_named(device: fp.Device, text: str) -> None:
+    with pytest.raises(fp.FusepyError, match="the define 'NAME' has a string that does not end") as caught:
+        fp.Module.load_from_source(device, "open", "float f() { return 1; }", defines={"NAME": text})
+    assert "defines={'NAME': '\"text\"'}" in caught.value.hint
+
+
+def test_errors_in_the_text_of_a_define_say_where_it_is(device: fp.Device) -> None:
+    defines = {"A": "'x'", "B": '"it\'s"', "C": "1 // it's"}
+    m = fp.Module.load_from_source(device, "closed", "float f() { return C; }", defines=defines)
+    assert m.f() == 1
+    with pytest.raises(fp.CompileError, match="command line") as caught:
+        fp.Module.load_from_source(device, "half_a_pair", "float f() { return N; }", defines={"N": "(1"})
+    assert "the value of the define in defines=" in caught.value.hint

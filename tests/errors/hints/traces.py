@@ -368,7 +368,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     # loops and branches
     "a reduction in a loop": (
         lambda m: fused(lambda x: fp.while_loop(lambda c: c < 1, lambda c: c + fp.sum(x), 0.0), X),
-        "reduce before the loop or after it",
+        "reduce and sort before the loop or after it",
         lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: c + x, 0.0), X.sum()),
         2 * X.sum(),
     ),

@@ -60,7 +60,7 @@ def test_types_follow_numpy(kind: str, type: str, expected: str) -> None:
 
 def test_what_comes_from_a_list_stays_weak() -> None:
     assert record("reduce", "float", 1, weak=True, kind="sum", axes=("d0",)).weak
-    assert not record("reduce", "float", 1, weak=True, kind="any", axes=("d0",)).weak
+    assert record("reduce", "float", 1, weak=True, kind="any", axes=("d0",)).weak
     assert record("scan", "float", 1, weak=True, kind="max", axis="d0", exclusive=False).weak
 
 
