@@ -54,7 +54,7 @@ class SlangOracle:
     # ---- the protocol -------------------------------------------------------------------------------------------
 
     def declared(self, module: str, function: str) -> Sequence[Signature]:
-        raw = self._facts[module].get("declared", function, lambda: declared_in(self._compiler, self._sources[module], function))
+        raw = self._declared(module, function)
         if not raw:
             raise UnknownNameError(
                 f"module {module!r} has no function {function!r}", hint=did_you_mean(function, self.symbols(module)["functions"])
@@ -198,7 +198,7 @@ class SlangOracle:
 
     def has_function(self, module: str, function: str) -> bool:
         """True if a function, method or constructor of this name is visible in `module`."""
-        return bool(self._facts[module].get("declared", function, lambda: declared_in(self._compiler, self._sources[module], function)))
+        return bool(self._declared(module, function))
 
     def type_name(self, module: str, name: str) -> str | None:
         """Returns the canonical name of a type visible in `module`, or None. Aliases are resolved."""
@@ -241,6 +241,10 @@ class SlangOracle:
 
     def _find(self, module: str, function: str) -> Callee | None:
         return Callee.find(reflected(self._module(module)), function)
+
+    def _declared(self, module: str, function: str) -> list[Any]:
+        ask = partial(declared_in, self._compiler, self._sources[module], function)
+        return self._facts[module].get("declared", function, ask)
 
     def _others(self, module: str, types: Sequence[Type]) -> list[ModuleSource]:
         """Returns the modules that declare structs among these types which `module` does not see."""
