@@ -43,13 +43,14 @@ def fields_of(value: Any) -> Container | None:
 
 
 def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
-    """True if a list is nested: an item has fields, is a `Tensor` or traced, or arrays stand beside numbers or other shapes.
+    """True if a list is nested: an item has fields, is a `Tensor` or traced, or arrays stand beside numbers or other shapes,
+    lists of numbers included.
 
     Other lists are values: numbers, and arrays of one shape, which are stacked.
     """
     if len(value) > ITEMS_AT_MOST or level > LEVELS:
         return False
-    arrays = numbers = False
+    arrays = numbers = lists = False
     shape: Any = None
     for item in value:
         cls = item.__class__
@@ -59,6 +60,7 @@ def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
         if cls is list or cls is tuple:
             if has_leaves(item, level + 1):
                 return True
+            lists = True
             continue
         kind = kind_of_class(cls)
         if kind is not None and kind.array is not None:
@@ -74,7 +76,12 @@ def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
             or hasattr(cls, INSTEAD)
         ):
             return True
-    return arrays and numbers
+    return arrays and (numbers or (lists and any(_extents(v) != tuple(shape) for v in value if v.__class__ in (list, tuple))))
+
+
+def _extents(value: Any) -> tuple[int, ...]:
+    """Returns the shape of a list of numbers, by its first rows."""
+    return (len(value), *(_extents(value[0]) if value else ())) if value.__class__ in (list, tuple) else ()
 
 
 # ---- fields under `vmap` ---------------------------------------------------------------------------------------------

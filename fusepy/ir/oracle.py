@@ -18,11 +18,16 @@ THIS = "this"  # the first parameter of a method that is not static; a keyword i
 
 @dataclass(frozen=True)
 class Param:
-    """One parameter or member. ``type`` is ``None`` if it is generic or an interface, so that only a call decides it."""
+    """One parameter or member. ``type`` is ``None`` if it is generic or an interface, so that only a call decides it.
+
+    Attributes:
+        array: True if a generic type is an array for any arguments: ``float[N]``, ``Tensor<T,1>``.
+    """
 
     name: str
     type: Type | None
     direction: str = IN
+    array: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from fusepy.errors import RangeError
 from fusepy.ir.types import Type
 
 WIDER = "use a wider type in Slang, or a number in range"
+FITS = 65504.0  # every type of floats holds smaller numbers
 
 
 Check = Callable[[Any], None]
@@ -50,6 +51,33 @@ def check_range(value: Any, type: Type, what: str, place: str | None = None, hin
         raise RangeError(
             f"{what} is out of range for {type}", place=place, saw=saw, expected=f"{info.min} to {info.max}", hint=hint
         )
+
+
+def check_fits(value: Any, type: Type, what: str, hint: str = WIDER) -> None:
+    """Raises `RangeError` as `check_range` does, and for a finite number that becomes infinite as a float of `type`.
+
+    Example:
+        >>> check_fits(70000, Type.parse("half"), "k")
+        Traceback (most recent call last):
+        ...
+        fusepy.errors.RangeError: k is out of range for half
+          saw:      70000
+          expected: -65504 to 65504
+          hint:     use a wider type in Slang, or a number in range
+    """
+    check_range(value, type, what, hint=hint)
+    dtype = type.dtype
+    if dtype is None or dtype.kind != "f" or dtype.itemsize == 8:
+        return
+    given = np.asarray(value, np.float64)
+    limits = np.finfo(dtype)
+    bound = float(limits.max) * (1 + 0.25 * float(limits.eps))  # what is nearer to the largest number is rounded to it
+    if given.size and not np.abs(given).max() < bound:  # True for NaN, which fits
+        beyond = given[(np.abs(given) >= bound) & np.isfinite(given)]
+        if beyond.size:
+            largest = float(limits.max)
+            saw: Any = value if isinstance(value, (int, float)) else beyond.flat[0].item()
+            raise RangeError(f"{what} is out of range for {type}", saw=saw, expected=f"{-largest:g} to {largest:g}", hint=hint)
 
 
 def as_narrower(array: np.ndarray[Any, Any], dtype: np.dtype[Any], type: Type) -> np.ndarray[Any, Any]:

@@ -124,6 +124,8 @@ def list_type(tree: Tree, path: str, candidates: Sequence[Type | None], place: s
         expected=known,
         hint="give one value for each element, or build the value by its type, e.g. m.float3(x, y, z)"
         if takes
+        else "fill an array of structs: np.array([(…), (…)], m.Name.dtype)"
+        if several and any(c is not None and c.kind in (Kind.WHOLE, Kind.POINTER, Kind.RESOURCE) for c in candidates)
         else f"write fp.Batchable({path}); in a fused function, call it for each and join the results with fp.stack"
         if several
         else "build the value by its type, e.g. m.float3(x, y, z), or compute over an array instead of a list",

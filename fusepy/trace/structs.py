@@ -51,11 +51,12 @@ def operand(trace: OpenTrace, value: Any, path: str, candidates: Sequence[Type |
             return listed(trace, tree, path, candidates if tree.type is None else [Type.parse(tree.type)])
         return struct(trace, tree if named is None else replace(tree, type=named[1].name), path, candidates)
     inner, map = (value.value, value.map) if isinstance(value, Mapped) else (value, UNSAID)
-    if isinstance(inner, Traced) and map.type is not None and map.type.kind is Kind.NAMED:
-        seen = as_struct_input(trace, trace.lift(inner), map.type)
+    found = trace.lift(inner, path)
+    said = trace.maps.get(found, UNSAID).type or map.type  # of the argument itself, or of this use of it
+    if isinstance(inner, Traced) and said is not None and said.kind is Kind.NAMED:
+        seen = as_struct_input(trace, found, said)
         if seen is not None:
             return seen, ArgMap(map.dims)
-    found = trace.lift(inner, path)
     if found in trace.integers and {type.is_float for type in candidates if type is not None} == {False}:
         found = trace.integers[found]  # a member or parameter of integers
     return found, map

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.arguments.mapping import vcast
 from fusepy.backend.memory.element import element_of
 from fusepy.ir.types import Type
 from fusepy.language import math as _math

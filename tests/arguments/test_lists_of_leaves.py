@@ -24,6 +24,7 @@ float turned(Body b) { return (b.turn[0][0] + 10 * b.turn[0][1] + 100 * b.turn[1
 void lift(inout float2x2 a) { a += float2x2(1, 2, 3, 4); }
 void make(float x, out float w[2], out float3 c) { w[0] = x; w[1] = 2 * x; c = float3(x, 2 * x, 3 * x); }
 void step(inout Pair p) { p.w[0] += 1; p.rays[1].pos += 2; }
+float3 mixed(float3 c[2], float x) { return c[0] + x * c[1]; }
 float two(float2 c) { return c.x; }
 float two(float w[2]) { return w[0]; }
 """
@@ -117,6 +118,28 @@ def test_lists_of_destinations(m: Any, device: Any) -> None:
         m.step({"rays": [{"pos": POS.copy(), "dir": [0, 0, 1]}, {"pos": moved, "dir": [0, 0, 1]}], "w": [weights, 1.0]})
         same(moved, DIR + 2)
         same(weights.to_numpy(), Z + 1)
+
+
+@pytest.mark.req("T7")
+@pytest.mark.parametrize("way", ["direct", "fused", "lazily", "graph"])
+def test_an_array_beside_a_list_of_numbers(m: Any, way: str) -> None:
+    def call(c: Any) -> Any:
+        if way == "lazily":
+            with fp.lazy():
+                return m.mixed(c, 2.0)
+        if way == "graph":
+            made = fp.Graph(inputs=["c"])
+            made.set_outputs(m.mixed.node()(*made.get_inputs(), 2.0))
+            return made(c)
+        return (fp.fuse(lambda c: m.mixed(c, 2.0)) if way == "fused" else lambda c: m.mixed(c, 2.0))(c)
+
+    one = F32([1, 2, 3])
+    for row in ([1, 2, 3], (1.0, 2.0, 3.0), [F32(1), 2, 3]):
+        same(np.asarray(call([POS, row]), F32), POS + 2 * one)
+        same(np.asarray(call([row, POS]), F32), one + 2 * POS)
+    same(np.asarray(call([one, [1, 2, 3]]), F32), 3 * one)  # of one shape: stacked, as NumPy does it
+    with pytest.raises(fp.ShapeError, match="ragged"):
+        call([[1, 2], [1, 2, 3]])
 
 
 @pytest.mark.req("T7")

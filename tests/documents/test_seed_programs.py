@@ -725,12 +725,28 @@ def test_003_constants_that_are_arrays_are_uniform(device: Any) -> None:
 def test_000_layouts_of_rays_declared_and_fused(device: Any, shape: tuple[int, ...]) -> None:
     m = load(device, "seed_ray", RAY)
     a = np.concatenate([POS, DIR], -1).reshape(shape)
-    for given in (a, Tensor(a), a.astype(np.float64), a.tolist()):  # a cast says that it converts
+    torch = pytest.importorskip("torch")
+    listed, held = a.tolist(), torch.from_numpy(a.copy())
+    for given in (a, Tensor(a), a.astype(np.float64), listed, tuple(listed), held):  # a cast says that it converts
         same(np.asarray(m.raytrace(vcast(given, m.Ray)), F32), COLORS)
         same(np.asarray(m.raytrace.declare(m.Ray)(given), F32), COLORS)
         same(np.asarray(m.raytrace.map(m.Ray)(given), F32), COLORS)
         same(np.asarray(m.raytrace.map(ray=m.Ray)(given), F32), COLORS)
         same(np.asarray(fuse(lambda rays: m.raytrace(vcast(rays, m.Ray)))(given), F32), COLORS)
+
+
+@pytest.mark.req("T8", "C13")
+def test_000_rays_of_torch_and_none_at_all(device: Any) -> None:
+    torch = pytest.importorskip("torch")
+    m = load(device, "seed_ray", RAY)
+    a = np.concatenate([POS, DIR], -1)
+    held = torch.from_numpy(a.copy())
+    for call in (m.raytrace, fuse(lambda rays: m.raytrace(rays))):
+        assert isinstance(call(vcast(held, m.Ray)), torch.Tensor)
+    for shape in ((0, 6), (0, 2, 3), (0,)):
+        none = np.zeros(shape, F32)
+        for call in (lambda r: m.raytrace(vcast(r, m.Ray)), fuse(lambda rays: m.raytrace(vcast(rays, m.Ray)))):
+            assert np.asarray(call(none)).shape == (0, 3)
 
 
 @pytest.mark.req("V5")

@@ -293,6 +293,35 @@ def test_numbers_out_of_range(m: Any) -> None:
     np.testing.assert_array_equal(got, F32([np.inf, -np.inf, np.nan, 0, 3.4e38]))
 
 
+@pytest.mark.req("C20")
+def test_lists_and_globals_that_become_infinite(device: Any) -> None:
+    source = """import fusepy;
+    uniform float k; uniform half h; uniform float3 v; uniform half w[3]; uniform Tensor<half,1> held;
+    float set(float x) { return x * k + float(h) + v.y + float(w[2]) + float(held[0]); }
+    float element(half x) { return float(x); }
+    float pointed(half* x, int i) { return float(x[i]); }
+    float buffered(StructuredBuffer<half> x, int i) { return float(x[i]); }
+    float whole(Tensor<half,1> x, int i) { return float(x[i]); }
+    """
+    m = fp.Module.load_from_source(device, "infinite", source)
+    fits, big = [1.0, 2.0, 65504.0], [1.0, 2.0, 70000.0]
+    good: dict[str, Any] = {"k": 2.0, "h": 1.0, "v": [1.0, 2.0, 3.0], "w": fits, "held": fits}
+    assert m.set.set(good)(1.0) == 2 + 1 + 2 + 65504 + 1
+    wrong: list[Callable[[], Any]] = [lambda: m.element(big), lambda: fp.Tensor(big, dtype="half"), lambda: fp.Tensor([1e300])]
+    wrong += [lambda f=f: f(big, 2) for f in (m.pointed, m.buffered, m.whole)]
+    wrong += [lambda f=f: fp.fuse(lambda x: f(x, 2))(big) for f in (m.pointed, m.buffered, m.whole)]
+    for bad in ({"k": 1e39}, {"k": -1e300}, {"h": 70000}, {"h": 7e4}, {"v": [1.0, 1e300, 1.0]}, {"w": big}, {"held": big}):
+        wrong.append(lambda bad=bad: m.set.set({**good, **bad})(1.0))
+    wrong.append(lambda: fp.Tensor.full(device, 3, 70000, "half"))
+    for call in wrong:
+        with pytest.raises(fp.RangeError, match=r"out of range for (half|float)"):
+            call()
+    assert m.element(fits)[2] == m.pointed(fits, 2) == m.whole(fits, 2) == 65504
+    assert m.set.set({**good, "k": float("inf")})(1.0) == float("inf")  # what is infinite stays so
+    assert np.isnan(m.element([1.0, np.nan])[1])
+    assert fp.Tensor([3.4028235e38]).tolist() == [float(np.finfo(F32).max)]
+
+
 @pytest.mark.req("C20", "T8")
 def test_arrays_of_structs(m: Any, device: Any) -> None:
     """Numbers that `vcast` reads as structs are converted as it converts others: that was said, so nothing warns."""

@@ -21,6 +21,7 @@ from fusepy.backend.slang.reflection import sized
 from fusepy.backend.sources.reachable import reachable, reached_from, texts_apart
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, UnsupportedArgumentError
+from fusepy.ir.ranges import FITS
 
 _NEVER: Any = object()
 _K = spy.TypeReflection.Kind
@@ -91,7 +92,7 @@ class Bound:
         for name, value in values.items():
             if held.get(name, _NEVER) is value:
                 continue
-            if value.__class__ is float and name in floats:  # a fast path: numbers often change in every frame
+            if value.__class__ is float and name in floats and abs(value) < FITS:  # a fast path: they often change each frame
                 view, set_data, data = floats[name]
                 view[...] = value
                 set_data(data)

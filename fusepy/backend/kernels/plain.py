@@ -12,7 +12,7 @@ import slangpy as spy
 from fusepy.backend.kernels.values import KEPT, RESOURCES, HostArray, as_tensor, check_fields, freeze, shown
 from fusepy.backend.kernels.whole_arrays import Places, WholeData
 from fusepy.errors import InvalidNameError, RangeError, ShapeError, UnsupportedArgumentError
-from fusepy.ir.ranges import check_range
+from fusepy.ir.ranges import FITS, check_fits, check_range
 from fusepy.ir.types import BOOL, Type
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -91,7 +91,7 @@ class Plain:
             return
         if isinstance(value, (dict, *KEPT)):
             raise _wrong(path, cast("Any", value), self.name, "give a number" if not self.shape else "give its components")
-        if value.__class__ is float and not self.shape and self.dtype.kind == "f":  # fast path: a tenth of the time
+        if value.__class__ is float and not self.shape and self.dtype.kind == "f" and abs(value) < FITS:  # a tenth of the time
             view[...] = value
             return
         given = value.array if isinstance(value, HostArray) else _numbers(value)
@@ -125,6 +125,7 @@ def _check_numbers(given: Array, target: np.dtype[Any], path: str, name: str) ->
     if target.kind == "f":
         if given.dtype.kind == "O":
             raise RangeError(f"{path} does not fit {name}", saw=given.item(), hint="give a smaller number")
+        check_fits(given, Type.parse(name), path)
         return
     if given.dtype.kind == "f":
         raise UnsupportedArgumentError(f"{path}: a float would be cut to {name}", saw=given.tolist(), hint="round it first")

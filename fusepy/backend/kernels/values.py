@@ -19,7 +19,7 @@ from fusepy.backend.memory.slangpy_names import TensorStorage
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.scenes.levels import TopLevel
 from fusepy.errors import ArgumentError, FusepyError, UnknownNameError, UnsupportedArgumentError, did_you_mean
-from fusepy.ir.ranges import check_range
+from fusepy.ir.ranges import check_fits
 from fusepy.ir.types import Type
 from fusepy.symbolic import TRACING, Symbolic, misplaced
 
@@ -92,7 +92,7 @@ class Listed(tuple[Any, ...]):
                 raise UnsupportedArgumentError(
                     f"{path} cannot be set to this", saw=shown(self), expected=element, hint="give numbers"
                 )
-            check_range(array, scalar, path)
+            check_fits(array, scalar, path)
             self._host = HostArray(array.astype(element.dtype))
         return self._host
 
@@ -127,7 +127,13 @@ def freeze(value: Any, path: str) -> Any:
             error.what = f"{path}: {error.what}"
             raise
         if given is None or given.dtype.kind not in "biuf":
-            raise UnsupportedArgumentError(f"{path} cannot be set to an array of {value.dtype}", hint="give numbers on the host")
+            structs = given is not None and given.dtype.names is not None
+            raise UnsupportedArgumentError(
+                f"{path} cannot be set to an array of {value.dtype}",
+                hint="copy structs to the device: Tensor.from_numpy(device, array, m.Name)"
+                if structs
+                else "give numbers on the host",
+            )
         return HostArray(given)
     if isinstance(value, Mapping):
         return {str(k): freeze(v, f"{path}.{k}") for k, v in cast("Mapping[Any, Any]", value).items()}

@@ -97,7 +97,7 @@ class WholeData:
                 f"{path} cannot be set to this",
                 saw=f"Tensor<{tensor.dtype}>{list(tensor.shape)}",
                 expected=f"{self.name}, a tensor of {self.element} with {self._rank} axes",
-                hint=f"make one with Tensor.from_numpy(device, array, {str(self.element)!r})",
+                hint=_made(self.element),
             )
         if array.element.nbytes != self._stride:
             raise UnsupportedArgumentError(
@@ -115,6 +115,13 @@ class WholeData:
                 hint="set a real tensor, not a broadcast view",
             )
         return array
+
+
+def _made(element: Type) -> str:
+    """Returns the hint that makes a tensor of this element type of any numbers."""
+    if element.scalar is None or element.scalar.dtype is None:
+        return f"make one with Tensor.from_numpy(device, array, m.{element})"
+    return f"make one with Tensor.from_numpy(device, array.astype(np.{element.scalar.dtype.name}), {element.name!r})"
 
 
 def _write(view: Any, tensor: Tensor) -> None:

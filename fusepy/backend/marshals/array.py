@@ -16,7 +16,7 @@ from fusepy.backend.memory.element import Element, scalar_type
 from fusepy.backend.memory.host_arrays import list_array, mask_error
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError, UnsupportedArgumentError
-from fusepy.ir.ranges import as_narrower, check_range
+from fusepy.ir.ranges import as_narrower, check_fits
 from fusepy.ir.strides import telling
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 
@@ -160,7 +160,7 @@ class TupleMarshal:
             return components(value, type, device)
         array = list_array(value)
         element = Element.of(type)
-        check_range(array, type, "a number in a list")
+        check_fits(array, type, "a number in a list")
         return Tensor.from_numpy(device, array.astype(element.dtype), element)
 
 

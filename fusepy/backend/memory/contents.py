@@ -19,7 +19,7 @@ from fusepy.backend.memory.storage import Storage, overlap
 from fusepy.backend.memory.structs import as_structs
 from fusepy.backend.memory.views import broadcast
 from fusepy.errors import ShapeError, TraceError, UnsupportedArgumentError
-from fusepy.ir.ranges import check_range
+from fusepy.ir.ranges import check_fits
 from fusepy.ir.strides import span
 from fusepy.symbolic import TRACING
 
@@ -161,7 +161,7 @@ def fill(tensor: Made, value: Any, idle: bool = False) -> Made:
     """
     element = tensor.element
     if isinstance(value, (int, float)):
-        check_range(value, element.type, str(value), hint="widen dtype")
+        check_fits(value, element.type, str(value), hint="widen dtype")
     elif value is not None:
         value = as_array(value)
     filled = full(tensor.shape, value, element)

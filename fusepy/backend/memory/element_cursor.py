@@ -9,7 +9,7 @@ import numpy as np
 
 from fusepy.backend.memory.host_arrays import as_array
 from fusepy.errors import ShapeError, UnknownNameError, UnsupportedArgumentError, did_you_mean
-from fusepy.ir.ranges import check_range
+from fusepy.ir.ranges import check_fits
 from fusepy.ir.types import Type
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -142,5 +142,5 @@ def _numbers(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], name: str
         raise UnsupportedArgumentError(f"{name} takes {dtype}", saw=repr(value)[:60], expected=dtype, hint="round floats first")
     type = Type.of_dtype(dtype)
     if type is not None:
-        check_range(array, type, name)
+        check_fits(array, type, name)
     return array.astype(dtype)

@@ -10,7 +10,7 @@ import numpy as np
 from fusepy.backend.memory.element import Element
 from fusepy.backend.torch import check_gradient, is_torch
 from fusepy.errors import ArgumentError, FusepyError, RangeError, ShapeError, UnsupportedArgumentError
-from fusepy.ir.ranges import check_range
+from fusepy.ir.ranges import check_fits
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _WHOLE = {bool, int, float, np.ndarray, *np.sctypeDict.values()}  # classes without mask and gradient
@@ -70,11 +70,17 @@ def as_array(value: Any, dtype: Any = None) -> Array:
         given = given.detach()  # the gradients are off: torch.no_grad()
     try:
         return np.asarray(given, dtype)
-    except ValueError as error:
-        raise ShapeError("values that do not form an array", saw=error, hint="give every row the same length") from None
     except FusepyError:  # of a traced value
         raise
-    except (RuntimeError, TypeError) as error:  # torch raises these for device memory and for conjugated tensors
+    except (RuntimeError, TypeError, ValueError) as error:  # torch raises these for device memory and for conjugated tensors
+        if isinstance(error, ValueError) and isinstance(given, (list, tuple)):
+            raise ShapeError("values that do not form an array", saw=error, hint="give every row the same length") from None
+        if hasattr(given, "to_numpy"):  # a tensor of slangpy
+            raise UnsupportedArgumentError(
+                f"a {type(given).__name__} of another library is no array of the host",
+                saw=type(given),
+                hint="write x.to_numpy()",
+            ) from None
         raise UnsupportedArgumentError(
             f"a {type(given).__name__} cannot be read as an array", saw=error, hint="convert it with numpy.asarray"
         ) from None
@@ -162,7 +168,7 @@ def list_as(value: Sequence[Any], element: Element, what: str) -> Array:
     assert scalar is not None, "elements are numbers"
     if array.dtype.kind == "f" and not scalar.is_float and array.size:
         raise ArgumentError(f"{what} of {element.type} truncates floats", saw=repr(value)[:60], hint="round them first")
-    check_range(array, scalar, "a number in a list")
+    check_fits(array, scalar, "a number in a list")
     return array.astype(element.dtype)
 
 

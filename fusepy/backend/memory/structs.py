@@ -145,7 +145,7 @@ def _of_array(array: Array, element: Element) -> Array:
     _check_packed(array.dtype, element, f"an array of {array.dtype}")
     cut, count = _split(array, array.shape, array.itemsize, element)
     batch = array.shape[: array.ndim - cut]
-    flat = np.reshape(array, (*batch, -1))
+    flat = np.reshape(array, (*batch, math.prod(array.shape[array.ndim - cut :])))  # NumPy finds no -1 among zero elements
     copied = not np.may_share_memory(flat, array)
     flat = np.ascontiguousarray(flat) if flat.size and flat.strides[-1] != array.itemsize else flat
     made = flat.view(element.dtype)

@@ -21,13 +21,13 @@ from fusepy.backend.slang.facts import Facts
 from fusepy.backend.slang.layouts import globals_of, layout_of, members_of
 from fusepy.backend.slang.overloads import PICK, Callee, RawAnswer
 from fusepy.backend.slang.reflection import conforms, kind_of, reflected
-from fusepy.backend.slang.visible import as_asked, closures, import_of, question_of
+from fusepy.backend.slang.visible import as_asked, closures, declared_in, import_of, question_of
 from fusepy.backend.sources.declarations import default_number
 from fusepy.backend.sources.libraries import array_name, found, is_array, seen
 from fusepy.backend.sources.memory.only_read import effects_of
 from fusepy.backend.sources.prices import price
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.backend.sources.symbols import Symbols, own_overloads, symbols_of
+from fusepy.backend.sources.symbols import Symbols, symbols_of
 from fusepy.errors import UnknownNameError, did_you_mean
 from fusepy.ir.names import split_path
 from fusepy.ir.oracle import THIS, Answer, CallTypes, Field, Layout, Param, Signature
@@ -54,7 +54,7 @@ class SlangOracle:
     # ---- the protocol -------------------------------------------------------------------------------------------
 
     def declared(self, module: str, function: str) -> Sequence[Signature]:
-        raw = self._facts[module].get("declared", function, lambda: self._declared(module, function))
+        raw = self._declared(module, function)
         if not raw:
             raise UnknownNameError(
                 f"module {module!r} has no function {function!r}", hint=did_you_mean(function, self.symbols(module)["functions"])
@@ -198,7 +198,7 @@ class SlangOracle:
 
     def has_function(self, module: str, function: str) -> bool:
         """True if a function, method or constructor of this name is visible in `module`."""
-        return bool(self._facts[module].get("declared", function, lambda: self._declared(module, function)))
+        return bool(self._declared(module, function))
 
     def type_name(self, module: str, name: str) -> str | None:
         """Returns the canonical name of a type visible in `module`, or None. Aliases are resolved."""
@@ -243,11 +243,8 @@ class SlangOracle:
         return Callee.find(reflected(self._module(module)), function)
 
     def _declared(self, module: str, function: str) -> list[Any]:
-        callee = self._find(module, function)
-        if callee is None:
-            return []
-        # the remaining overloads are Slang's functions of that name, hidden by the user's
-        return callee.declared(reflected(self._module(module)), own_overloads(self._module(module), function))
+        ask = partial(declared_in, self._compiler, self._sources[module], function)
+        return self._facts[module].get("declared", function, ask)
 
     def _others(self, module: str, types: Sequence[Type]) -> list[ModuleSource]:
         """Returns the modules that declare structs among these types which `module` does not see."""
@@ -296,5 +293,5 @@ class SlangOracle:
 
 
 def _read_param(raw: Sequence[Any]) -> Param:
-    name, type, direction = raw
-    return Param(name, Type.parse(type) if type else None, direction)
+    name, type, direction, *array = raw
+    return Param(name, Type.parse(type) if type else None, direction, bool(array))

@@ -7,6 +7,7 @@ generated functions with the same parameters.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -92,6 +93,17 @@ class Callee:
             listed.append([params, declared_type(function.return_type, layout)])
         return listed
 
+    def beyond(self, core: Callee | None) -> list[spy.FunctionReflection]:
+        """Returns the overloads that Slang's own function of this name does not have."""
+        left = Counter([_written(f) for f in core.overloads()] if core is not None else [])
+        kept: list[spy.FunctionReflection] = []
+        for function in self.overloads():
+            written = _written(function)
+            left[written] -= 1
+            if left[written] < 0:
+                kept.append(function)
+        return kept
+
     def resolve(self, layout: spy.ProgramLayout, asked: Sequence[Type], pick: Pick) -> RawAnswer | None:
         """Returns the overload that Slang picks for arguments of these types."""
         types = [t for t in (found(layout.find_type_by_name(spelled(a))) for a in asked) if t is not None]
@@ -140,6 +152,12 @@ class Callee:
         if exact or len(answers) < 2:
             return (exact or answers or [None])[0]
         return pick_one(answers, asked, pick)
+
+
+def _written(function: spy.FunctionReflection) -> tuple[str, ...]:
+    """Returns the types of the parameters and of the result as the source has them."""
+    result = found(function.return_type)
+    return (*(p.type.full_name for p in parameters(function)), "" if result is None else result.full_name)
 
 
 def pick_one(answers: Sequence[RawAnswer], asked: Sequence[Type], pick: Pick) -> RawAnswer | None:

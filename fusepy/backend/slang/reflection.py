@@ -25,7 +25,7 @@ _KNOWN_KINDS = (
     TypeKind.resource,
     TypeKind.sampler_state,
 )
-RawParam = list[Any]  # name, type or None, direction: plain data for JSON
+RawParam = list[Any]  # name, type or None, direction, True if it is a generic array: plain data for JSON
 
 
 def reflected(module: spy.SlangModule) -> spy.ProgramLayout:
@@ -71,7 +71,9 @@ def param(variable: spy.VariableReflection, layout: spy.ProgramLayout, interface
     direction = INOUT if variable.has_modifier(spy.ModifierID.inout) else OUT if variable.has_modifier(spy.ModifierID.out) else IN
     if interfaces and kind_of(variable.type) == TypeKind.interface:
         return [variable.name, Type.parse(variable.type.full_name).name, direction]
-    return [variable.name, declared_type(variable.type, layout), direction]
+    type = declared_type(variable.type, layout)
+    generic_array = type is None and (kind_of(variable.type) == TypeKind.array or is_array(variable.type))
+    return [variable.name, type, direction, *[True] * generic_array]
 
 
 def declared_type(type: spy.TypeReflection | None, layout: spy.ProgramLayout) -> str | None:

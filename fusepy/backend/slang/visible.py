@@ -11,8 +11,21 @@ from fusepy.backend.slang.overloads import Callee, RawAnswer
 from fusepy.backend.slang.reflection import reflected, type_name
 from fusepy.backend.sources.libraries import found
 from fusepy.backend.sources.source import ModuleSource
+from fusepy.backend.sources.symbols import may_be_generic, own_overloads
 from fusepy.ir.types import Type
 from fusepy.ir.whole import struct_in
+
+
+def declared_in(compiler: Compiler, source: ModuleSource, function: str) -> list[RawAnswer]:
+    """Returns parameters and result of each overload that a module sees. Its own hide Slang's functions of that name."""
+    module = compiler.module(source)
+    callee = Callee.find(reflected(module), function)
+    if callee is None:
+        return []
+    own = own_overloads(module, function)
+    if own and may_be_generic(source.text, function):  # neither its declaration nor its overload says whose it is
+        own = callee.beyond(Callee.find(reflected(compiler.beside("", [])), function))
+    return callee.declared(reflected(module), own)
 
 
 def import_of(compiler: Compiler, source: ModuleSource, others: Sequence[str], name: str) -> str | None:

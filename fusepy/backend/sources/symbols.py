@@ -76,7 +76,7 @@ def _plain(names: list[str]) -> list[str]:
 
 
 def own_overloads(module: spy.SlangModule, function: str) -> list[spy.FunctionReflection]:
-    """Returns the overloads of a function that the module itself declares at top level; none if one of them is generic."""
+    """Returns the overloads of a function that the module itself declares at top level, without generic ones."""
     found: list[spy.FunctionReflection] = []
     for i in range(len(module.module_decl)):
         child = module.module_decl[i]
@@ -86,13 +86,9 @@ def own_overloads(module: spy.SlangModule, function: str) -> list[spy.FunctionRe
             continue
         if kind == _KIND.func and child.name == function:
             found.append(child.as_function())
-        elif kind == _KIND.generic and any(child[j].name == function for j in range(len(child)) if _is_func(child[j])):
-            return []
     return found
 
 
-def _is_func(decl: spy.DeclReflection) -> bool:
-    try:
-        return decl.kind == _KIND.func
-    except ValueError:
-        return False
+def may_be_generic(text: str, function: str) -> bool:
+    """True if the text of a module may declare a generic function of this name; the bindings list those without a name."""
+    return function in _GENERIC.findall(text) or ("__generic" in text and re.search(rf"\b{function}\s*\(", text) is not None)

@@ -74,7 +74,9 @@ class Cast(Op):
                 place=node.loc,
                 saw=have,
                 expected=want,
-                hint="vcast converts between scalars, or between vectors of one length",
+                hint="what is computed is not in memory yet: give its fields, or return it and cast the result"
+                if want.kind is Kind.NAMED and have.kind is Kind.SCALAR
+                else "vcast converts between scalars, or between vectors of one length",
             )
         return [computed(node, want)]
 

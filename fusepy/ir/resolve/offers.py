@@ -183,9 +183,14 @@ def _elements(value: Value) -> Iterator[Type]:
 
 
 def fixed_offers(value: Value) -> Iterator[Offer]:
-    """Yields the last axis as an array, for a generic ``float[N]``, if its extent is known; beyond 4 a `vcast` states it."""
-    if value.arrival.memory and value.rank and value.dims[-1] is not None:
-        yield Offer(Type.array(value.type, value.dims[-1]), 1)
+    """Yields the last axes as an array, for a generic ``float[N]`` or ``T[2]``, if their extents are known; beyond 4 a `vcast`
+    states them."""
+    *_, rows, columns = (None, None, *value.dims)
+    if not value.arrival.memory or columns is None:
+        return
+    yield Offer(Type.array(value.type, columns), 1)
+    if value.type.kind is Kind.SCALAR and rows is not None and columns > 1:
+        yield Offer(Type.array(Type.vector(value.type, columns), rows), 2)
 
 
 def describe(value: Value) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fusepy.ir.oracle import OUT, Answer
 from fusepy.ir.resolve.offers import Offer
 from fusepy.ir.resolve.questions import Binding
-from fusepy.ir.types import Kind
+from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Value
 from fusepy.ir.whole import has_extents, least
 
@@ -31,7 +31,7 @@ def _least(found: Found) -> Found:
     """Drops bindings whose whole arrays may do more than those of an equal binding: a generic that only reads is read-only."""
     if len(found) < 2:
         return found
-    plain = {key: tuple(o.type.element if o.type.kind is Kind.WHOLE else o.type for o in c) for key, (c, _) in found.items()}
+    plain = {key: tuple(_held(o) for o in choice) for key, (choice, _) in found.items()}
     power = {key: least([o.type for o in choice]) for key, (choice, _) in found.items()}
 
     def beaten(key: tuple[object, ...]) -> bool:
@@ -39,6 +39,12 @@ def _least(found: Found) -> Found:
         return any(all(a <= b for a, b in zip(power[k], power[key])) for k in rivals)
 
     return {key: value for key, value in found.items() if not beaten(key)}
+
+
+def _held(offer: Offer) -> tuple[Type | None, bool]:
+    """Returns what a thread gets: an element, or all of an array of such elements."""
+    whole = offer.type.kind is Kind.WHOLE
+    return (offer.type.element if whole else offer.type), whole
 
 
 def _closest(found: Found) -> Found:

@@ -39,12 +39,12 @@ class Question:
         """Yields every combination of offers with an exact answer.
 
         Args:
-            whole: True to add the offers for calls where no element fits: whole arrays for generic parameters, which could be
+            whole: True to add the offers for calls where no element fits: whole arrays for generic parameters that could be
                 anything, and values that convert to an enum or an ``Optional``.
             narrow: which arrays of NumPy's default dtypes are converted to what a parameter holds.
         """
         asked = 0
-        generic = whole and any(p.type is None for s in declared for p in s.params)
+        generic = any(p.type is None and (whole or p.array) for s in declared for p in s.params)
         libraries = self.oracle.array_libraries(self.module) if generic else ()
         for signature in declared:
             params = signature.filled(len(self.operands)) or ()
@@ -70,9 +70,9 @@ class Question:
         if param.type is None and _OPERATOR.search(self.function):  # Slang has operators of pointers; these are for elements
             wholes = []
         if not whole:  # those that consume axes which an element maps to the grid: the call may mean either
-            wholes = [o for o in wholes if o.consumed and param.type is not None and map.type is None]
+            wholes = [o for o in wholes if o.consumed and (param.type is not None or param.array) and map.type is None]
         pool += wholes
-        if whole and map.type is None:
+        if (whole or param.array) and map.type is None:
             further = fixed_offers(value) if param.type is None else named_offers(value, param.type, self.oracle)
             pool += fitting(further, value, map)
         if param.type is None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from fusepy.backend.marshals.generators import Shape
 from fusepy.backend.memory.recast import no_numbers
 from fusepy.ir.graph import Value
 from fusepy.location import user_line
@@ -67,9 +68,10 @@ def copy(trace: OpenTrace, value: Value) -> None:
 
 
 def _extents(trace: OpenTrace, value: Value) -> tuple[int, ...]:
+    """Returns the extents; those of a texture are the coordinates of its texels, as outside of traces."""
     if not value.rank:
         trace.refuse_part(value, ".shape")
-    return shape_of(trace, value)
+    return Shape(shape_of(trace, value)) if value.arrival.texels else shape_of(trace, value)
 
 
 _PROPERTIES: dict[str, Callable[[OpenTrace, Value], Any]] = {

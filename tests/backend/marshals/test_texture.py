@@ -54,6 +54,7 @@ float4 blur(Texture2D<float4> image, int2 p)
     return sum / 9;
 }
 T generic<T : ITexelElement>(Texture2D<T> image, int2 p) { return image[p]; }
+int2 place(int2 p) { return p; }
 void fill(int2 pixel, float3 color, RWTexture2D<float4> texture) { texture[pixel] = float4(color, 1); }
 void fill_volume(int3 p, RWTexture3D<float> texture) { texture[p] = p.x + 10 * p.y + 100 * p.z; }
 void fill_line(int p, RWTexture1D<uint> texture) { texture[p] = p * p; }
@@ -705,6 +706,20 @@ def test_the_extents_of_a_texture_as_coordinates(m: Any, device: Any, kind: str)
     assert fp.Shape(tensor) == fp.grid(tensor).shape == shape
     view = image.create_view(mip=0, mip_count=1)
     assert fp.Shape(view) == view.shape == shape
+    seen: list[Any] = []
+    fp.fuse(lambda x: seen.append(x.shape) or 1.0)(image)
+    assert seen == [shape]
+    assert type(seen[0]) is fp.Shape  # coordinates in a trace, too
+
+
+@pytest.mark.req("T19", "C16")
+def test_the_extents_of_a_texture_in_a_trace_are_coordinates(m: Any, device: Any) -> None:
+    places = fp.fuse(lambda image: m.place(image.shape))
+    for shape in ((3, 4), (2, 5), (3, 4)):
+        image, _ = picture(device, shape)
+        want = np.stack(np.indices(shape)[::-1], -1)
+        np.testing.assert_array_equal(m.place(image.shape).to_numpy(), want)
+        np.testing.assert_array_equal(places(image).to_numpy(), want)
 
 
 @pytest.mark.req("T19", "C16")

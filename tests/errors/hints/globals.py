@@ -25,6 +25,18 @@ def scaled(m: Any) -> Any:
     return fp.Module.load_from_source(fp.default_device(), "hint_globals", "uniform float k; float f(float x) { return k * x; }")
 
 
+SUN = np.array([(1, 3)], [("to", F32), ("power", F32)])
+
+
+def suns(m: Any) -> Any:
+    source = """import fusepy;
+    struct Sun { float to; float power; };
+    uniform Tensor<Sun,1> t;
+    float first(float x) { return t[0].power * x; }
+    float one(Tensor<Sun,1> s, float x) { return s[0].power * x; }"""
+    return fp.Module.load_from_source(fp.default_device(), "hint_suns", source)
+
+
 def endless() -> Any:
     made = SimpleNamespace()
     made.next = made
@@ -198,9 +210,33 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a tensor of vectors for one of numbers": (
         lambda m: given(m).taken.set(t=tensor(ramp(2, 3)))(X),
-        "make one with Tensor.from_numpy(device, array, 'float')",
+        "make one with Tensor.from_numpy(device, array.astype(np.float32), 'float')",
         lambda m: given(m).taken.set(t=fp.Tensor.from_numpy(fp.default_device(), N.astype(F32), "float"))(X),
         2 * X,
+    ),
+    "doubles for an array of floats": (
+        lambda m: given(m).taken.set(t=np.arange(3.0))(X),
+        "make one with Tensor.from_numpy(device, array.astype(np.float32), 'float')",
+        lambda m: given(m).taken.set(t=fp.Tensor.from_numpy(fp.default_device(), np.arange(3.0).astype(np.float32), "float"))(X),
+        2 * X,
+    ),
+    "numbers for an array of structs": (
+        lambda m: suns(m).first.set(t=tensor(ramp(4)))(1.0),
+        "make one with Tensor.from_numpy(device, array, m.Sun)",
+        lambda m: suns(m).first.set(t=fp.Tensor.from_numpy(fp.default_device(), SUN, suns(m).Sun))(1.0),
+        3,
+    ),
+    "structs of the host for an array": (
+        lambda m: suns(m).first.set(t=SUN)(1.0),
+        "copy structs to the device: Tensor.from_numpy(device, array, m.Name)",
+        lambda m: suns(m).first.set(t=fp.Tensor.from_numpy(fp.default_device(), SUN, suns(m).Sun))(1.0),
+        3,
+    ),
+    "dicts for an array of structs": (
+        lambda m: suns(m).one([{"to": 1.0, "power": 3.0}], 1.0),
+        "fill an array of structs: np.array([(…), (…)], m.Name.dtype)",
+        lambda m: suns(m).one(np.array([(1.0, 3.0)], suns(m).Sun.dtype), 1.0),
+        3,
     ),
     "a number for a texture": (
         lambda m: given(m).seen.set(image=2.0)(X),

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import slangpy as spy
 
 import fusepy as fp
 from tests.errors.hints.support import (
@@ -130,6 +131,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "vcast converts between scalars, or between vectors of one length",
         lambda m: fused(lambda c: fp.vcast(c * 8, "int3"), fp.vcast(ramp(2, 3), "float3")),
         (ramp(2, 3) * 8).astype(np.int32),
+    ),
+    "traced numbers cast to a struct": (
+        lambda m: fused(lambda a: m.at(fp.vcast(a * 2, m.Ray)), ramp(2, 4)),
+        "give its fields, or return it and cast the result",
+        lambda m: m.at(fp.vcast(fused(lambda a: a * 2, ramp(2, 4)), m.Ray)),
+        4 * ramp(2, 4)[:, 1] * ramp(2, 4)[:, 3],
+    ),
+    "a tensor of slangpy cast to a struct": (
+        lambda m: m.at(fp.vcast(spy.Tensor.from_numpy(fp.default_device().sgl, ramp(2, 4)), m.Ray)),
+        "write x.to_numpy()",
+        lambda m: m.at(fp.vcast(spy.Tensor.from_numpy(fp.default_device().sgl, ramp(2, 4)).to_numpy(), m.Ray)),
+        ramp(2, 4)[:, 1] * ramp(2, 4)[:, 3],
     ),
     # generators
     "a grid without dimensions": (

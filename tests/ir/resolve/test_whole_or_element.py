@@ -26,6 +26,9 @@ PAIRS: dict[str, tuple[str, str, Any]] = {
     "tables": ("float3", "float3[2][2]", np.arange(12, dtype=F32).reshape(2, 2, 3)),  # the first extent is in no key
     "matrix2": ("float2x2", "float2x2[2]", np.arange(8, dtype=F32).reshape(2, 2, 2)),
     "many": ("float", "float[8]", np.arange(8, dtype=F32)),  # of an extent that no key tells
+    "written": ("float", "RWTensor<float,1>", np.arange(9, dtype=F32)),
+    "vectors": ("float3", "NDBuffer<float3,1>", np.arange(12, dtype=F32).reshape(4, 3)),
+    "atomic": ("float", "AtomicTensor<float,1>", np.arange(9, dtype=F32)),
 }
 
 
@@ -49,6 +52,21 @@ T same<T>(T x) { return x; }
 float place(int2 x) { return 1; }
 float place(int x[2]) { return 101; }
 """
+# an overload, a generic one beside it, and an argument that both fit
+GENERIC: dict[str, tuple[str, str, Any]] = {
+    "extent": ("float x", "<let N : int>(float x[N])", np.arange(3, dtype=F32)),
+    "rows": ("float3 x", "<T>(T x[2])", np.arange(6, dtype=F32).reshape(2, 3)),
+    "held": ("float x", "<T : IFloat>(Tensor<T,1> x)", np.arange(9, dtype=F32)),
+    "rank": ("float x", "<let D : int>(Tensor<float,D> x)", np.arange(9, dtype=F32)),
+    "vector": ("float x", "<let N : int>(vector<float,N> x)", np.arange(3, dtype=F32)),
+    "element": ("float3 x[2]", "<T : IFloat>(T x)", np.arange(6, dtype=F32).reshape(2, 3)),
+}
+SOURCE += "".join(
+    f"float generic_{name}_{order}{x} {{ return {v}; }}\n"
+    for name, (plain, generic, _) in GENERIC.items()
+    for order, both in (("first", ((generic, 1), (f"({plain})", 2))), ("last", ((f"({plain})", 2), (generic, 1))))
+    for x, v in both
+)
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +101,20 @@ def test_both_are_named_and_each_can_be_said(m: Any, device: Any, name: str) -> 
     spelled = [call for line in caught.value.hint.splitlines()[1:] for call in line.strip().split(" or ")]
     fused = [fused_call(m, call)(array) for call in spelled]
     assert {float(np.max(r)) for r in fused} == {1, 101}
+
+
+@pytest.mark.req("C9", "V16")
+@pytest.mark.parametrize("name", GENERIC)
+def test_generic_overloads_are_candidates(m: Any, device: Any, name: str) -> None:
+    array = GENERIC[name][2]
+    for order in ("first", "last"):
+        for given in (array, array.tolist(), fp.Tensor.from_numpy(device, array)):
+            with pytest.raises(fp.AmbiguousCallError) as caught:
+                m[f"generic_{name}_{order}"](given)
+            assert {float(np.max(r)) for r in assert_suggestions_work(m, caught.value, {"x": given})} == {1, 2}
+    assert m.generic_extent_first(2.0) == 2
+    assert m.generic_element_first(2.0) == 1
+    np.testing.assert_array_equal(m.generic_element_last(np.ones(5, F32)), np.ones(5))
 
 
 @pytest.mark.req("C9", "T19")
