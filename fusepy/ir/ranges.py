@@ -76,7 +76,7 @@ def check_fits(value: Any, type: Type, what: str, hint: str = WIDER) -> None:
         beyond = given[(np.abs(given) >= bound) & np.isfinite(given)]
         if beyond.size:
             largest = float(limits.max)
-            saw: Any = value if isinstance(value, (int, float)) else beyond.flat[0].item()
+            saw = value if isinstance(value, (int, float)) else float(beyond[0])
             raise RangeError(f"{what} is out of range for {type}", saw=saw, expected=f"{-largest:g} to {largest:g}", hint=hint)
 
 

@@ -73,12 +73,12 @@ def as_array(value: Any, dtype: Any = None) -> Array:
     except FusepyError:  # of a traced value
         raise
     except (RuntimeError, TypeError, ValueError) as error:  # torch raises these for device memory and for conjugated tensors
-        if isinstance(error, ValueError) and isinstance(given, (list, tuple)):
+        if isinstance(error, ValueError) and isinstance(value, (list, tuple)):
             raise ShapeError("values that do not form an array", saw=error, hint="give every row the same length") from None
         if hasattr(given, "to_numpy"):  # a tensor of slangpy
             raise UnsupportedArgumentError(
                 f"a {type(given).__name__} of another library is no array of the host",
-                saw=type(given),
+                saw=cast("type[Any]", type(given)),
                 hint="write x.to_numpy()",
             ) from None
         raise UnsupportedArgumentError(
