@@ -25,6 +25,7 @@ from fusepy.program.placement import all_open
 from fusepy.program.program import Program
 from fusepy.program.relocation import Detours
 from fusepy.program.stages import targets_in
+from fusepy.trace.moves.extents import is_added
 from fusepy.trace.recording import Recording
 
 Kind = TypeVar("Kind", bound=Program)
@@ -86,7 +87,7 @@ def _container(recording: Recording) -> str:
     word = leading(map(unmapped, recording.arguments)).word
     if word != "scalar" or not any(v.rank for v in recording.graph.outputs):
         return word
-    captured = [(c, kind_of_class(c.__class__)) for c in map(unmapped, recording.trace.captures)]
+    captured = [(c, kind_of_class(c.__class__)) for c in map(unmapped, recording.trace.captures) if not is_added(c)]
     return leading(c for c, kind in captured if kind is not None).word
 
 

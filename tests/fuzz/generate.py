@@ -234,7 +234,8 @@ class Draw:
                 axis = self.random.sample(range(x.rank), self.one(range(1, x.rank + 1)))
         r = self.random.random()
         if r < 0.65:
-            return Step("reduce", [a], {"kind": self.one(KINDS), "axis": axis, "keepdims": self.chance(0.3)})
+            attrs = {"kind": self.one(KINDS), "axis": axis, "keepdims": self.chance(0.3)}
+            return Step("reduce", [a], attrs if x.rank or not x.comp else {**attrs, "vectors": True})
         if not x.rank:
             return None
         along = self.one(range(-x.rank, x.rank))

@@ -45,7 +45,8 @@ def expression(step: Step, names: list[str]) -> str:
         return f"{_type_in_text(a['scalar'], a['comp'])}({given})"
     if op == "reduce":
         axis = tuple(a["axis"]) if isinstance(a["axis"], list) else a["axis"]
-        return f"fp.{a['kind']}({names[0]}, axis={axis!r}, keepdims={bool(a.get('keepdims'))})"
+        of = f"fp.vcast({names[0]}, {names[0]}.dtype)" if a.get("vectors") else names[0]  # a list of numbers is a vector
+        return f"fp.{a['kind']}({of}, axis={axis!r}, keepdims={bool(a.get('keepdims'))})"
     if op == "scan":
         return f"fp.scan({a['kind']!r}, {names[0]}, axis={a['axis']}, exclusive={bool(a.get('exclusive'))})"
     if op == "move":

@@ -39,9 +39,9 @@ class PlainVectors:
         if value in self.trace.maps:
             return False
         known = self._in_tensors(value)
-        return self._is_field(value) or known is False or (known is None and value.weak)  # of numbers alone: a list
+        return self.is_field(value) or known is False or (known is None and value.weak)  # of numbers alone: a list
 
-    def _is_field(self, value: Value) -> bool:
+    def is_field(self, value: Value) -> bool:
         """True for a field of an array of structs that holds arrays or bools, which is an array of numbers in tensors too."""
         node, numbers = self.grouping.extents.maker(value), value.type.kind is Kind.ARRAY or value.type.scalar is BOOL
         return numbers and node is not None and node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED
@@ -63,7 +63,7 @@ class PlainVectors:
 
     def follow(self, value: Value, other: Value) -> None:
         """Takes the vectors `value` as numbers if `other` is in an array of numbers, whatever else they are computed of."""
-        self._typed[value] = self._in_tensors(other) and not self._is_field(other)
+        self._typed[value] = self._in_tensors(other) and not self.is_field(other)
 
     def numbers(self, value: Value, loc: str | None) -> Value:
         """Returns vectors or matrices as the array of their components."""

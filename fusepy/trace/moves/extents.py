@@ -51,8 +51,12 @@ def given_as(trace: OpenTrace, value: Value) -> str | None:
     """Returns the container that results have because of an input; ``None`` for what the trace has added."""
     place = trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)
     given = trace.given[value][1] if value in trace.given else trace.captures[place]
-    added = isinstance(given, ArgumentView) or (isinstance(given, Grid) and given is _coordinates(given.shape[0]))
-    return None if added else kind_of_value(given).returns.word
+    return None if is_added(given) else kind_of_value(given).returns.word
+
+
+def is_added(captured: Any) -> bool:
+    """True for a captured value that the trace has added: a view of an argument, or the coordinates of moved elements."""
+    return isinstance(captured, ArgumentView) or (isinstance(captured, Grid) and captured is _coordinates(captured.shape[0]))
 
 
 def _extents_of(value: Any) -> tuple[int, ...]:
