@@ -136,11 +136,11 @@ def _asked(f: Callable[..., Any]) -> Meaning:
 
     def run(x: Val) -> Val:
         if not is_float(x.scalar):
-            return make("bool", x.comp, np.broadcast_to(f(0.0), x.v.shape), 0, False)
+            return make("bool", x.comp, np.broadcast_to(f(0.0), x.v.shape), 0, x.weak)
         most = float(np.finfo(SCALARS[x.scalar]).max)
         with np.errstate(all="ignore"):
             open = ~np.isfinite(x.e) | ((x.e > 0) & ~(np.abs(x.v).astype(np.float64) + x.e < most))
-        return make("bool", x.comp, f(x.v), open, False)
+        return make("bool", x.comp, f(x.v), open, x.weak)
 
     return run
 

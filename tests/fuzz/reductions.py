@@ -38,7 +38,7 @@ def reduce(attrs: dict[str, Any], x: Val) -> list[Val]:
     )
     if any(not 0 <= a < rank for a in axes) or len(set(axes)) != len(axes):
         raise Refused("axis")
-    weak = x.weak and kind not in ("any", "all", "argmax", "argmin")
+    weak = x.weak
     want = folded_scalar(kind, x.scalar)
     count = math.prod(x.grid[a] for a in axes)
     if not axes:
@@ -53,7 +53,7 @@ def reduce(attrs: dict[str, Any], x: Val) -> list[Val]:
     if kind in ("any", "all"):
         x = convert(x, "bool")
         f = np.any if kind == "any" else np.all
-        return [make("bool", x.comp, f(x.v, axis=axes, keepdims=keep), np.any(x.e > 0, axis=axes, keepdims=keep))]
+        return [make("bool", x.comp, f(x.v, axis=axes, keepdims=keep), np.any(x.e > 0, axis=axes, keepdims=keep), weak)]
     if kind in ("max", "min"):
         f = np.max if kind == "max" else np.min
         return [
@@ -117,7 +117,7 @@ def _place(x: Val, kind: str, axes: tuple[int, ...], keep: bool) -> Val:
     if keep:
         kept = tuple(1 if a in axes else n for a, n in enumerate(x.grid))
         at, unknown = at.reshape(kept), unknown.reshape(kept)
-    return make("int", (), at, unknown)
+    return make("int", (), at, unknown, x.weak)
 
 
 def scan(attrs: dict[str, Any], x: Val) -> list[Val]:
