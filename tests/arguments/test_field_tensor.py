@@ -99,7 +99,8 @@ def test_a_field_is_a_view_of_vectors(m: Any, rays: fp.Tensor) -> None:
     ):
         np.testing.assert_array_equal(found.numpy(), expected)
     np.testing.assert_array_equal(np.asarray(field), wanted)
-    np.testing.assert_array_equal(np.from_dlpack(field), wanted)
+    if m.device.transfer.host_addressable:
+        np.testing.assert_array_equal(np.from_dlpack(field), wanted)
     assert [v.tolist() for v in field] == field.tolist() == wanted.tolist()
     assert field.copy().is_contiguous()
     assert field.item(1) == wanted[1].tolist()

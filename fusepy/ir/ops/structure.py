@@ -110,7 +110,7 @@ class Construct(Op):
                 expected=f"{int(np.prod(type.shape))} components",
                 hint="give one number per component, or vectors that add up to them",
             )
-        return [computed(node, type)]  # of the type that the user names, also of numbers alone
+        return [computed(node, type, of_numbers(node.operands))]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         return node.results[0].type.scalar
