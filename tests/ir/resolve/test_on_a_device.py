@@ -248,7 +248,8 @@ def test_overloads_of_imports_are_chosen_like_a_modules_own(device: Any, tmp_pat
     """A module's own function of a name hides those of its imports with the same parameters, and no others, as in Slang."""
     (tmp_path / "colours.slang").write_text(
         "public float f(float3 v) { return v.x + 100; } public float2 f(float2 v, float k) { return v * k; }\n"
-        "public float lone(float x) { return -1; } public float both(float x) { return -1; } public float both(float3 x) { return 3; }"
+        "public float lone(float x) { return -1; } public float both(float x) { return -1; }\n"
+        "public float both(float3 x) { return 3; }"
     )
     (tmp_path / "sounds.slang").write_text("public float f(int i) { return i + 200; } public float apart(int i) { return 300; }")
     (tmp_path / "of_two.slang").write_text(
