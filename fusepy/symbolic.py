@@ -71,13 +71,18 @@ class Numberless:
     def _refuse(self, what: str, hint: str) -> FusepyError:
         raise NotImplementedError
 
+    def __hash__(self) -> int:
+        raise self._refuse("the hash", "it has no number yet, and is no key of a dict or cache: write fusepy.where(x == key, …)")
+
     def __float__(self) -> float:
         raise self._refuse("float()", "it has no number yet; use fp.vcast(value, 'float') to convert it, and fp.sin for math.sin")
 
     def __int__(self) -> int:
         raise self._refuse("int()", "it has no number yet; use fp.vcast(value, 'int') to convert it")
 
-    __index__ = __int__
+    def __index__(self) -> int:
+        hint = "it has no number yet: for range(n) write fp.fori_loop(0, n, f, start), for items[i] write fp.take(x, i)"
+        raise self._refuse("the integer", hint)
 
     def __complex__(self) -> complex:
         raise self._refuse("complex()", "Slang has no complex numbers; compute with two values, or a float2")
@@ -88,7 +93,8 @@ class Numberless:
         return repr(self)
 
     def __round__(self, digits: Any = None) -> NoReturn:
-        raise self._refuse("round()", "use fusepy.round(value), which gives a float, and fp.vcast(…, 'int') for an integer")
+        call = "value" if digits is None else f"value, {digits!r}"
+        raise self._refuse("round()", f"use fusepy.round({call}), which gives a float, and fp.vcast(…, 'int') for an integer")
 
     def __floor__(self) -> NoReturn:
         raise self._refuse("math.floor()", "use fusepy.floor(value), which gives a float, and fp.vcast(…, 'int') for an integer")
@@ -100,7 +106,7 @@ class Numberless:
         raise self._refuse("math.trunc()", "use fusepy.trunc(value), which gives a float, and fp.vcast(…, 'int') for an integer")
 
     def __contains__(self, item: Any) -> bool:
-        raise self._refuse("the truth of `in`", "compare each component, and join the results with |")
+        raise self._refuse("the truth of `in`", "write fp.any(value == x), and for a vector (v.x == x) | (v.y == x)")
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise self._refuse("an assignment to an element", "values do not change: compute a new one, e.g. by fusepy.where(…)")

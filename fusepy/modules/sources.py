@@ -65,8 +65,9 @@ def _find(path: Path, include_paths: tuple[str, ...]) -> Path:
             return candidate.resolve()
     folders = {c.parent for c in searched if _exists(c.parent, Path.is_dir)}
     near = [p.name for folder in folders for p in folder.glob("*.slang")]
+    folder = any(_exists(candidate, Path.is_dir) for candidate in searched)
     raise CompileError(
-        f"there is no file {str(path)!r}",
+        f"{str(path)!r} is a folder, no file of Slang source" if folder else f"there is no file {str(path)!r}",
         place=user_line(),
         saw="paths searched: " + ", ".join(str(p) for p in searched),
         hint=(did_you_mean(path.name, near) + " " if near else "") + "Folders are added with init_device(include_paths=[…])",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from fusepy.arguments.mapped import Mapped
-from fusepy.arguments.nested import Tree, check_finite, is_nested, naming
+from fusepy.arguments.nested import ITEMS, Tree, check_finite, fields_of, is_nested, naming
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import StructView, as_structs
 from fusepy.errors import ShapeError
@@ -45,7 +45,7 @@ def passed(trace: OpenTrace, function: str, value: Any, path: str, candidates: S
 def operand(trace: OpenTrace, value: Any, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
     """Returns a leaf or a level of an argument, and its mapping."""
     tree = Tree.of(value, path)
-    if tree is not None:
+    if tree is not None and not _is_array(tree, candidates):
         named = trace.named.get(id(value))
         if tree.listed:
             return listed(trace, tree, path, candidates if tree.type is None else [Type.parse(tree.type)])
@@ -60,6 +60,12 @@ def operand(trace: OpenTrace, value: Any, path: str, candidates: Sequence[Type |
     if found in trace.integers and {type.is_float for type in candidates if type is not None} == {False}:
         found = trace.integers[found]  # a member or parameter of integers
     return found, map
+
+
+def _is_array(tree: Tree, candidates: Sequence[Type | None]) -> bool:
+    """True for a list of values for a parameter that is a number: an array, as a list of numbers is."""
+    numbers = bool(candidates) and all(c is not None and c.kind is Kind.SCALAR for c in candidates)
+    return tree.listed and numbers and all(fields_of(v) in (None, ITEMS) for v in tree.fields.values())
 
 
 def as_struct_input(trace: OpenTrace, value: Value, type: Type, spec: Any = None) -> Value | None:

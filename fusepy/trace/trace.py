@@ -29,6 +29,7 @@ from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.ir.value import is_spread
 from fusepy.location import user_line
+from fusepy.pytree import flatten
 from fusepy.symbolic import TRACING, Symbolic, misplaced
 from fusepy.trace.buffers import check_elements, elements_of
 from fusepy.trace.calls import record_call
@@ -37,6 +38,7 @@ from fusepy.trace.components.plain import PlainVectors
 from fusepy.trace.inputs import add_input, of_mapped
 from fusepy.trace.maps import array_product, check_axes, common_map
 from fusepy.trace.methods import SLANG_OPERATORS, has_member, method_of, user_operator
+from fusepy.trace.moves.joins import stacked
 from fusepy.trace.moves.members import array_member, indexed, part
 from fusepy.trace.moves.state import Moves
 from fusepy.trace.moves.stored import finished
@@ -152,6 +154,8 @@ class Trace:
         if isinstance(number, (bool, int, float)):
             plain = bool if isinstance(number, bool) else int if isinstance(number, int) else float
             return self.constant(plain(number))  # an IntEnum member is a plain number
+        if isinstance(value, (list, tuple)) and any(isinstance(v, Symbolic) for v in flatten(cast("Any", value))[0]):
+            return stacked(self, cast("Sequence[Any]", value), user_line())
         return self.capture(cast("Any", value), name)
 
     def behind(self, value: Value) -> tuple[Trace, Value] | None:

@@ -19,7 +19,8 @@ from fusepy.methods import FUNCTIONS, METHODS, takes
 from fusepy.symbolic import Numberless, Symbolic, no_array, static_hint
 from fusepy.trace.open_trace import OpenTrace
 
-_OF_NUMBERS = ("float()", "int()", "the truth", "the digits")  # what Python asks of numbers
+# what Python asks of numbers
+_OF_NUMBERS = ("float()", "int()", "the integer", "the truth", "the truth of `in`", "the digits", "the hash")
 MOST_ROWS = 64  # that Python may go through: each is recorded by itself
 
 
@@ -27,7 +28,7 @@ class Traced(Numberless, Symbolic):
     """A value inside a trace. Its operators and members, `fusepy`'s math functions and Slang functions record nodes."""
 
     __slots__ = ("_loc", "_trace", "_value")
-    __hash__ = object.__hash__
+    __hash__ = Numberless.__hash__
 
     def __init__(self, trace: OpenTrace, value: Value, loc: str | None):
         self._trace = trace
@@ -143,7 +144,7 @@ class Traced(Numberless, Symbolic):
         if not self._trace.active:
             return leaked(self)
         hint = static_hint([self], hint) if what in _OF_NUMBERS else hint
-        return TraceError(f"{what} of a traced {self.type}", saw=f"made at {self._loc}", hint=hint)
+        return TraceError(f"{what} of a traced {self.type}", saw=self._loc and f"made at {self._loc}", hint=hint)
 
     def __bool__(self) -> bool:
         raise self._refuse(

@@ -883,6 +883,7 @@ def test_row_18_missing_imports_and_files(device: Any, tmp_path: Path, monkeypat
     )
     monkeypatch.chdir(tmp_path)
     misuse(lambda: load(device, "nothing.slang"), fp.CompileError, RuntimeError, str(tmp_path), "paths searched")
+    misuse(lambda: load(device, str(tmp_path)), fp.CompileError, RuntimeError, str(tmp_path), "is a folder")
 
 
 NAMES = ["a;} void x(){", "f(", "float*", "a b", "", "__typeof(x)", "f<", "1f", "f\n", "f//", "ns::", "f)(", "é\x00"]

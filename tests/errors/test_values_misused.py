@@ -58,7 +58,7 @@ NEVER: list[Callable[[Any], Any]] = [
     _assign, _attribute, _delete, _with, _store, int, float, complex, bool, sorted,
     bytes, hex, chr, range, round, math.sin, math.sqrt, math.floor, math.isnan, math.fsum, json.dumps, operator.index, any,
     lambda a: "%d" % a, lambda a: f"{a:.2f}", lambda a: [1, 2, 3][a], lambda a: [1, 2, 3][:a], lambda a: "ab" * a,
-    lambda a: math.pow(a, 2), lambda a: math.hypot(a, a), lambda a: pow(a, 2, 3), lambda a: 1.0 in a,
+    lambda a: math.pow(a, 2), lambda a: math.hypot(a, a), lambda a: pow(a, 2, 3), lambda a: 1.0 in a, lambda a: a in {1.0}, lambda a: {1.0: 2}[a], hash,
     lambda a: next(a), lambda a: a(1), lambda a: open(a), lambda a: a + "x", lambda a: "x" + a, lambda a: a + None,
     lambda a: a == "x", lambda a: a + {}, lambda a: a + 1j, lambda a: a["x"],
     lambda a: a[1.5], lambda a: a[a > 0], lambda a: np.array([a, a]), lambda a: np.asarray(a), lambda a: np.zeros(a),

@@ -71,7 +71,7 @@ def advice(words: str, searched: Sequence[object]) -> str:
         return "whole arrays are types of fusepy's Slang library: write import fusepy; in the first line of the module"
     if "is not accessible from the current context" in words:
         return "where anything in a module is public, the rest is its own: write public before what is called from Python"
-    if "ambiguous reference to" in words:
+    if "ambiguous reference to" in words or "ambiguous call to" in words:
         return "two modules declare this name, and a kernel can use one of them; let both import it from a third, or rename it"
     if "not available in 'compute' stage" in words and re.search(r"'(?:TraceRay|CallShader|DispatchRays\w+)'", words):
         return (

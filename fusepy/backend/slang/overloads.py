@@ -95,12 +95,12 @@ class Callee:
 
     def beyond(self, core: Callee | None) -> list[spy.FunctionReflection]:
         """Returns the overloads that Slang's own function of this name does not have."""
-        left = Counter([_written(f) for f in core.overloads()] if core is not None else [])
+        left = Counter([written(f) for f in core.overloads()] if core is not None else [])
         kept: list[spy.FunctionReflection] = []
         for function in self.overloads():
-            written = _written(function)
-            left[written] -= 1
-            if left[written] < 0:
+            text = written(function)
+            left[text] -= 1
+            if left[text] < 0:
                 kept.append(function)
         return kept
 
@@ -154,7 +154,7 @@ class Callee:
         return pick_one(answers, asked, pick)
 
 
-def _written(function: spy.FunctionReflection) -> tuple[str, ...]:
+def written(function: spy.FunctionReflection) -> tuple[str, ...]:
     """Returns the types of the parameters and of the result as the source has them."""
     result = found(function.return_type)
     return (*(p.type.full_name for p in parameters(function)), "" if result is None else result.full_name)

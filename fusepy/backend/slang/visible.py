@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import slangpy as spy
 
 from fusepy.backend.slang.compiler import Compiler
-from fusepy.backend.slang.overloads import Callee, RawAnswer
+from fusepy.backend.slang.overloads import Callee, RawAnswer, written
 from fusepy.backend.slang.reflection import reflected, type_name
 from fusepy.backend.sources.libraries import found
 from fusepy.backend.sources.source import ModuleSource
@@ -17,19 +17,34 @@ from fusepy.ir.whole import struct_in
 
 
 def declared_in(compiler: Compiler, source: ModuleSource, function: str) -> list[RawAnswer]:
-    """Returns parameters and result of each overload that a module sees. Its own hide Slang's functions of that name."""
-    module = compiler.module(source)
-    callee = Callee.find(reflected(module), function)
+    """Returns parameters and result of each overload that a module sees.
+
+    Its own hide Slang's functions of that name, and those of its imports with the same parameters.
+    """
+    layout = reflected(compiler.module(source))
+    callee = Callee.find(layout, function)
     if callee is None:
         return []
-    own = own_overloads(module, function)
-    if own and may_be_generic(source.text, function):  # neither its declaration nor its overload says whose it is
-        own = callee.beyond(Callee.find(reflected(compiler.beside("", [])), function))
-    return callee.declared(reflected(module), own)
+    own = own_overloads(compiler.module(source), function)
+    if own and (source.imported() or may_be_generic(source.text, function)):
+        own += _others(compiler, callee, function, own)
+    return callee.declared(layout, own)
 
 
-def import_of(compiler: Compiler, source: ModuleSource, others: Sequence[str], name: str) -> str | None:
-    """Returns the import that makes a name visible beside a module. None if the module does so itself, or if no import does.
+def _others(
+    compiler: Compiler, callee: Callee, function: str, own: Sequence[spy.FunctionReflection]
+) -> list[spy.FunctionReflection]:
+    """Returns the overloads that are not Slang's, without those that have the parameters of one of `own`.
+
+    These are imported, or generic: neither a declaration nor an overload says whose it is.
+    """
+    hidden = {written(f)[:-1] for f in own}
+    found = callee.beyond(Callee.find(reflected(compiler.beside("", [])), function))
+    return [f for f in found if written(f)[:-1] not in hidden]
+
+
+def imports_of(compiler: Compiler, source: ModuleSource, others: Sequence[str], name: str) -> list[str]:
+    """Returns the imports that make a name visible beside a module, with all its overloads. Empty if the module does so itself.
 
     Reflection also finds indirect imports. Only the compiler knows which names can be used.
 
@@ -38,7 +53,11 @@ def import_of(compiler: Compiler, source: ModuleSource, others: Sequence[str], n
     """
     callee = Callee.find(reflected(compiler.module(source)), name)
     if name.startswith("operator"):
-        return None  # its types make it visible
+        return []  # its types make it visible
+    if callee is not None and callee.owner is None and not callee.constructs and callee.function.is_overloaded:
+        own = own_overloads(compiler.module(source), name)
+        if _others(compiler, callee, name, own):
+            return [other for other in others if _declares(compiler, source, other, name)]
     if callee is not None and callee.owner is not None:
         name = callee.scope
     declared = f"{name} a" if callee is None or callee.owner is not None or callee.constructs else name
@@ -46,8 +65,14 @@ def import_of(compiler: Compiler, source: ModuleSource, others: Sequence[str], n
         imports = f"import {source.name};\n" + (f"import {other};\n" if other else "")
         words = compiler.probe(f"{imports}void probe() {{ {declared}; }}\n", [source]) or ""
         if not any(code in words for code in ("E30015", "E30027")):  # undefined, not in this namespace
-            return other
-    return None
+            return [other] if other else []
+    return []
+
+
+def _declares(compiler: Compiler, source: ModuleSource, other: str, function: str) -> bool:
+    """True if a function is visible to those who import only `other`, an import of a module."""
+    words = compiler.probe(f"import {other};\nvoid probe() {{ {function}; }}\n", [source]) or ""
+    return not any(code in words for code in ("E30015", "E30027"))
 
 
 def question_of(function: str, types: Sequence[Type], others: Sequence[ModuleSource]) -> str:

@@ -10,9 +10,9 @@ from fusepy.errors import ArgumentError, ShapeError, TraceError
 from fusepy.ir.graph import Value
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import MovedPart, Pushing, terms_of
-from fusepy.trace.moves.record import check_movable, replanned
+from fusepy.trace.moves.record import check_movable, moved, replanned
 from fusepy.trace.moves.shapes import known_shapes, shape_of
-from fusepy.trace.moves.steps import Shape
+from fusepy.trace.moves.steps import ALL, Indexed, Shape
 from fusepy.trace.open_trace import OpenTrace
 
 MODES = ("constant", "edge", "wrap", "reflect", "symmetric")
@@ -44,6 +44,19 @@ def concatenated(trace: OpenTrace, values: Sequence[Value], axis: int) -> Value:
     for k, part in reversed(list(zip(kept[:-1], parts))):
         found = terms.where(at.along(axis) < at.number(ends[k]), Term(terms, part, found.dims), found)
     return found.value
+
+
+def stacked(trace: OpenTrace, items: Sequence[Any], loc: str | None) -> Value:
+    """Returns a list with traced values in it, or in lists of it, as one array: its items along a new first axis.
+
+    Vectors and matrices count as lists of numbers, as in lists outside of traces.
+
+    Raises:
+        ShapeError: if they differ in shape.
+    """
+    values = [trace.plain.array(trace.lift(item), loc) for item in items]
+    values = [trace.plain.numbers(v, loc) if v.type.shape else v for v in values]
+    return concatenated(trace, [moved(trace, v, Indexed(v.rank, (None, *[ALL] * v.rank))) for v in values], 0)
 
 
 def _shifted(trace: OpenTrace, value: Value, axis: int, by: int, extents: Shape) -> Value:
@@ -187,8 +200,8 @@ def _place(at: Coordinates, d: int, extent: int, before: int, mode: str) -> Term
 
 def taken_along(trace: OpenTrace, value: Value, at: Value, axis: int) -> Value:
     """Returns for each index the element there along an axis; along the other axes its place is that of the index."""
-    for moved in (value, at):
-        check_movable(trace, moved)
+    for one in (value, at):
+        check_movable(trace, one)
     shape, own = shape_of(trace, value), shape_of(trace, at)
     if len(own) != len(shape) or any(n != m and 1 not in (n, m) for d, (n, m) in enumerate(zip(shape, own)) if d != axis):
         raise ShapeError(

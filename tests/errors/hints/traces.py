@@ -289,9 +289,39 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a traced value among others": (
         lambda m: fused(lambda x: 2 in x, fp.vcast(ramp(2, 3), "float3")),
-        "compare each component, and join the results with |",
+        "for a vector (v.x == x) | (v.y == x)",
         lambda m: fused(lambda x: (x.x == 0) | (x.y == 0) | (x.z == 0), fp.vcast(ramp(2, 3), "float3")),
         (ramp(2, 3) == 0).any(-1),
+    ),
+    "a number among traced ones": (
+        lambda m: fused(lambda x: 0.25 in x, X),
+        "write fp.any(value == x)",
+        lambda m: fused(lambda value: fp.any(value == 0.25), X),
+        True,
+    ),
+    "a traced value among the keys of a dict": (
+        lambda m: fused(lambda x: 1.0 if x in {0.25: 2.0} else 0.0, X),
+        "write fusepy.where(x == key, …)",
+        lambda m: fused(lambda x: fp.where(x == 0.25, 2.0, 0.0), X),
+        np.where(X == 0.25, F32(2), F32(0)),
+    ),
+    "a traced value as an index of a list": (
+        lambda m: fused(lambda x: [1.0, 2.0][fp.sum(x)], N),
+        "for items[i] write fp.take(x, i)",
+        lambda m: fused(lambda i: fp.take([1.0, 2.0], i), np.int32([1, 0, 1])),
+        F32([2, 1, 2]),
+    ),
+    "a range of traced length": (
+        lambda m: fused(lambda x: sum(i for i in range(fp.sum(x))), N),
+        "for range(n) write fp.fori_loop(0, n, f, start)",
+        lambda m: fused(lambda n: fp.fori_loop(0, n, lambda i, s: s + i, 0), 5),
+        10,
+    ),
+    "round() to digits of a traced value": (
+        lambda m: fused(lambda x: round(x, 1), X),
+        "use fusepy.round(value, 1)",
+        lambda m: fused(lambda value: fp.round(value, 1), F32([0.26, 1.75])),
+        np.round(F32([0.26, 1.75]), 1),
     ),
     "a function of NumPy's that fusepy lacks": (
         lambda m: fused(lambda x: np.unwrap(x), X),

@@ -243,6 +243,39 @@ def test_functions_of_one_name_in_two_modules(device: Any, apart: Any) -> None:
     assert "two modules declare this name" in caught.value.hint
 
 
+@pytest.mark.req("V1", "C9")
+def test_overloads_of_imports_are_chosen_like_a_modules_own(device: Any, tmp_path: Any) -> None:
+    """A module's own function of a name hides those of its imports with the same parameters, and no others, as in Slang."""
+    (tmp_path / "colours.slang").write_text(
+        "public float f(float3 v) { return v.x + 100; } public float2 f(float2 v, float k) { return v * k; }\n"
+        "public float lone(float x) { return -1; } public float both(float x) { return -1; }\n"
+        "public float both(float3 x) { return 3; }"
+    )
+    (tmp_path / "sounds.slang").write_text("public float f(int i) { return i + 200; } public float apart(int i) { return 300; }")
+    (tmp_path / "of_two.slang").write_text(
+        "import colours; import sounds; public float f(float x) { return 1; } public float lone(float x) { return x; }\n"
+        "public float apart(float x) { return x; } public float both(float x) { return x; }\n"
+        "public float inside(float3 x) { return f(x); }"
+    )
+    m = fp.Module.load_from_file(device, tmp_path / "of_two.slang")
+    x = ramp(4, 3)
+    with pytest.raises(fp.AmbiguousCallError, match=r"f\(float3 v\)") as caught:
+        m.f(x)  # as if one module declared both
+    assert "m.float3)) or m.f(fp.vmap(" in caught.value.hint
+    for call in (m.f, fp.fuse(lambda v: m.f(v))):
+        same(call(fp.vcast(x, m.float3)), m.inside(x))
+        same(call(fp.vmap(x, (0, 1))), np.ones((4, 3), F32))
+        same(call(np.arange(4, dtype=np.int32)), np.arange(200, 204, dtype=F32))
+    same(m.f(ramp(4, 2), 2.0), ramp(4, 2) * 2)
+    same(m.lone(x), x)
+    same(m.apart(x), x)
+    same(m.apart(np.arange(4, dtype=np.int32)), np.full(4, 300, F32))
+    same(m.both(fp.vcast(x, m.float3)), np.full(4, 3, F32))
+    with pytest.raises(fp.CompileError, match="ambiguous call to 'both'") as clash:
+        m.both(fp.vcast(x, m.float))
+    assert "rename it" in clash.value.hint
+
+
 def test_what_is_not_public_says_so(device: Any) -> None:
     half = fp.Module.load_from_source(
         device, "half_public", "public float a(float x) { return x; } float b(float x) { return x; }"

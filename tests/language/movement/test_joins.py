@@ -152,3 +152,27 @@ def test_what_is_computed_of_rows_under_a_vcast_is_moved(device: Any) -> None:
     for given in ((rays, rows), (fp.Tensor.from_numpy(device, rays), fp.Tensor.from_numpy(device, rows))):
         for got, want in zip(look(*given), (rays[:, 1] * rays[:, 3], rows[:, 0] + 10 * rows[:, 2], rows[:, 2])):
             np.testing.assert_array_equal(np.asarray(got), np.roll(want, 1))
+
+
+@pytest.mark.req("T21")
+def test_lists_of_traced_values_are_arrays_as_lists_of_numbers_are(device: Any) -> None:
+    m = fp.Module.load_from_source(
+        device, "of_lists", "float h(float a) { return a + 1; } float h3(float3 a) { return a.x + a.y * 10 + a.z * 100; }"
+    )
+    calls: list[Callable[[Any], Any]] = [
+        lambda k: fp.sum([k, 2.5]),
+        lambda k: fp.sqrt([k, 4.0]),
+        lambda k: fp.argmax([1.0, k]),
+        lambda k: fp.sum([[k, 1.0], [2.0, k]], axis=0),
+        lambda k: fp.sum([fp.float3(k, 1, 2), fp.float3(1, 2, 3)]),
+        lambda k: m.h([k, 1.0]),
+        lambda k: m.h(fp.vmap([k, 1.0], 0)),
+        lambda k: m.h3([k, k, 1.0]),  # a vector
+    ]
+    for call in calls:
+        np.testing.assert_allclose(fp.fuse(call)(9.0), call(9.0), rtol=1e-6)
+    x = np.float32([1, 2, 3])
+    np.testing.assert_allclose(fp.fuse(lambda x: fp.sqrt([x, 4 * x]))(x), np.sqrt([x, 4 * x]), rtol=1e-6)
+    np.testing.assert_allclose(fp.fuse(lambda x: m.h3([x, x, 1.0]))(x), x * 11 + 100)
+    with pytest.raises(fp.ShapeError):
+        fp.fuse(lambda k: fp.sum([k, [2.0, 3.0]]))(9.0)
