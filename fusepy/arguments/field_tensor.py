@@ -48,6 +48,8 @@ class FieldTensor(Tensor):
         made.attach(*(None if g is None else g.flatten_dtype() for g in self.grads))
         return made
 
+    get_numbers = flatten_dtype  # what a call writes to
+
     def viewed(self, element: Element, shape: tuple[int, ...], strides: tuple[int, ...], start: int = 0) -> Tensor:
         return self.numbers.viewed(element, shape, strides, start)
 
@@ -131,6 +133,16 @@ def in_numbers(result: Any) -> Any:
         return result
     given = cast("Sequence[Any]", result)
     return tuple(map(in_numbers, given)) if any(isinstance(g, FieldTensor) for g in given) else given
+
+
+def as_given(result: Any, found: Any, numbers: Any) -> Any:
+    """Returns what a call returned, with the destinations of the user in place of their numbers."""
+    if found is numbers:
+        return result
+    if not isinstance(found, tuple) or not isinstance(numbers, tuple):
+        return cast("Any", found)
+    fields = {id(n): r for n, r in zip(cast("Sequence[Any]", numbers), cast("Sequence[Any]", result))}
+    return tuple(fields.get(id(f), f) for f in cast("tuple[Any, ...]", found))
 
 
 def without_fields(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, cast
 
-from fusepy.arguments.field_tensor import in_numbers
+from fusepy.arguments.field_tensor import as_given, in_numbers
 from fusepy.arguments.key import KEYS, signature
 from fusepy.arguments.nested import flat, too_deep
 from fusepy.backend.device.choice.chosen import CHOSEN, default_on
@@ -64,7 +64,7 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
         return into_fields(run, callee, args[: len(args) - len(kwargs)], kwargs, result)
     if result is not None and result.__class__ is not Tensor:
         if (plain := in_numbers(result)) is not result:
-            return run(callee, args[: len(args) - len(kwargs)], kwargs, plain)
+            return as_given(result, run(callee, args[: len(args) - len(kwargs)], kwargs, plain), plain)
         returns, result = destinations(result, args)
         key = (key, returns)
     else:

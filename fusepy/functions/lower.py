@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from fusepy.arguments.field_tensor import in_numbers
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.kernels.references import ClosedArgumentError
@@ -41,11 +42,10 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
             key, returns = key_of(callee, args, kwargs), None
     except ClosedArgumentError:
         return with_opened(lower, callee, args, kwargs, result)
-    values = (*args, *kwargs.values())
+    values, line = (*args, *kwargs.values()), user_line()
     if result is not None and result.__class__ is not Tensor:
-        returns, result = destinations(result, values)
+        returns, result = destinations(in_numbers(result), values)
         key = (key, returns)
-    line = user_line()
 
     @cache
     def compiled() -> tuple[Program, Sequence[Any], Mapping[str, Any]]:

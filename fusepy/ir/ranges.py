@@ -60,7 +60,7 @@ def check_fits(value: Any, type: Type, what: str, hint: str = WIDER) -> None:
         >>> check_fits(70000, Type.parse("half"), "k")
         Traceback (most recent call last):
         ...
-        fusepy.errors.RangeError: k is out of range for half
+        fusepy.errors.RangeError: ...k is out of range for half
           saw:      70000
           expected: -65504 to 65504
           hint:     use a wider type in Slang, or a number in range
@@ -69,7 +69,10 @@ def check_fits(value: Any, type: Type, what: str, hint: str = WIDER) -> None:
     dtype = type.dtype
     if dtype is None or dtype.kind != "f" or dtype.itemsize == 8:
         return
-    given = np.asarray(value, np.float64)
+    try:
+        given = np.asarray(value, np.float64)
+    except OverflowError:
+        raise RangeError(f"{what} is out of range for {type}", saw=str(value)[:60], hint=hint) from None
     limits = np.finfo(dtype)
     bound = float(limits.max) * (1 + 0.25 * float(limits.eps))  # what is nearer to the largest number is rounded to it
     if given.size and not np.abs(given).max() < bound:  # True for NaN, which fits

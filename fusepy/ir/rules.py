@@ -68,7 +68,7 @@ def _arrives(scope: Scope, value: Value) -> str | None:
 
 
 def _unsized(scope: Scope, value: Value) -> str | None:
-    return "sizes are no part of a resolved program" if any(d is not None for d in value.dims) else None
+    return "sizes are no part of a resolved program" if value.dims.count(None) < len(value.dims) else None
 
 
 def _single(scope: Scope, value: Value) -> str | None:
@@ -94,7 +94,7 @@ def _defined_once(scope: Scope, node: Node) -> str | None:
 
 def _computed(scope: Scope, node: Node) -> str | None:
     for value in node.results:
-        if value.name is not None or not value.arrival.plain or any(d is not None for d in value.dims):
+        if value.name is not None or not value.arrival.plain or value.dims.count(None) < len(value.dims):
             return "a computed value has neither name, container nor sizes"
     return None
 

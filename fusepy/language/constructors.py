@@ -102,8 +102,7 @@ def recorded(type: Type, args: Sequence[Any]) -> Traced:
         value, _ = trace.operand(args[0], "captured", user_line())
         if value.type.kind is Kind.SCALAR:
             args = [args[0]] * type.shape[0]
-    made = trace.record("construct", args, {"type": type.name})
-    return made._fusepy_cast(type) if made.is_weak else made  # the type that is named, also of numbers alone
+    return trace.record("construct", args, {"type": type.name})
 
 
 def of_arrays(type: Type, args: Sequence[Any]) -> Any:

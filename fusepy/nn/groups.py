@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.nn.optimisers import Optimiser
@@ -13,6 +13,15 @@ from fusepy.nn.optimisers import Optimiser
 Groups = Mapping[str, Optimiser]  # optimisers by patterns of names; the first pattern that fits takes a parameter
 NO_GROUPS: Groups = MappingProxyType({})
 _HINT = 'write groups={"*.bias": dataclasses.replace(optimiser, lr=1e-3)}'
+
+
+class GroupsOfStep(dict[str, Optimiser]):
+    """The groups that a step shows: a copy, so that single ones cannot be set in it. ``step.groups |= {…}`` sets them."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise ArgumentError("groups are set in the step, not in what it shows", hint='write step.groups |= {"*.bias": optimiser}')
+
+    __setitem__ = __delitem__ = update = setdefault = _refuse  # pyright: ignore[reportAssignmentType]
 
 
 def checked_groups(groups: Any, optimiser: Optimiser) -> dict[str, Optimiser]:

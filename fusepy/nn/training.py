@@ -10,7 +10,7 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError
 from fusepy.functions.fused import FusedFunction
 from fusepy.inspect.explain import Explanation
-from fusepy.nn.groups import NO_GROUPS, Groups, assigned, checked_groups, expect_same_groups, expect_same_program
+from fusepy.nn.groups import NO_GROUPS, Groups, GroupsOfStep, assigned, checked_groups, expect_same_groups, expect_same_program
 from fusepy.nn.optimisers import Optimiser, Rate
 from fusepy.nn.parameters import expect_tensors, names_of
 from fusepy.nn.programs import ParameterGroup, program_of_step
@@ -62,7 +62,7 @@ class TrainingStep:
         Raises:
             ArgumentError: if a pattern is another one, or an optimiser needs another program.
         """
-        return dict(self._groups)
+        return GroupsOfStep(self._groups)
 
     @groups.setter
     def groups(self, groups: Groups) -> None:

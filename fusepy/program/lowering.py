@@ -175,7 +175,7 @@ class Lowering:
         Where Slang differentiates, they are copies in which scalar parameters do not lose their gradients. Where rays trace
         further rays, they are copies that count how deep these are.
         """
-        if any(pipeline.recursion > 1 for pipeline in pipelines_in(region.bodies)):
+        if True in [pipeline.recursion > 1 for pipeline in pipelines_in(region.bodies)]:
             return [counted_source(source) for source in self.sources]
         nodes = [n for body in region.bodies for n in body.walk() if "graded" in n.attrs]
         names = tuple(dict.fromkeys(c.text("function") for n in nodes for c in n.bodies[0].walk() if c.op.name == "slang.call"))

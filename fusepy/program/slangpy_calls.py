@@ -61,6 +61,7 @@ def into_fields(run: Run, callee: Any, args: tuple[Any, ...], kwargs: Mapping[st
         for name in names:
             part = part[name]
         if host_array(target) is None:
+            part = part.flatten_dtype() if target.element.scalar and part.element.shape else part
             seen = None if part.element.same(target.element) else reinterpret(part.contiguous(), target.element)
             target.copy_from((part if seen is None else seen).broadcast_to(target.shape))
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from fusepy.arguments.field_tensor import FieldTensor
 from fusepy.arguments.held import Held
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import Tree, bare, check_finite, is_nested, refilled
@@ -79,12 +80,13 @@ def _number(trace: OpenTrace, number: float) -> Traced:
     return Traced(trace, found, user_line())
 
 
-def of_mapped(trace: OpenTrace, given: Mapped, name: str) -> Value:
-    """Returns a value after its vcast, as an operand of functions that move elements.
+def of_mapped(trace: OpenTrace, given: Mapped | FieldTensor, name: str) -> Value:
+    """Returns a value after its vcast, as an operand of functions that move elements; a field is its numbers under one.
 
     Raises:
         TraceError: for a value under vmap.
     """
+    given = given.get_this() if isinstance(given, FieldTensor) else given
     value, said = trace.operand(given, name, user_line())
     if said.dims is not None:
         hint = "move it first, then say the map: fp.vmap(fp.flip(x, 0), (1, 0))"

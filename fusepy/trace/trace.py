@@ -25,8 +25,9 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.power import refuse_negative
+from fusepy.ir.ops.promotion import type_of_number
 from fusepy.ir.resolve.offers import describe
-from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
+from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import is_spread
 from fusepy.location import user_line
 from fusepy.pytree import flatten
@@ -144,9 +145,7 @@ class Trace:
         if isinstance(value, Traced):
             value.check(self)
             return self.own(value)
-        if isinstance(value, FieldTensor):
-            value = value.get_this()
-        if isinstance(value, Mapped):
+        if isinstance(value, (Mapped, FieldTensor)):
             return of_mapped(self, value, name)
         if isinstance(value, Symbolic):
             raise misplaced(value)
@@ -188,14 +187,7 @@ class Trace:
 
     def constant(self, value: float | bool, wanted: Type | None = None) -> Value:
         """Adds a Python number as a literal, of type `wanted` or of its own type."""
-        if wanted is not None:
-            type = wanted
-        elif isinstance(value, bool):
-            type = BOOL
-        elif isinstance(value, int):
-            type = INT if -0x80000000 <= value < 0x80000000 else Type.parse("int64_t" if value < 1 << 63 else "uint64_t")
-        else:
-            type = FLOAT
+        type = type_of_number(value) if wanted is None else wanted
         return self.builder.add(OPS["const"], [], attrs={"type": type.name, "value": value}, loc=user_line())[0]
 
     def record(self, op: str, operands: Sequence[Any], attrs: Mapping[str, Attr] | None = None) -> Traced:

@@ -67,7 +67,7 @@ def zeros(shape: Extents, dtype: Any = "float", device: Any = None) -> Any:
 
     Example:
         >>> import fusepy as fp
-        >>> fp.zeros((2, 3)).tolist(), fp.fuse(lambda x: x + fp.ones(3))(1.0)
+        >>> fp.zeros((2, 3)).tolist(), fp.fuse(lambda x: x + fp.ones(3))(1.0).tolist()
         ([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], [2.0, 2.0, 2.0])
     """
     device = _device(device, "zeros")
@@ -147,7 +147,7 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any 
 
     Example:
         >>> import fusepy as fp
-        >>> fp.arange(3).tolist(), fp.arange(1, 2, 0.5).tolist(), fp.fuse(lambda x: x * fp.arange(4))(2.0)
+        >>> fp.arange(3).tolist(), fp.arange(1, 2, 0.5).tolist(), fp.fuse(lambda x: x * fp.arange(4))(2.0).tolist()
         ([0, 1, 2], [1.0, 1.5], [0.0, 2.0, 4.0, 6.0])
     """
     start, stop = (0, start) if stop is None else (start, stop)

@@ -91,7 +91,8 @@ def test_arrays_of_structs_mean_the_same(m: Any, name: str) -> None:
     program, wanted = RAYS[name]
     rays = np.zeros(4, m.Ray.dtype)
     rays["position"], rays["t"] = np.arange(12).reshape(4, 3), np.arange(4) + 1
-    for given in (rays, fp.Tensor.from_numpy(m.device, rays, m.Ray)):
+    tensor = fp.Tensor.from_numpy(m.device, rays, m.Ray)  # whose fields are vectors, see tests/arguments/test_field_tensor.py
+    for given in (rays,) if "field" in name else (rays, tensor):
         agree(modes(program, m, given), wanted(rays["position"], rays["t"]))
 
 

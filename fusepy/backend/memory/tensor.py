@@ -223,18 +223,14 @@ class Tensor(SlangpyNames, ArrayMethods):
         return self.seen(views.indexed, index) if found is None else found
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self[index].assign(value)
+        contents.in_place(self, self[index]).assign(value)
 
     def assign(self, value: Any) -> None:
         """Overwrites the elements with a tensor, an array or a number, which are broadcast; ``t[...] = value`` calls it."""
         contents.assign(self, value.dense() if isinstance(value, Storage) else value)
 
     def reshape(self, *shape: int | Sequence[int]) -> Tensor:
-        """Returns a view of a contiguous tensor with other extents; one may be -1.
-
-        Raises:
-            ShapeError: if the sizes differ or the tensor is not contiguous.
-        """
+        """Returns a view of a contiguous tensor with other extents; one may be -1. Raises `ShapeError` if they do not fit."""
         return self.seen(views.reshaped, views.numbers(shape))
 
     def transpose(self, *axes: int | Sequence[int]) -> Tensor:

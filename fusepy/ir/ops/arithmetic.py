@@ -58,7 +58,7 @@ class Operator(Componentwise):
 
     def operand_scalar(self, node: Node) -> Type:
         """Returns the scalar that the operands are converted to."""
-        scalar = promote([(v.type, v.weak) for v in node.operands])
+        scalar = promote([(v.type, v.weak) for v in node.operands], node.operands)
         what = f"operator {self.symbol}"
         if scalar is None:
             common_shape(node, what)

@@ -33,7 +33,7 @@ class Intrinsic(Componentwise):
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         shape = common_shape(node, f"{self.name}()")
-        scalar = promote([(v.type, v.weak) for v in node.operands])
+        scalar = promote([(v.type, v.weak) for v in node.operands], node.operands)
         assert scalar is not None  # common_shape has checked it
         if self.floats and not scalar.is_float:
             scalar = FLOAT

@@ -127,7 +127,7 @@ def refuse_negative(result: Type, exponent: object, place: str | None = None) ->
 
 def fixed(node: Node, exponent: float) -> Node:
     """Returns the ``pow`` of a value and a constant as a ``power``."""
-    scalar = promote([(v.type, v.weak) for v in node.operands])
+    scalar = promote([(v.type, v.weak) for v in node.operands], node.operands)
     assert scalar is not None
     attrs = {"exponent": exponent, "type": (INT if scalar is BOOL else scalar).name}
     return Node(FIXED_POWER, node.operands[:1], node.maps[:1], node.results, attrs, node.loc)

@@ -19,11 +19,14 @@ _AS_NUMBER = {
 _RANK = {Type.parse(name): rank for rank, name in enumerate(SCALARS)}
 
 
-def promote(types: list[tuple[Type, bool]]) -> Type | None:
+def promote(types: list[tuple[Type, bool]], values: Iterable[Value] = ()) -> Type | None:
     """Returns the common scalar of several operands, each a pair of a type and True if it is *weak* (a Python number).
 
     A weak operand takes the scalar of the others unless only it is a float, and then counts as Python's number: a float of 32
     bits beside integers, whatever Slang function it is the result of. ``None`` if an operand has no scalar.
+
+    Args:
+        values: the operands: if all are Python numbers, see `of_numbers`, small integers are added as Python adds them.
 
     Example:
         >>> promote([(Type.parse("half3"), False), (Type.parse("float"), True)])
@@ -40,7 +43,7 @@ def promote(types: list[tuple[Type, bool]]) -> Type | None:
     for scalar, weak in scalars:
         if weak and strong and ((scalar.is_float and not best.is_float) or best is BOOL):
             best = FLOAT if scalar.is_float else _AS_NUMBER.get(scalar, scalar)
-    return best if strong else _AS_NUMBER.get(best, best)
+    return _AS_NUMBER[best] if not strong and best in _AS_NUMBER and values and of_numbers(values) else best
 
 
 def of_numbers(values: Iterable[Value]) -> bool:
@@ -50,3 +53,12 @@ def of_numbers(values: Iterable[Value]) -> bool:
         if not (way.missing or (value.weak and (way.plain or way.listed or way.uniform))):  # generators give tensors
             return False
     return True
+
+
+def type_of_number(value: float | bool) -> Type:
+    """Returns the type of a Python number as a literal: the smallest of 32 bits and more that holds an integer."""
+    if isinstance(value, bool):
+        return BOOL
+    if isinstance(value, int):
+        return INT if -0x80000000 <= value < 0x80000000 else Type.parse("int64_t" if value < 1 << 63 else "uint64_t")
+    return FLOAT

@@ -32,7 +32,7 @@ class VectorFunction(Op):
 
     def operand_type(self, node: Node) -> Type:
         shapes = {v.type.shape for v in node.operands}
-        scalar = promote([(v.type, v.weak) for v in node.operands])
+        scalar = promote([(v.type, v.weak) for v in node.operands], node.operands)
         if scalar is None or len(shapes) != 1 or any(v.type.kind is not Kind.VECTOR for v in node.operands):
             raise TraceError(
                 f"{self.name}() needs vectors of one length",
@@ -94,7 +94,7 @@ class MatMul(Op):
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         a, b = (v.type for v in node.operands)
-        scalar = promote([(v.type, v.weak) for v in node.operands])
+        scalar = promote([(v.type, v.weak) for v in node.operands], node.operands)
         if scalar is None or not a.shape or not b.shape or len(a.shape) + len(b.shape) < 3 or a.shape[-1] != b.shape[0]:
             raise TraceError(
                 f"operator @ of {a} and {b}",

@@ -44,7 +44,7 @@ class Question:
             narrow: which arrays of NumPy's default dtypes are converted to what a parameter holds.
         """
         asked = 0
-        generic = any(p.type is None and (whole or p.array) for s in declared for p in s.params)
+        generic = True in [p.type is None and (whole or p.array) for s in declared for p in s.params]
         libraries = self.oracle.array_libraries(self.module) if generic else ()
         for signature in declared:
             params = signature.filled(len(self.operands)) or ()

@@ -58,7 +58,8 @@ class PlainVectors:
                 self._typed[value] = None if word is None or word in _SINGLE else word not in _NUMBERS
             else:
                 found = [f for v in node.operands if (f := self._in_tensors(v)) is not None]
-                self._typed[value] = any(found) if found else None
+                named = node.op.name == "construct"  # ``float3(1, 2, 3)`` of numbers is a vector
+                self._typed[value] = any(found) if found else True if named else None
         return self._typed[value]
 
     def follow(self, value: Value, other: Value) -> None:
