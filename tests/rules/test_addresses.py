@@ -151,6 +151,7 @@ ELSEWHERE: dict[str, str] = {
     "inspect/page/layout.py": "inspect/page/test_page.py",
     "inspect/resolution.py": "ir/resolve/test_on_a_device.py",
     "ir/graph.py": "ir/test_verify.py",
+    "ir/ranges.py": "numbers/test_cast_table.py",
     "ir/names.py": "ir/test_types.py",
     "ir/ops/arithmetic.py": "ir/ops/test_meanings.py",
     "ir/ops/base.py": "ir/ops/test_meanings.py",
