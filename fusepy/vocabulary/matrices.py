@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusepy.backend.marshals.registry import texture_kind
 from fusepy.errors import ArgumentError
 from fusepy.ir.types import BOOL
 from fusepy.language import math as _math
@@ -155,4 +156,4 @@ def _at_least(wanted: Callable[[tuple[int, ...]], tuple[int, ...]], arrays: Sequ
 @node_of_values
 def _reshaped(x: Any, wanted: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Any:
     have = tuple(shape(x))
-    return x if wanted(have) == have else reshape(x, wanted(have))
+    return x if wanted(have) == have and texture_kind(x) is None else reshape(x, wanted(have))  # a texture becomes an array

@@ -62,7 +62,7 @@ def construct(attrs: dict[str, Any], *parts: Val) -> list[Val]:
 
     v = np.concatenate([flat(p.v, p) for p in found], axis=-1).reshape(grid + comp)
     e = np.concatenate([flat(np.broadcast_to(p.e, p.v.shape), p) for p in found], axis=-1).reshape(grid + comp)
-    return [Val(scalar, comp, v, e)]
+    return [Val(scalar, comp, v, e, all(p.weak for p in parts))]
 
 
 def cast(attrs: dict[str, Any], x: Val) -> list[Val]:
