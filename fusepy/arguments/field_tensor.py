@@ -115,7 +115,7 @@ class FieldTensor(Tensor):
         raise ShapeError(
             f"a field of structs has no distances in {self.dtype}",
             saw=f"{self.dtype}{list(self.shape)}, {self.numbers.strides[0] * self.numbers.element.nbytes} bytes apart",
-            hint="copy it first, field.copy(), or read its numbers, field.flatten_dtype()",
+            hint="copy it first with t.copy(), or read its numbers, t.flatten_dtype()",
         )
 
     strides = offset = property(_refuse)  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]

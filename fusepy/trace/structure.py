@@ -75,14 +75,8 @@ def returned(trace: OpenTrace, given: Any, path: str) -> Value:
     given_as_tensors = (isinstance(one, Storage) or v.arrival.texels for v, (_, one) in trace.given.items())
     if value in trace.grouped and not any(given_as_tensors):
         value = trace.grouped[value]  # NumPy gets the same array, from one thread for each vector
-    elif (
-        value.type.shape
-        and said.type is None
-        and any(given_as_tensors)
-        and trace.plain.is_field(value)
-        and trace.plain.holds(value)
-    ):
-        value = trace.plain.numbers(value, loc)  # fields of a tensor of structs
+    elif said.type is None and any(given_as_tensors):
+        value = trace.plain.returned(value, loc)
     known = trace.maps.get(value, UNSAID).under(said)
     want, dims = known.type, known.dims
     if want is not None and want.kind in AS_A_WHOLE:  # a pointer or a whole array: the user means its elements

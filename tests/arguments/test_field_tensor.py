@@ -157,7 +157,7 @@ def test_what_needs_distances_in_vectors(m: Any, rays: fp.Tensor) -> None:
     for ask in (lambda f: f.strides, lambda f: f.offset, lambda f: f.cursor(), lambda f: f.view((2, 2), (1, 2))):
         with pytest.raises(fp.ShapeError, match="no distances in float3") as raised:
             ask(rays.at)
-        assert "field.copy()" in raised.value.hint
+        assert "t.copy()" in raised.value.hint
     with pytest.raises(fp.ShapeError, match="in one piece") as raised:
         m.whole(rays.at, np.arange(N, dtype=np.int32))
     assert "copy it" in raised.value.hint

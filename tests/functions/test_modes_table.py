@@ -124,7 +124,6 @@ OF_NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
     "a branch": lambda m, x: x * 0.5 + m.precise(fp.cond(m.whole(2.5) > 1, lambda: m.twice(1), lambda: 2)),
     "a branch of an array": lambda m, x: x * fp.cond(x > 1, lambda: 1, lambda: 0.5),
     "small integers": lambda m, x: x * 0.5 + m.byte(200) + m.byte(100),
-    "unsigned integers": lambda m, x: x * 0.5 + m.natural(2) - m.natural(3),
     "a generator is an array": lambda m, x: x * fp.sqrt(fp.linspace(0, 1, 2)),
 }  # fmt: skip
 

@@ -59,7 +59,7 @@ CASES: dict[str, tuple[Case, Case]] = {
     "thread_id": (lambda m, x, y: m.plus(m.nth(fp.thread_id(), x), y),) * 2,
     "rand_float": (lambda m, x, y: m.plus(m.plus(fp.rand_float(), x), y),) * 2,
     "a generator computed with": (
-        lambda m, x, y: m.plus(m.plus(fp.thread_id(1) * 2 + 1, x), y),
+        lambda m, x, y: m.plus(m.plus(fp.vcast(fp.thread_id(1) * 2 + 1, "float"), x), y),
         lambda m, x, y: m.plus(m.nth(fp.thread_id(), m.plus(m.nth(fp.thread_id(), x), 1.0)), y),
     ),
     "a loop": (loop, lambda m, x, y: m.plus(m.plus(m.plus(m.at(fp.grid(x.shape)), m.at(fp.grid(x.shape))), x), y)),

@@ -212,18 +212,6 @@ def check_read(tensor: Storage, what: str) -> None:
         )
 
 
-def in_place(tensor: Made, view: Made) -> Made:
-    """Returns what an index of a tensor gives, to be written to.
-
-    Raises:
-        ShapeError: for elements at indices of an array, which are a copy.
-    """
-    if view.block is not tensor.block and tensor.size:
-        hint = "write fp.where(mask, value, t), or a Slang function that stores to t[i]"
-        raise ShapeError("elements at indices are a copy: writing to them changes nothing", saw=view.shape, hint=hint)
-    return view
-
-
 def assign(view: Storage, value: Any) -> None:
     """Overwrites the elements of a view with a tensor, an array, or a number."""
     check_read(view, "writing an element")

@@ -176,3 +176,15 @@ def seen_as(tensor: Made, element: Element, shape: tuple[int, ...]) -> Made:
     if seen is None:
         raise ShapeError(f"a tensor of {tensor.dtype} cannot be seen as {element.type}", hint="use a type of the same scalars")
     return seen
+
+
+def in_place(tensor: Made, view: Made) -> Made:
+    """Returns what an index of a tensor gives, to be written to.
+
+    Raises:
+        ShapeError: for elements at indices of an array, which are a copy.
+    """
+    if view.block is not tensor.block and tensor.size:
+        hint = "write fp.where(mask, value, t), or a Slang function that stores to t[i]"
+        raise ShapeError("elements at indices are a copy: writing to them changes nothing", saw=view.shape, hint=hint)
+    return view

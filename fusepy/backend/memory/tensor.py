@@ -223,7 +223,7 @@ class Tensor(SlangpyNames, ArrayMethods):
         return self.seen(views.indexed, index) if found is None else found
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        contents.in_place(self, self[index]).assign(value)
+        recast.in_place(self, self[index]).assign(value)
 
     def assign(self, value: Any) -> None:
         """Overwrites the elements with a tensor, an array or a number, which are broadcast; ``t[...] = value`` calls it."""

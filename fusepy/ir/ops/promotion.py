@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusepy.ir.types import BOOL, FLOAT, HALF, INT, SCALARS, UINT, Type
+from fusepy.ir.types import BOOL, FLOAT, HALF, INT, SCALARS, Type
 from fusepy.ir.value import Value
 
 # small results of Slang functions of numbers, which Python computes with as with any number
 _AS_NUMBER = {
     HALF: FLOAT,
-    UINT: Type.parse("int64_t"),
     **dict.fromkeys(map(Type.parse, ("int8_t", "uint8_t", "int16_t", "uint16_t")), INT),
 }
 _RANK = {Type.parse(name): rank for rank, name in enumerate(SCALARS)}

@@ -163,7 +163,7 @@ class Member(Op):
         members = member_types(oracle, have)
         type = members.get(name) if members else None
         if type is not None:
-            return [computed(node, type, of_numbers(node.operands))]
+            return [computed(node, type)]
         known = list(members) if members else list("xyzw"[: have.shape[0]] if len(have.shape) == 1 else "")
         raise UnknownNameError(f"{have} has no member {name!r}", place=node.loc, saw=name, hint=did_you_mean(name, known))
 
@@ -194,9 +194,9 @@ class Index(Op):
                 hint = "vectors, matrices and arrays of fixed size have components, which one integer counts"
             raise TraceError(f"a {have} cannot be indexed with a {index}", place=node.loc, hint=hint)
         if have.kind is Kind.MATRIX:
-            return [computed(node, Type.vector(have.scalar or have, have.shape[1]), of_numbers(node.operands[:1]))]
+            return [computed(node, Type.vector(have.scalar or have, have.shape[1]))]
         assert have.element is not None
-        return [computed(node, have.element, of_numbers(node.operands[:1]))]
+        return [computed(node, have.element)]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         have = node.operands[0].type
