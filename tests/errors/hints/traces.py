@@ -313,7 +313,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a range of traced length": (
         lambda m: fused(lambda x: sum(i for i in range(fp.sum(x))), N),
-        "for range(n) write fp.fori_loop(0, n, f, start)",
+        "write fp.fori_loop(0, n, f, start) for a loop of n",
         lambda m: fused(lambda n: fp.fori_loop(0, n, lambda i, s: s + i, 0), 5),
         10,
     ),
