@@ -134,7 +134,7 @@ def _define(name: Any, value: Any) -> tuple[str, str]:
         raise InvalidNameError(
             f"the value of the define {name!r} has a string that does not end",
             saw=repr(text)[:60],
-            hint=f"write defines={{{name!r}: '\"text\"'}}, with both quotes, or without any for a name or number",
+            hint="write the text with both quotes, or without any for a name or number",
         )
     return name, text
 
