@@ -234,12 +234,6 @@ HINTS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda v: fp.vmap(v.x, 0) + 0, fp.vcast(ramp(4, 3), "float3")),
         ramp(4, 3)[:, 0],
     ),
-    "a list of traced values": (
-        lambda m: fused(lambda x: m.add([x, x], 1.0), ramp(3)),
-        "m.float3(x, y, z)",
-        lambda m: fused(lambda x: m.luma(m.float3(x, x, x)), ramp(3)),
-        ramp(3),
-    ),
     "gaps in a grid": (
         lambda m: m.add(fp.vmap(ramp(3), 1), 1.0),
         "count grid dimensions from 0",
