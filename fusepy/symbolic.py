@@ -81,7 +81,7 @@ class Numberless:
         raise self._refuse("int()", "it has no number yet; use fp.vcast(value, 'int') to convert it")
 
     def __index__(self) -> int:
-        hint = "it has no number yet: write fp.fori_loop(0, n, f, start) for a loop of n, and fp.take(x, i) for one of items"
+        hint = "it has no number yet: write fp.fori_loop(0, n, f, start) for a loop of n; for items[i] write fp.take(x, i)"
         raise self._refuse("the integer", hint)
 
     def __complex__(self) -> complex:

@@ -99,9 +99,6 @@ class FieldTensor(Tensor):
 
     contiguous = __copy__ = copy
 
-    def dense(self) -> Any:
-        return self.copy()
-
     def __deepcopy__(self, memo: Any) -> Tensor:
         return self.copy()
 

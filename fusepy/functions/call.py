@@ -41,7 +41,7 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
     """Runs a call now. The program checks sizes; everything else is in the key."""
     if callee.config.structs:
         args, kwargs = callee.config.as_structs(callee.tracer.parameter_names(), args, kwargs)
-    keys = KEYS
+    given, asked, returns, keys = args, result, None, KEYS
     try:
         key: Hashable = tuple([a.key if a.__class__ is Tensor else keys[a.__class__](a) for a in args])
     except (KeyError, FusepyError, RecursionError):  # the first argument of its class, or an argument without a key
@@ -59,19 +59,16 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
         except ClosedArgumentError:
             return with_opened(run, callee, args, kwargs, result)
         args = (*args, *kwargs.values())
-    asked = result
     if result.__class__ is dict:
-        return into_fields(run, callee, args[: len(args) - len(kwargs)], kwargs, result)
+        return into_fields(run, callee, given, kwargs, result)
     if result is not None and result.__class__ is not Tensor:
         if (plain := in_numbers(result)) is not result:
-            return as_given(result, run(callee, args[: len(args) - len(kwargs)], kwargs, plain), plain)
+            return as_given(result, run(callee, given, kwargs, plain), plain)
         returns, result = destinations(result, args)
         key = (key, returns)
-    else:
-        returns = None
     variants = callee.programs.variants
     if variants and result is not None and (device := known_elsewhere(variants, key, result)) is not None:
-        return _run_on(device, callee, args[: len(args) - len(kwargs)], kwargs, asked)
+        return _run_on(device, callee, given, kwargs, asked)
     try:
         program = callee.programs.get(key)
         if program is None:
@@ -103,11 +100,11 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
     except OnAnotherDevice as error:
         if CHOSEN.get() is not None or not _is_undecided(callee.programs.get(key)):
             raise error.plain.here() from None
-        return _run_on(error.device, callee, args[: len(args) - len(kwargs)], kwargs, asked)
+        return _run_on(error.device, callee, given, kwargs, asked)
     except Spreadable as error:
-        if result.__class__ is not Tensor or any(map(follows, args)) or _writes(callee, args, kwargs):
+        if result.__class__ is not Tensor or any(map(follows, args)) or _writes(callee, given, kwargs):
             raise error.here() from None
-        return spread(run, callee, args[: len(args) - len(kwargs)], kwargs, cast("Tensor", result))
+        return spread(run, callee, given, kwargs, cast("Tensor", result))
     except FusepyError as error:
         raise error.here() from None
 
@@ -124,10 +121,9 @@ def _is_undecided(program: Any) -> bool:
     return isinstance(program, (Program, ByExtents)) and program.recording.trace.undecided
 
 
-def _writes(callee: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+def _writes(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     """True if a call writes to arguments, so that it cannot run for a smaller grid."""
-    given = args[: len(args) - len(kwargs)]
-    return any(p.direction != IN for _, p in callee.tracer.parameters(tuple(given), kwargs))
+    return any(p.direction != IN for _, p in callee.tracer.parameters(args, kwargs))
 
 
 def key_of(callee: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:

@@ -12,7 +12,7 @@ from fusepy.nn.optimisers import Optimiser
 
 Groups = Mapping[str, Optimiser]  # optimisers by patterns of names; the first pattern that fits takes a parameter
 NO_GROUPS: Groups = MappingProxyType({})
-_HINT = 'write groups={"*.bias": dataclasses.replace(optimiser, lr=1e-3)}'
+_HINT = "write groups={pattern: dataclasses.replace(optimiser, lr=1e-3)}, for names of fp.nn.named(parameters)"
 
 
 class GroupsOfStep(dict[str, Optimiser]):

@@ -72,11 +72,10 @@ def returned(trace: OpenTrace, given: Any, path: str) -> Value:
         return passed(trace, path, given, path, (type,))[0]
     inner, said = (given.value, given.map) if isinstance(given, Mapped) else (given, UNSAID)
     value = trace.lift(inner)
-    given_as_tensors = (isinstance(one, Storage) or v.arrival.texels for v, (_, one) in trace.given.items())
-    if value in trace.grouped and not any(given_as_tensors):
+    if value in trace.grouped and not _beside_tensors(trace):
         value = trace.grouped[value]  # NumPy gets the same array, from one thread for each vector
-    elif said.type is None and any(given_as_tensors):
-        value = trace.plain.returned(value, loc)
+    elif value.type.shape and said.type is None and trace.plain.is_field(value) and _beside_tensors(trace):
+        value = trace.plain.seen(value, loc)  # the arrays of a field of structs are numbers, in tensors too
     known = trace.maps.get(value, UNSAID).under(said)
     want, dims = known.type, known.dims
     if want is not None and want.kind in AS_A_WHOLE:  # a pointer or a whole array: the user means its elements
@@ -90,3 +89,8 @@ def returned(trace: OpenTrace, given: Any, path: str) -> Value:
         check_axes("return", value, ArgMap(dims), loc)
         return value
     return trace.cast(value, want, ArgMap(dims), loc)
+
+
+def _beside_tensors(trace: OpenTrace) -> bool:
+    """True if an argument is a tensor or a texture."""
+    return any(isinstance(one, Storage) or v.arrival.texels for v, (_, one) in trace.given.items())

@@ -124,7 +124,6 @@ def quoted(word: str) -> bool:
     return (
         word.strip("-") in (*RESULTS, *_PREFERENCE, FAST_MATH, "sum", "nan", "inf")
         or hasattr(np, word)
-        or "*" in word  # a pattern of names
         or Type.parse(word).kind is not Kind.NAMED
     )
 

@@ -110,6 +110,7 @@ ELSEWHERE: dict[str, str] = {
     "backend/slang/compiler.py": "backend/slang/test_serialised.py",
     "backend/slang/overloads.py": "ir/resolve/test_on_a_device.py",
     "backend/slang/reflection.py": "ir/resolve/test_on_a_device.py",
+    "backend/slang/visible.py": "ir/resolve/test_on_a_device.py",
     "backend/sources/closure.py": "backend/slang/test_serialised.py",
     "backend/sources/free_names.py": "backend/sources/test_reachable.py",
     "backend/sources/lacking.py": "numbers/test_doubles.py",

@@ -150,10 +150,6 @@ class Storage:
             made.attach(*(g.seen(view, argument) if g is not None and g.shape == self.shape else None for g in self.grads))
         return made
 
-    def dense(self: Self) -> Self:
-        """Returns the same elements at distances that are counted in elements: the tensor itself, except for fields."""
-        return self
-
     def alike(self: Self, element: Element) -> Self:
         """Allocates a tensor of the same shape for another element type, with arbitrary contents."""
         return cast("Self", self.plain(self.device, element, self.shape))

@@ -21,7 +21,7 @@ from fusepy.backend.slang.facts import Facts
 from fusepy.backend.slang.layouts import globals_of, layout_of, members_of
 from fusepy.backend.slang.overloads import PICK, Callee, RawAnswer
 from fusepy.backend.slang.reflection import conforms, kind_of, reflected
-from fusepy.backend.slang.visible import as_asked, closures, declared_in, imports_of, question_of
+from fusepy.backend.slang.visible import as_asked, closures, declared_in, imports_of, own_answer, question_of
 from fusepy.backend.sources.declarations import default_number
 from fusepy.backend.sources.libraries import array_name, found, is_array, seen
 from fusepy.backend.sources.memory.only_read import effects_of
@@ -259,9 +259,8 @@ class SlangOracle:
         layout = self._layout(module, others)
         callee = Callee.find(layout, function)
         answer = None if callee is None else callee.resolve(layout, types, partial(self._pick, module, others))
-        if answer is None:  # of two with these parameters, the module's own hides that of an import
-            names = [t.name for t in types]
-            answer = next((d for d in self._declared(module, function) if [p[1] for p in d[0]] == names), None)
+        if answer is None:
+            answer = own_answer(self._sources[module], function, types, self._declared(module, function))
         return answer and as_asked(answer, types, layout)
 
     def _layout(self, module: str, others: Sequence[ModuleSource], more: str = "") -> spy.ProgramLayout:

@@ -31,6 +31,14 @@ def declared_in(compiler: Compiler, source: ModuleSource, function: str) -> list
     return callee.declared(layout, own)
 
 
+def own_answer(source: ModuleSource, function: str, types: Sequence[Type], declared: Sequence[RawAnswer]) -> RawAnswer | None:
+    """Returns the overload of a module that hides one of an import with these parameters, which Slang calls ambiguous."""
+    if may_be_generic(source.text, function) or not source.imported():
+        return None
+    names = [t.name for t in types]
+    return next((d for d in declared if [p[1] for p in d[0]] == names), None)
+
+
 def _others(
     compiler: Compiler, callee: Callee, function: str, own: Sequence[spy.FunctionReflection]
 ) -> list[spy.FunctionReflection]:

@@ -163,7 +163,7 @@ class Member(Op):
         members = member_types(oracle, have)
         type = members.get(name) if members else None
         if type is not None:
-            return [computed(node, type)]
+            return [computed(node, type, of_numbers(node.operands))]
         known = list(members) if members else list("xyzw"[: have.shape[0]] if len(have.shape) == 1 else "")
         raise UnknownNameError(f"{have} has no member {name!r}", place=node.loc, saw=name, hint=did_you_mean(name, known))
 

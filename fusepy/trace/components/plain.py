@@ -87,10 +87,6 @@ class PlainVectors:
         """Returns a value as an eager call sees it."""
         return self.numbers(value, loc) if self.holds(value) else value
 
-    def returned(self, value: Value, loc: str | None) -> Value:
-        """Returns a result beside tensors: the arrays of a field of structs are numbers there."""
-        return self.seen(value, loc) if value.type.shape and self.is_field(value) else value
-
     def array(self, value: Value, loc: str | None) -> Value:
         """Returns a value as `seen`, after the conversion by its vcast: the form in which views and other functions move it."""
         said = self.trace.maps.get(value, UNSAID)

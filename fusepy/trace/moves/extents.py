@@ -10,7 +10,7 @@ from typing import Any
 
 from fusepy.backend.kernels.overlap import in_common
 from fusepy.backend.marshals.generators import Grid
-from fusepy.backend.marshals.registry import kind_of_value
+from fusepy.backend.marshals.registry import extents_of, kind_of_value
 from fusepy.backend.memory.sampling import LevelView, SettingView, level_of, levels_of, setting_of
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.derivatives.extents import Axis, Pick
@@ -38,7 +38,7 @@ class ExtentView(ArgumentView):
     view: ArgumentView | None = None
 
     def of(self, value: Any) -> float:
-        extents = _extents_of(value if self.view is None else self.view.of(value))
+        extents = extents_of(value if self.view is None else self.view.of(value))
         return float(math.prod(extents[a] for a in self.axes))
 
 
@@ -57,10 +57,6 @@ def given_as(trace: OpenTrace, value: Value) -> str | None:
 def is_added(captured: Any) -> bool:
     """True for a captured value that the trace has added: a view of an argument, or the coordinates of moved elements."""
     return isinstance(captured, ArgumentView) or (isinstance(captured, Grid) and captured is _coordinates(captured.shape[0]))
-
-
-def _extents_of(value: Any) -> tuple[int, ...]:
-    return tuple(kind_of_value(value).extents(value))
 
 
 class TraceShapes:
@@ -110,7 +106,7 @@ class TraceShapes:
     def _note_sizes(self, place: int) -> None:
         """Notes all extents of an argument, on which those of its views depend."""
         given = next(given for at, given in self.trace.given.values() if at == place)
-        self.trace.extents.sizes.update(((place, i), n) for i, n in enumerate(_extents_of(given)))
+        self.trace.extents.sizes.update(((place, i), n) for i, n in enumerate(extents_of(given)))
 
     def count(self, axes: Sequence[Axis]) -> Value:
         """Returns the product of extents: an input whose number is computed from the arguments of each call."""
@@ -209,7 +205,7 @@ class TraceShapes:
     def _source(self, value: Value) -> tuple[tuple[int, ...], int | None, ArgumentView | None]:
         """Returns the extents of an input; its place if it is an argument, or a view of one; and the view."""
         given, place, view = self._given(value)
-        return _extents_of(given), place, view
+        return extents_of(given), place, view
 
     def _given(self, value: Value) -> tuple[Any, int | None, ArgumentView | None]:
         """Returns what an input is in the first call; its place if it is an argument, or a view of one; and the view."""
