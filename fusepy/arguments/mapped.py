@@ -75,11 +75,15 @@ class Taken(Mapped):
     def _fusepy_element(self) -> Any:
         return self
 
+    def _said(self) -> Any:
+        """The value, with the cast recorded if it is computed of Python's numbers: its components have the type for good."""
+        return self.value._fusepy_cast(self.value.type) if self.value.is_weak else self.value
+
     def __getitem__(self, index: Any) -> Any:
-        return self.value._fusepy_element()[index]
+        return self._said()._fusepy_element()[index]
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.value._fusepy_element())
+        return iter(self._said()._fusepy_element())
 
     def __len__(self) -> int:
         return len(self.value._fusepy_element())

@@ -19,7 +19,7 @@ class GroupsOfStep(dict[str, Optimiser]):
     """The groups that a step shows: a copy, so that single ones cannot be set in it. ``step.groups |= {…}`` sets them."""
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise ArgumentError("groups are set in the step", hint="assign all of them at once, as a new dict")
+        raise ArgumentError("the groups of a step are set all at once", hint=_HINT)
 
     __setitem__ = __delitem__ = update = setdefault = _refuse  # pyright: ignore[reportAssignmentType]
 

@@ -194,9 +194,9 @@ class Index(Op):
                 hint = "vectors, matrices and arrays of fixed size have components, which one integer counts"
             raise TraceError(f"a {have} cannot be indexed with a {index}", place=node.loc, hint=hint)
         if have.kind is Kind.MATRIX:
-            return [computed(node, Type.vector(have.scalar or have, have.shape[1]))]
+            return [computed(node, Type.vector(have.scalar or have, have.shape[1]), of_numbers(node.operands[:1]))]
         assert have.element is not None
-        return [computed(node, have.element)]
+        return [computed(node, have.element, of_numbers(node.operands[:1]))]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         have = node.operands[0].type
