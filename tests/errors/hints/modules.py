@@ -69,6 +69,16 @@ def shapes() -> Any:
     return load("hint_shapes", source)
 
 
+def defined(value: str) -> Any:
+    return load("hint_defined", "float f() { return K; }", defines={"K": value}).f()
+
+
+def flags() -> Any:
+    return load(
+        "hint_flags", "struct Hit { bool on; }; bool on(float x) { return x > 0.1; } Hit hit(float x) { return { on(x) }; }"
+    )
+
+
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     # loading
     "a mistake in a module": (
@@ -350,5 +360,23 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "pass one of these words, e.g. 'numpy', or one of the classes",
         lambda m: m.add.return_type("numpy")(X, 1.0),
         X + 1,
+    ),
+    "a string in a define that does not end": (
+        lambda m: defined('"2'),
+        "write the text with both quotes, or without any for a name or number",
+        lambda m: defined("2"),
+        2,
+    ),
+    "a define that is no Slang": (
+        lambda m: defined("(2"),
+        "mend the value of the define in defines={…}",
+        lambda m: defined("(2)"),
+        2,
+    ),
+    "the sum of a member that is a bool": (
+        lambda m: flags().hit.accumulate(result="sum")(X),
+        "write a Slang function that returns the field, and accumulate that",
+        lambda m: flags().on.accumulate(result="sum")(X),
+        2,
     ),
 }

@@ -237,4 +237,16 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.Tensor.full(m.device, 2, [1, 2, 3], "float3").to_numpy() - fp.Tensor.full(m.device, (2, 3), 1).to_numpy(),
         np.array([[0, 1, 2]] * 2, F32),
     ),
+    "distances between vectors of a field": (
+        lambda m: tensor(rays(m), m.Ray).position.strides,
+        "copy it first with t.copy()",
+        lambda m: tensor(rays(m), m.Ray).position.copy().strides,
+        (1,),
+    ),
+    "a write at indices": (
+        lambda m: changed(tensor(ramp(3)), lambda t: t.__setitem__([0, 2], 7.0)),
+        "write fp.where(mask, value, t)",
+        lambda m: fp.where(np.array([True, False, True]), 7.0, tensor(ramp(3))),
+        F32([7, ramp(3)[1], 7]),
+    ),
 }

@@ -311,6 +311,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda i: fp.take([1.0, 2.0], i), np.int32([1, 0, 1])),
         F32([2, 1, 2]),
     ),
+    "a list of traced values for a struct": (
+        lambda m: fused(lambda x: m.at([x, x]), X),
+        "build the value by its type, e.g. m.float3(x, y, z), or compute over an array instead of a list",
+        lambda m: fused(lambda x: m.at({"position": m.float3(x, x, x), "reach": x}), X),
+        X * X,
+    ),
     "a range of traced length": (
         lambda m: fused(lambda x: sum(i for i in range(fp.sum(x))), N),
         "write fp.fori_loop(0, n, f, start) for a loop of n",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import tempfile
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -34,6 +35,15 @@ def tilted(of: Any) -> Any:
     """The parameter after a step whose last argument is given by name."""
     params = fp.nn.parameters({"a": 0.0})
     fp.training_step(of, fp.nn.SGD(lr=0.5))(params, A, y=1.0)
+    return params["a"].to_numpy()
+
+
+def grouped(groups: Any, later: Any = None) -> Any:
+    """The parameter after one step of groups."""
+    params, step = fp.nn.parameters({"a": 0.0}), fp.training_step(loss, fp.nn.SGD(lr=0.25), groups)
+    if later is not None:
+        step.groups = later
+    step(params, A)
     return params["a"].to_numpy()
 
 
@@ -208,5 +218,17 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "pip install safetensors",
         lambda m: importlib.import_module("safetensors.numpy").load_file(saved())["a"],
         A,
+    ),
+    "groups that are a list": (
+        lambda m: grouped([0.5]),
+        "write groups={pattern: dataclasses.replace(optimiser, lr=1e-3)}",
+        lambda m: grouped({"a": replace(fp.nn.SGD(lr=0.25), lr=1e-3)}),
+        np.array(1e-3 * 2 * np.mean(A * A), F32),
+    ),
+    "groups of other names in a step": (
+        lambda m: grouped({"a": fp.nn.SGD(lr=0.5)}, {"b": fp.nn.SGD(lr=0.5)}),
+        "make another step: fp.training_step(loss, optimiser, groups)",
+        lambda m: grouped({"*": fp.nn.SGD(lr=0.5)}),
+        ONE,
     ),
 }
