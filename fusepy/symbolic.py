@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextvars import ContextVar
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from fusepy.errors import FusepyError, TraceError
 
@@ -50,6 +50,11 @@ def static_hint(values: Iterable[Any], otherwise: str) -> str:
     names = [value._argument() for value in values if isinstance(value, Symbolic)]  # pyright: ignore[reportPrivateUsage]
     name = next(filter(None, names), "")
     return f'write fp.fuse(f, static=["{name}"]): then {name} stays a Python value' if name else otherwise
+
+
+def holds(value: Any, kinds: type[Any] | tuple[type[Any], ...] = Symbolic) -> bool:
+    """True for a list or tuple with values of these classes in it, or in lists of it."""
+    return isinstance(value, (list, tuple)) and any(isinstance(v, kinds) or holds(v, kinds) for v in cast("Any", value))
 
 
 def no_array(value: Any, dtype: Any = None, copy: Any = None) -> NoReturn:

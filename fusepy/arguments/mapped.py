@@ -56,8 +56,6 @@ class Mapped(Numberless):
     def __int__(self) -> int:
         raise self._refuse("int()", "use the value itself, before vmap or vcast")
 
-    __index__ = __int__
-
 
 class Taken(Mapped):
     """A traced value cast to its own type. A call takes it as exactly that type, and a Python number keeps it."""

@@ -23,6 +23,7 @@ from fusepy.functions.parts import STATIC, Config
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.oracle import Param
 from fusepy.pytree import Structure, several
+from fusepy.symbolic import static_hint
 from fusepy.trace.arity import apply_defaults, bound_arguments, is_variadic, of_count, signature_of, static_key
 from fusepy.trace.components.annotations import annotations_of, honoured
 from fusepy.trace.inputs import argument
@@ -93,7 +94,7 @@ class PythonTracer:
                 raise ArgumentError(
                     f"{self.__name__}(): the static argument {name!r} cannot be hashed",
                     saw=type(value).__name__,
-                    hint="pass a number, string or tuple; a static argument is part of the program's identity",
+                    hint=static_hint([value], "pass a number, string or tuple; a static argument is part of the program's identity"),
                 ) from None
         kept = None if self.accumulator is None else Kept.of(result)
         if not static and kept is None:

@@ -66,6 +66,7 @@ class Arrival:
 
 
 PLAIN = Arrival("", plain=True)
+LITERAL = Arrival("", plain=True)  # a number of the program, of which the range is known; no input
 TENSOR = Arrival("Tensor", tensor=True)
 LIST = Arrival("List", listed=True)
 GRID = Arrival("Grid", grid=True, coordinates=True)

@@ -27,7 +27,8 @@ class Value:
         rank: the number of batch axes.
         dims: the extents of the batch axes; ``None`` (printed ``?``) if the size is not part of the program. Only trailing axes
             of an input that a vector could consume have a number, and only until `resolve_maps`.
-        arrival: the way an input reaches a kernel; `PLAIN` for a single Python number and for every computed value.
+        arrival: the way an input reaches a kernel; `PLAIN` for a single Python number and for every computed value,
+            `LITERAL` for a constant.
         weak: True for a Python number, or a value computed only from such; it takes the type that its context wants.
         name: the user's name of an input; ``None`` for computed values.
         copied: True if an input is copied to the device for the call, so that it shares memory with no other. Not part of the
@@ -70,7 +71,7 @@ class Value:
 
     def signature(self) -> tuple[object, ...]:
         """Returns the properties that are equal for values that `Graph.__eq__` treats as equal."""
-        return (self.type, self.dims, self.arrival, self.weak, self.name)
+        return (self.type, self.dims, self.arrival.name, self.weak, self.name)
 
     def __repr__(self) -> str:
         return f"<Value {self.name or 'computed'}: {self.type} rank {self.rank}>"

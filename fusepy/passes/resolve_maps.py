@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from fusepy.errors import ResolveError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.arrivals import LITERAL
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import OPS
@@ -179,7 +180,7 @@ class _Resolver:
             check_range(number, scalar, "constant", node.loc)
             converted = float(number) if scalar.is_float else number
             attrs: dict[str, Attr] = {"type": scalar.name, "value": converted}
-            found = Value(scalar, (), weak=True)
+            found = Value(scalar, (), arrival=LITERAL, weak=True)
             self.nodes.append(Node(OPS["const"], (), (), [found], attrs, node.loc))
             self.constants[value, scalar] = found
         return found

@@ -30,8 +30,7 @@ from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import is_spread
 from fusepy.location import user_line
-from fusepy.pytree import flatten
-from fusepy.symbolic import TRACING, Symbolic, misplaced
+from fusepy.symbolic import TRACING, Symbolic, holds, misplaced
 from fusepy.trace.buffers import check_elements, elements_of
 from fusepy.trace.calls import record_call
 from fusepy.trace.components.grouping import Grouping
@@ -153,7 +152,7 @@ class Trace:
         if isinstance(number, (bool, int, float)):
             plain = bool if isinstance(number, bool) else int if isinstance(number, int) else float
             return self.constant(plain(number))  # an IntEnum member is a plain number
-        if isinstance(value, (list, tuple)) and any(isinstance(v, Symbolic) for v in flatten(cast("Any", value))[0]):
+        if holds(value):
             return stacked(self, cast("Sequence[Any]", value), user_line())
         return self.capture(cast("Any", value), name)
 

@@ -207,7 +207,8 @@ def test_a_fused_function_that_expects_something_else(m: Any) -> None:
 def test_lists_of_traced_values(m: Any) -> None:
     look = fp.fuse(lambda x: m.at({"position": [x, x, 0.5], "direction": D}, 0.0))
     same(look(P[:, 0]), np.stack([P[:, 0], P[:, 0], np.full(4, 0.5, F32)], -1))
-    for wrong in (lambda x: m.twice([x, x]), lambda x: m.same([x, x]), lambda x: m.at({"position": [x, x], "direction": D}, 0.0)):
+    same(fp.fuse(lambda x: m.twice([x, x + 1]))(P[:, 0]), 2 * np.stack([P[:, 0], P[:, 0] + 1]))
+    for wrong in (lambda x: m.same([x, x]), lambda x: m.at({"position": [x, x], "direction": D}, 0.0)):
         with pytest.raises(TypeError, match=r"is a list of (values|2), and its parameter (is no|takes 3)") as caught:
             fp.fuse(wrong)(P[:, 0])
         assert "m.float3(x, y, z)" in str(caught.value)

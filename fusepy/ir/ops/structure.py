@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusepy.errors import TraceError, UnknownNameError, did_you_mean
+from fusepy.ir.arrivals import LITERAL
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, construct, convert, shaped
 from fusepy.ir.ops.literal import literal
@@ -32,7 +33,7 @@ class Const(Op):
         value = node.attrs["value"]
         assert isinstance(value, (int, float))
         check_range(value, type, "constant", node.loc)
-        return [Value(type, (), weak=True)]
+        return [Value(type, (), arrival=LITERAL, weak=True)]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         return [np.asarray(node.attrs["value"], node.results[0].type.dtype)]

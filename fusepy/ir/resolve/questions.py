@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from fusepy.errors import ResolveError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.arrivals import LITERAL
 from fusepy.ir.narrowing import Narrowing, narrowed
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.resolve.offers import Offer, array_offers, fitting, fixed_offers, named_offers, offers_of
@@ -136,7 +137,17 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
     if value.weak and offer.type.is_numeric and want.is_numeric:
         if offer.type.is_float and not want.is_float:
             return False  # Slang would cut 0.5 to 0 silently
+        if _may_wrap(value, offer.type, want):
+            return False
         if offer.type.shape == want.shape:
             return True
         return value.arrival.plain and offer.type.kind is Kind.SCALAR and not value.rank
     return offer.type.kind is Kind.WHOLE and want.kind is Kind.NAMED and oracle.conforms(offer.type, want)
+
+
+def _may_wrap(value: Value, have: Type, want: Type) -> bool:
+    """True for an integer that a kernel computes, and smaller integers: it may not fit, and only the kernel knows."""
+    had, wanted = have.dtype, want.dtype
+    if value.name is not None or value.arrival is LITERAL or had is None or wanted is None:
+        return False
+    return had.kind in "iu" and wanted.kind in "iu" and wanted.itemsize < had.itemsize

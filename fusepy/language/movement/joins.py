@@ -14,8 +14,7 @@ from fusepy.language.axes import numpys_words
 from fusepy.language.movement.extents import made, ndim, shape
 from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.views import Extents, expand_dims, ravel, reshape
-from fusepy.pytree import flatten
-from fusepy.symbolic import Symbolic
+from fusepy.symbolic import Symbolic, holds
 from fusepy.trace.moves import joins
 from fusepy.trace.moves.arguments import one_axis, several_axes
 from fusepy.trace.trace import Trace
@@ -79,9 +78,7 @@ def _several(name: str, arrays: Sequence[Any]) -> list[Any]:
 
 def stacked(x: Any) -> Any:
     """Returns nested lists with traced values or tensors among them as one array; anything else as it is."""
-    if not isinstance(x, (list, tuple)) or not any(isinstance(v, (Symbolic, Storage)) for v in flatten(cast("Any", x))[0]):
-        return cast("Any", x)
-    return stack(cast("Sequence[Any]", x))
+    return stack(cast("Sequence[Any]", x)) if holds(x, (Symbolic, Storage)) else x
 
 
 @node_of_values

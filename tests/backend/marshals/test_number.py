@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.errors import NoMatchError
 from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
@@ -17,6 +18,7 @@ double wide(double x) { return x; }
 half narrow(half x) { return x; }
 int whole(int x) { return x; }
 uint natural(uint x) { return x; }
+uint8_t byte(uint8_t x) { return x; }
 bool opposite(bool x) { return !x; }
 float chosen(int x) { return 1; }
 float chosen(float x) { return 2; }
@@ -91,6 +93,25 @@ def test_a_numpy_scalar_is_the_python_number_that_it_holds(device: Any) -> None:
     for call in (lambda: m.whole(np.int64(1 << 31)), lambda: m.natural(np.int8(-1))):
         with pytest.raises(fp.RangeError):
             call()
+
+
+@pytest.mark.req("T1", "C17")
+def test_computed_integers_are_cut_for_no_parameter(device: Any) -> None:
+    """They come from Python numbers, but only the kernel knows them: one call by call, which checks it, gives 200 or an error."""
+    m = fp.Module.load_from_source(device, "computed_integers", SOURCE)
+    for number, computed in (
+        (200, lambda n: m.whole(n)),
+        (100, lambda n: n + n),
+        (100, lambda n: fp.fori_loop(0, 1, lambda i, c: c + n, n)),
+    ):
+        assert m.byte(computed(number)) == 200
+        with pytest.raises(NoMatchError, match=r"byte: argument 'x' does not fit.*\n(.*\n)*.*vcast\(value, m.uint8_t\)"):
+            fp.fuse(lambda n: m.byte(computed(n)))(number)  # noqa: B023
+        assert fp.fuse(lambda n: m.byte(fp.vcast(computed(n), "uint8_t")))(number) == 200  # noqa: B023
+        assert fp.fuse(lambda n: m.natural(computed(n)))(number) == 200  # noqa: B023
+    assert fp.fuse(lambda n: m.byte(n) * m.byte(200))(1) == 200
+    with pytest.raises(fp.RangeError):
+        fp.fuse(lambda n: m.byte(n))(300)
 
 
 @pytest.mark.req("T1")
