@@ -94,7 +94,7 @@ class PythonTracer:
                 raise ArgumentError(
                     f"{self.__name__}(): the static argument {name!r} cannot be hashed",
                     saw=type(value).__name__,
-                    hint=static_hint([value], "pass a number, string or tuple; a static argument is part of the program's identity"),
+                    hint=static_hint([value], "pass a number, string or tuple: it is part of the program's identity"),
                 ) from None
         kept = None if self.accumulator is None else Kept.of(result)
         if not static and kept is None:

@@ -14,6 +14,7 @@ class Arrival:
     Attributes:
         name: its name in textual IR.
         plain: one Python number, or a computed value.
+        literal: a number of the program; no input.
         tensor, listed, paired: an array in memory: of elements; of Python numbers, whose type follows Slang's
             answer; with its gradient.
         grid: the coordinates of a grid of its own.
@@ -30,6 +31,7 @@ class Arrival:
 
     name: str
     plain: bool = False
+    literal: bool = False
     tensor: bool = False
     listed: bool = False
     paired: bool = False
@@ -66,7 +68,7 @@ class Arrival:
 
 
 PLAIN = Arrival("", plain=True)
-LITERAL = Arrival("", plain=True)  # a number of the program, of which the range is known; no input
+LITERAL = Arrival("", plain=True, literal=True)
 TENSOR = Arrival("Tensor", tensor=True)
 LIST = Arrival("List", listed=True)
 GRID = Arrival("Grid", grid=True, coordinates=True)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from fusepy.errors import ResolveError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.arrivals import LITERAL
 from fusepy.ir.narrowing import Narrowing, narrowed
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.resolve.offers import Offer, array_offers, fitting, fixed_offers, named_offers, offers_of
@@ -148,6 +147,6 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
 def _may_wrap(value: Value, have: Type, want: Type) -> bool:
     """True for an integer that a kernel computes, and smaller integers: it may not fit, and only the kernel knows."""
     had, wanted = have.dtype, want.dtype
-    if value.name is not None or value.arrival is LITERAL or had is None or wanted is None:
+    if value.name is not None or value.arrival.literal or had is None or wanted is None:
         return False
     return had.kind in "iu" and wanted.kind in "iu" and wanted.itemsize < had.itemsize

@@ -79,7 +79,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a list as a static argument": (
         lambda m: fp.fuse(lambda x, n: x * len(n), static=("n",))(X, [1, 2]),
-        "pass a number, string or tuple; a static argument is part of the program's identity",
+        "pass a number, string or tuple: it is part of the program's identity",
         lambda m: fp.fuse(lambda x, n: x * len(n), static=("n",))(X, (1, 2)),
         2 * X,
     ),
