@@ -26,7 +26,8 @@ from fusepy.language.reductions import any as some
 from fusepy.location import user_line
 from fusepy.methods import FUNCTIONS
 from fusepy.pytree import LEAF
-from fusepy.symbolic import Symbolic, no_array
+from fusepy.symbolic import Symbolic, holds, no_array
+from fusepy.trace.moves.indexing import is_listed
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import BINARY, COMPARISONS, UNARY, no_modulus, ufunc_function
 
@@ -80,7 +81,8 @@ def composed(*static: str) -> Callable[[_F], _F]:
     """
 
     def decorate(function: _F) -> _F:
-        fused = FusedFunction(function, static)
+        of_arrays = _of_arrays(function)
+        fused = FusedFunction(of_arrays, static)
         places = [i for i, name in enumerate(inspect.signature(function).parameters) if name in static]
 
         @functools.wraps(function)
@@ -90,11 +92,27 @@ def composed(*static: str) -> Callable[[_F], _F]:
             try:
                 return fused(*given, **named)
             except GraphError as error:
-                return or_node(error, function, function.__name__, *args, **kwargs)
+                return or_node(error, of_arrays, function.__name__, *args, **kwargs)
 
         return cast("_F", call)
 
     return decorate
+
+
+def _of_arrays(function: _F) -> _F:
+    """Makes a function lift lists and arrays into the trace that runs: Python and NumPy would compute with them themselves."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*map(_lifted, args), **{name: _lifted(value) for name, value in kwargs.items()})
+
+    return cast("_F", call)
+
+
+def _lifted(value: Any) -> Any:
+    trace = current_trace()
+    assert trace is not None, "a composed function runs in a trace"
+    return trace.captured(value, "x") if is_listed(value) or holds(value) else value
 
 
 def _hashable(value: Any) -> Any:

@@ -83,9 +83,9 @@ def compile_program(
 
 
 def _container(recording: Recording) -> str:
-    """Returns the container of results: that of the arguments; for arrays made of numbers alone, that of the captured values."""
+    """Returns the container of results: that of the arguments; of numbers alone, or none, that of the captured values."""
     word = leading(map(unmapped, recording.arguments)).word
-    if word != "scalar" or not any(v.rank for v in recording.graph.outputs):
+    if word != "scalar":
         return word
     captured = [(c, kind_of_class(c.__class__)) for c in map(unmapped, recording.trace.captures) if not is_added(c)]
     return leading(c for c, kind in captured if kind is not None).word

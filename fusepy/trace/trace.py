@@ -15,6 +15,7 @@ from fusepy.arguments.mapping import AS_A_WHOLE
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
 from fusepy.backend.emit.options import NO_OPTIONS, Options
+from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.tensor import computed
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.sources.source import ModuleSource
@@ -152,7 +153,7 @@ class Trace:
         if isinstance(number, (bool, int, float)):
             plain = bool if isinstance(number, bool) else int if isinstance(number, int) else float
             return self.constant(plain(number))  # an IntEnum member is a plain number
-        if holds(value):
+        if holds(value, (Symbolic, Storage)):
             return stacked(self, cast("Sequence[Any]", value), user_line())
         return self.capture(cast("Any", value), name)
 

@@ -22,13 +22,12 @@ from fusepy.language.generators import grid
 from fusepy.language.math import where
 from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.joins import stacked
+from fusepy.language.movement.views import Extents
 from fusepy.symbolic import Symbolic
 from fusepy.trace.trace import current_trace
 from fusepy.vocabulary.arithmetic import astype, traced
 
 __all__ = ["arange", "array", "asarray", "empty", "eye", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
-
-Extents = int | Sequence[int]
 
 
 def _device(device: Any, name: str) -> Any:
@@ -85,6 +84,7 @@ def empty(shape: Extents, dtype: Any = "float", device: Any = None) -> Any:
     return Tensor.empty(device, shape, dtype) if device else zeros(shape, dtype)
 
 
+@node_of_values
 def full(shape: Extents, value: Any, dtype: Any = None, device: Any = None) -> Any:
     """Returns a tensor with `value` in every element; see `zeros`.
 
@@ -106,7 +106,7 @@ def full(shape: Extents, value: Any, dtype: Any = None, device: Any = None) -> A
 
 def _type_of(value: Any) -> Any:
     """Returns the element type of numbers: 32 bits for Python's and single ones of NumPy, else that of the array."""
-    given = None if issubclass(value.__class__, np.generic) else getattr(value, "dtype", None)
+    given = None if issubclass(value.__class__, (np.generic, Symbolic)) else getattr(value, "dtype", None)
     return {"b": bool, "i": int}.get(np.asarray(value).dtype.kind, float) if given is None else given
 
 

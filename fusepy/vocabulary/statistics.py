@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from fusepy.arguments.mapping import vmap
 from fusepy.errors import ArgumentError
 from fusepy.language import math as _math
@@ -16,7 +14,7 @@ from fusepy.language.axes import Axis, in_type, numpys_words
 from fusepy.language.differentiable import stop_gradient
 from fusepy.language.elementwise import composed
 from fusepy.language.fold_nodes import reduced, reduction
-from fusepy.language.movement.extents import ndim
+from fusepy.language.movement.extents import ndim, shape
 from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.views import ravel
 from fusepy.trace.trace import current_trace
@@ -195,9 +193,10 @@ def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
     return reductions.all((traced(a) == b) | (isnan(a) & isnan(b)) if equal_nan else traced(a) == b)
 
 
+@node_of_values
 def array_equal(a: Any, b: Any, equal_nan: bool = False) -> Any:
     """True if two arrays have the same shape and elements. In a fused function, other extents are a `ShapeError` of the call.
     With `equal_nan`, NaN equals NaN."""
-    if current_trace() is None and np.shape(a) != np.shape(b):
+    if current_trace() is None and shape(a) != shape(b):
         return False
     return _equal(a, b, equal_nan)

@@ -24,6 +24,10 @@ WORDS: dict[str, Callable[..., Any]] = {  # of an array; `fp` is NumPy for the m
     "round": lambda fp, x: fp.round(x * 0.37, 1),
     "new axes of a number": lambda fp, x: fp.sum(x)[..., None][None] + x,
     "list of values": lambda fp, x: fp.asarray([x[0, 0], x[1, 2]]) * fp.stack([x[0, :2], [x[0, 0], 2.0]]),
+    "moved lists": lambda fp, x: fp.cumsum([x[0, 0], 2.0]) + fp.flip((x[0, 1], 1.0)) + fp.pad([x[0, 2]], (1, 0)),
+    "formulas of lists": lambda fp, x: fp.square([x[0, 1], 3.0]) * fp.logical_and([x[0, 0], 0.0], [1.0, 1.0]),
+    "formulas of the host": lambda fp, x: x * fp.logical_not([0.0, 2.0, 0.0]) + fp.array_equal(x, x),
+    "indices in lists": lambda fp, x: fp.take(x[0], [fp.argmin(x[0]), 0]),
     "lists of values": lambda fp, x: fp.concatenate([[x[0, 0]], [x[0, 1], 3.0]]) * fp.vstack([x, [x[0, 0], 1.0, 2.0]]),
 }
 CALLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {  # with a module, of an array; and what they give
@@ -99,6 +103,14 @@ def test_arrays_of_structs_mean_the_same(m: Any, name: str) -> None:
 def test_arrays_of_structs_have_extents(m: Any) -> None:
     rays = np.zeros(4, m.Ray.dtype)
     assert fp.fuse(lambda r: r["t"] + len(r) + r.shape[0] + r.ndim + r.size)(rays).tolist() == [13] * 4
+
+
+def test_lists_of_values_have_extents(device: Any) -> None:
+    one = fp.asarray(2.5)  # captured: it is read by each call
+    assert fp.fuse(lambda x: fp.size([x[0], x[1]]) + fp.shape([[x[0, 0]]])[1] + fp.ndim([x[0, 0], 1.0]))(X) == 8
+    assert fp.fuse(lambda x: fp.flip((one, 2.0)) * x[0, 0])(X).tolist() == [3.0, 3.75]
+    one[...] = 3.5
+    assert fp.flip((one, 2.0)).tolist() == [2.0, 3.5]
 
 
 def test_types_compare_with_those_of_numpy(device: Any) -> None:

@@ -11,6 +11,7 @@ import pytest
 import fusepy as fp
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
+SOURCE = "float luma(float3 c) { return c.x + c.y; } float twice(float k) { return 2 * k; }"
 PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "an operator": lambda m, x: fp.sqrt(x) * 2,
     "components": lambda m, x: m.luma(fp.sqrt(x)),
@@ -22,7 +23,7 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.fixture(scope="module")
 def m(device: Any) -> fp.Module:
-    return fp.Module.load_from_source(device, "captured_containers", "float luma(float3 c) { return c.x + c.y; }")
+    return fp.Module.load_from_source(device, "captured_containers", SOURCE)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -34,7 +35,23 @@ def test_captured_arrays_give_arrays_of_their_container(m: fp.Module, device: An
         np.testing.assert_allclose(found, program(m, X), rtol=1e-6)
 
 
-def test_arguments_go_before_and_single_values_stay_numbers(m: fp.Module) -> None:
+@pytest.mark.req("V3")
+def test_single_values_are_in_the_container_of_the_eager_call(m: fp.Module, device: Any) -> None:
+    def program(k: Any) -> Any:
+        return m.twice(fp.sum(x)) * k
+
+    for x in (X, fp.Tensor.from_numpy(device, X), X.tolist(), fp.ones(3)):
+        graph = fp.Graph(inputs=["k"])
+        graph.set_outputs(fp.fuse(program).node()(*graph.get_inputs()))
+        with fp.lazy():
+            late = fp.fuse(program)(0.5)
+        wanted = m.twice(fp.sum(x))
+        for found in (fp.fuse(program)(0.5), graph(0.5), program(0.5), late):
+            assert float(found) == float(wanted) / 2
+            of_numpy = isinstance(wanted, np.ndarray)  # whose operators give NumPy's numbers
+            assert isinstance(found, fp.Tensor if of_numpy and found is late else (type(wanted), np.number))
+
+
+def test_arguments_go_before(m: fp.Module) -> None:
     assert type(fp.fuse(lambda y: y * X)([1.0, 2.0, 3.0])) is list
-    assert type(fp.fuse(lambda k: fp.sum(X) * k)(2.0)) is float
-    assert type(fp.grad(lambda k: fp.sum(X * k))(2.0)) is float
+    assert type(fp.fuse(lambda k: m.twice(k) * 2)(2.0)) is float

@@ -12,7 +12,7 @@ from fusepy.functions.fused import FusedFunction
 from fusepy.ir.graph import Value
 from fusepy.language.movement.graph_calls import called
 from fusepy.location import user_line
-from fusepy.symbolic import Symbolic
+from fusepy.symbolic import Symbolic, holds
 from fusepy.trace.moves.shapes import shape_of
 from fusepy.trace.moves.steps import Shape
 from fusepy.trace.trace import Trace, current_trace
@@ -43,6 +43,12 @@ def is_traced(x: Any) -> bool:
 def seen(trace: Trace, x: Any) -> Value:
     """Returns the value of an array as an eager call sees it: components of vectors that are returned as numbers are axes."""
     return trace.plain.array(trace.lift(x), user_line())
+
+
+def gathered(x: Any) -> Any:
+    """Returns a list with traced values in it, or in lists of it, as one traced array; anything else as it is."""
+    trace = current_trace()
+    return x if trace is None or not holds(x) else Traced(trace, trace.lift(x), user_line())
 
 
 def seen_as_array(x: Any) -> Any:
@@ -77,7 +83,7 @@ def shape(x: Any) -> Shape:
         >>> fp.shape([[1.0, 2.0, 3.0]])
         (1, 3)
     """
-    if is_traced(x):
+    if is_traced(x := gathered(x)):
         trace = trace_of(unmapped(x))
         return shape_of(trace, seen(trace, x))
     if isinstance(x, Mapped) and x.map.type is not None:  # which takes the last axes of numbers as components
@@ -87,7 +93,7 @@ def shape(x: Any) -> Shape:
 
 def ndim(x: Any) -> int:
     """Returns the number of axes of `x`; see `shape`."""
-    return seen(trace_of(unmapped(x)), x).rank if is_traced(x) else len(shape(x))
+    return seen(trace_of(unmapped(x)), x).rank if is_traced(x := gathered(x)) else len(shape(x))
 
 
 def size(x: Any) -> int:

@@ -19,6 +19,7 @@ from fusepy.errors import ShapeError
 from fusepy.language.movement.extents import fused, ndim, seen, shape, trace_of
 from fusepy.language.movement.graph_calls import called, node_of_values
 from fusepy.location import user_line
+from fusepy.symbolic import Symbolic, holds
 from fusepy.trace.moves.arguments import axes_order, one_axis, several_axes, squeezed
 from fusepy.trace.moves.record import moved
 from fusepy.trace.moves.shapes import shape_of
@@ -35,7 +36,8 @@ Making = Callable[[int, Callable[[], Shape]], "ViewStep | None"]
 def _viewed(name: str, x: Any, make: Making) -> Any:
     """Returns a view of `x`; `make` gets its rank, and a function that returns its shape."""
     trace = current_trace()
-    of_host = isinstance(x, (list, tuple) if trace is not None else tuple) or (_is_numpys(x, trace) and host_array(x) is not None)
+    listed = isinstance(x, (list, tuple) if trace is not None else tuple) and not holds(x, (Symbolic, Storage))
+    of_host = listed or (_is_numpys(x, trace) and host_array(x) is not None)
     if trace is not None and not of_host and not isinstance(x, Traced):
         x = trace.captured(x, "captured")
     if isinstance(x, Traced):

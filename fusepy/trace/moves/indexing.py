@@ -19,7 +19,7 @@ from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.types import BOOL, UINT, Kind, Type
 from fusepy.location import user_line
-from fusepy.symbolic import Symbolic, static_hint
+from fusepy.symbolic import Symbolic, holds, static_hint
 from fusepy.trace.moves.plans import Remap, Strided
 from fusepy.trace.moves.push import MovedPart, Pushing, terms_of
 from fusepy.trace.moves.record import SLICED, check_movable, moved
@@ -55,7 +55,7 @@ def _item(trace: OpenTrace, item: Any) -> Item | Value:
         return _run(cast("Any", item))
     if is_listed(item):
         return trace.lift(host_indices(item))
-    if not isinstance(item, (Symbolic, Storage)):
+    if not isinstance(item, (Symbolic, Storage)) and not holds(item):
         raise ShapeError(
             f"an index {item!r}", expected="integers, slices, None, ... and arrays of integers",
             hint=MASK if isinstance(item, (bool, np.bool_)) else "round first"
@@ -83,8 +83,8 @@ def _run(item: Any) -> Run:
 
 
 def is_listed(value: Any) -> bool:
-    """True for a list or array of the host."""
-    if isinstance(value, (bool, int, float, np.generic, Symbolic)):
+    """True for a list or array of the host; a list with traced values in it is none."""
+    if isinstance(value, (bool, int, float, np.generic, Symbolic)) or holds(value):
         return False
     return isinstance(value, list) or host_array(value) is not None
 
