@@ -192,7 +192,10 @@ def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
         return Arguments("while_loop", {}, init).run(run)
     loc = user_line()
     carries = Carries(trace, "while_loop", init, parameter_names(body, ["c"])[0], loc)
-    inner, outputs = carries.run(body, "body")
+    try:
+        inner, outputs = carries.run(body, "body")
+    except FusepyError as error:
+        raise refusal(error, carries) from None
     tester, given = carries.enter("test")
     with tester.recording():
         holds = _bool(tester.output(test(*given), loc), "while_loop: what the test gives back", loc)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.errors import FusepyError, ResolveError, TraceError, UnrollWarning
+from fusepy.errors import ArgumentError, FusepyError, ResolveError, ShapeError, TraceError, UnrollWarning
 from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import filled_axes
@@ -28,6 +28,7 @@ from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
 
 MANY = 20_000  # operations of all steps without a warning: some 5 seconds of tracing and lowering
+_OF_AXES = (ShapeError, ArgumentError)  # what functions of arrays raise for a value without axes
 Kept = tuple[str, int]  # the type and the rank of a leaf
 
 
@@ -36,13 +37,18 @@ def _start(leaf: Leaf) -> Kept:
 
 
 def over_arrays(carries: Carries, error: FusepyError) -> bool:
-    """True if the steps of a loop whose body was refused may run over whole arrays; not inside of another body."""
+    """True if the steps of a loop whose body was refused may run over whole arrays; not inside of another body.
+
+    What has no axes in a body has some outside of it: there `diff` and lists of values may be right.
+    """
     inner, around = carries.inner, carries.trace
     wanted = inner is not None and inner.inside.whole
     if isinstance(around, BodyTrace):
         around.inside.whole = around.inside.whole or wanted
         return False
-    return wanted or (isinstance(error, ResolveError) and any(leaf.spread for leaf in carries.leaves))
+    return (
+        wanted or isinstance(error, _OF_AXES) or (isinstance(error, ResolveError) and any(leaf.spread for leaf in carries.leaves))
+    )
 
 
 def stepped(
@@ -98,7 +104,11 @@ def _recorded(
         found, structure = flatten_values(carry, carries.op)
         kept = _checked(trace, carries, found, structure, kept, open if not k else [False] * len(kept))
         if k == 0:
-            if not whole and not any(_reads_arrays(trace, node) for node in nodes[started:]):
+            if (
+                not whole
+                and not isinstance(refused, _OF_AXES)
+                and not any(_reads_arrays(trace, node) for node in nodes[started:])
+            ):
                 raise refused
             once, counted = len(nodes), any(trace.own(index) in node.operands for node in nodes[started:])
             _warn(carries, (once - started) * count)
@@ -157,6 +167,16 @@ def _warn(carries: Carries, count: int) -> None:
 
 def refusal(error: FusepyError, carries: Carries) -> FusepyError:
     """Returns the error of a body that needs whole arrays; its hint says under which conditions it gets them."""
-    if carries.inner is not None and carries.inner.inside.whole:
+    whole = carries.inner is not None and carries.inner.inside.whole
+    if carries.op == "fori_loop" and (whole or _of_element(error, carries)):
         error.hint = f"{error.hint}; or give Python integers as bounds: then each step runs over whole arrays"
+    elif not whole and _of_element(error, carries):
+        error.hint = (
+            f"{error.hint}; the body gets one element of what is carried: work on whole arrays before the loop or after it"
+        )
     return error
+
+
+def _of_element(error: FusepyError, carries: Carries) -> bool:
+    """True if an error may be about an element of an array, which has no axes in a body."""
+    return isinstance(error, _OF_AXES) and any(leaf.spread for leaf in carries.leaves)

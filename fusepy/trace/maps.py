@@ -113,7 +113,11 @@ def array_product(trace: OpenTrace, op: str, operands: Sequence[Any], loc: str |
     if op == "matmul" and any(v.type.kind is Kind.SCALAR and v.rank for v, _ in placed):
         placed = [(v, m) if (s := trace.plain.seen(v, loc)) is v else (s, trace.maps.get(s, UNSAID)) for v, m in placed]
     most = max(v.rank for v, _ in placed)
-    if any(v.type.kind is not Kind.SCALAR for v, _ in placed) or not most:
+    if any(v.type.kind is not Kind.SCALAR for v, _ in placed):
+        return None
+    if not most:
+        for value, _ in placed:
+            trace.refuse_part(value, op)
         return None
     own_axes = op == "dot" and most > 2  # no axes in front are in common
     if own_axes and not _meet(trace, *(v for v, _ in placed)):

@@ -193,6 +193,7 @@ class TracedElement(Traced):
 
 
 def _no_length(value: Traced) -> NoReturn:
+    value._trace.refuse_part(value._value, "len()")  # pyright: ignore[reportPrivateUsage]
     raise value._refuse("len()", "it is one number, without axes: write 1")  # pyright: ignore[reportPrivateUsage]
 
 

@@ -128,6 +128,14 @@ def test_refused(m: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for body, words in cases:
         with pytest.raises(fp.FusepyError, match=words):
             fp.fuse(body)(x)
+    for body, hint in (
+        (lambda x, n: fp.fori_loop(0, n, lambda i, y: fp.diff(y), x), "Python integers as bounds"),
+        (lambda x, n: fp.fori_loop(0, n, lambda i, y: y @ y, x), "Python integers as bounds"),
+        (lambda x, n: fp.while_loop(lambda y: y < n, lambda y: fp.diff(y), x), "before the loop or after it"),
+    ):
+        with pytest.raises(fp.FusepyError) as raised:
+            fp.fuse(body)(x, 2)
+        assert hint in raised.value.hint
     monkeypatch.setattr(step_loops, "MANY", 20)
     with pytest.warns(fp.UnrollWarning, match="recorded one by one"):
         fp.fuse(lambda x: fp.fori_loop(0, 9, lambda i, y: fp.sqrt(y / fp.max(y) + y * y - 1.0) + i, x)).ir(x)
@@ -141,3 +149,28 @@ def test_steps_that_sort_what_they_carry() -> None:
     step = lambda i, c: fp.sort(c) + fp.argsort(c) + fp.topk(c, 1)[0]  # noqa: E731
     for made in (fp.fori_loop(0, 2, step, given), fp.fuse(lambda x: fp.fori_loop(0, 2, step, x))(given)):
         np.testing.assert_array_equal(made, like)
+
+
+STEPS: dict[str, Any] = {  # of what is carried; `fp` is NumPy for the meaning
+    "a product": lambda fp, c: c @ c / 4,
+    "a flip, a median": lambda fp, c: fp.flip(c) / fp.median(c),
+    "neighbours": lambda fp, c: c + fp.pad(fp.diff(c, axis=0), ((0, 1), (0, 0))),
+    "letters, len": lambda fp, c: fp.einsum("ij,kj->ik", c, c) / len(c),
+    "lists": lambda fp, c: c * fp.max([c[0, 0], 0.5]),
+}
+
+
+@pytest.mark.req("F4", "V3")
+@pytest.mark.parametrize("name", STEPS)
+def test_words_of_whole_arrays_in_the_body(name: str) -> None:
+    step, x = STEPS[name], np.float32([[1, 2], [3, 0.5]])
+    want = x
+    for _ in range(2):
+        want = step(np, want)
+    loop = fp.fuse(lambda x: fp.fori_loop(0, 2, lambda i, c: step(fp, c), x))
+    graph = fp.Graph(inputs=["x"])
+    graph.set_outputs(loop.node()(*graph.get_inputs()))
+    with fp.lazy():
+        late = loop(fp.asarray(x))
+    for made in (loop(x), fp.fori_loop(0, 2, lambda i, c: step(fp, c), x), late, graph(x)):
+        np.testing.assert_allclose(made, want, rtol=1e-5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fusepy.errors import TraceError
+from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Value
 from fusepy.ir.value import is_spread
@@ -51,7 +51,12 @@ def replanned(trace: OpenTrace, value: Value, planned: Planned) -> Value:
 
 
 def check_movable(trace: OpenTrace, value: Value, numbers: bool = False) -> None:
-    """Raises `TraceError` for a value whose elements cannot be taken; single `numbers` may be given axes."""
+    """Raises an error for a value whose elements cannot be taken; single `numbers` may be given axes.
+
+    Raises:
+        TraceError: for a value under vmap, and for one without axes.
+        ShapeError: for a value without axes in a body.
+    """
     if trace.maps.get(value, UNSAID).dims is not None:
         raise TraceError(
             "a value under vmap cannot be sliced",
@@ -62,7 +67,7 @@ def check_movable(trace: OpenTrace, value: Value, numbers: bool = False) -> None
         trace.refuse_part(value, "a slice")
         what = f"{value.name!r}" if value.name else "a value"
         inside = f" inside the body of a {trace.body}" if trace.body else ""
-        raise TraceError(
+        raise (ShapeError if trace.body else TraceError)(
             f"{what} has no axes{inside}",
             saw=value.type,
             hint=SLICED if trace.body else "add it to an array first, whose axes it then has",
