@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from fusepy.arguments.mapped import Mapped
-from fusepy.backend.memory import contents
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.recast import in_vectors
-from fusepy.backend.memory.storage import TENSORS, Storage
+from fusepy.backend.memory.storage import TENSORS
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.strides import TensorShape
 
 
+class OfField(Mapped):
+    """The numbers of a field under the vcast to its vectors. A trace casts them at once, so that gradients are vectors too."""
+
+    __slots__ = ()
+
+
 class FieldTensor(Tensor):
     """A view of a field whose distances cannot be counted in vectors: 40 bytes are no multiple of a ``float3``.
 
-    It has the shape, the type and the contents of a tensor of vectors. A call gets the numbers of the field under ``vcast``, or
-    writes to them. What needs distances in vectors, such as a whole ``Tensor<float3, 1>`` in Slang, takes a copy.
+    It has the shape, the type and the contents of a tensor of vectors. A call gets the numbers of the field under ``vcast``;
+    results are copied to it. What needs distances in vectors, such as a whole ``Tensor<float3, 1>`` in Slang, takes a copy.
 
     Attributes:
         numbers: the same memory as numbers, with the components as trailing axes.
@@ -37,9 +42,9 @@ class FieldTensor(Tensor):
         self.low, self.high, self.key = numbers.low, numbers.high, numbers.key
         self.linear, self.as_numbers, self.grads = False, TENSORS, None
 
-    def get_this(self) -> Mapped:
+    def get_this(self) -> OfField:
         """Returns the argument that a call gets instead."""
-        return Mapped(self.flatten_dtype(), ArgMap(None, self.dtype))
+        return OfField(self.flatten_dtype(), ArgMap(None, self.dtype))
 
     def flatten_dtype(self) -> Tensor:
         if self.grads is None:
@@ -47,8 +52,6 @@ class FieldTensor(Tensor):
         made = self.numbers.detach()
         made.attach(*(None if g is None else g.flatten_dtype() for g in self.grads))
         return made
-
-    get_numbers = flatten_dtype  # what a call writes to
 
     def viewed(self, element: Element, shape: tuple[int, ...], strides: tuple[int, ...], start: int = 0) -> Tensor:
         return self.numbers.viewed(element, shape, strides, start)
@@ -66,52 +69,17 @@ class FieldTensor(Tensor):
     def detach(self) -> Tensor:
         return FieldTensor(self.numbers, self.element)
 
-    def to_numpy(self) -> contents.Array:
-        return self.numbers.to_numpy()
-
-    numpy = to_numpy
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> contents.Array:
-        return self.numbers.__array__(dtype, copy)
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.numbers.__dlpack__(**options)
-
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        return self.numbers.__cuda_array_interface__
+    def steps(self) -> tuple[int, ...]:
+        return self.numbers.steps[: len(self.shape)]
 
     def torch(self) -> Any:
         return self.numbers.torch()
 
-    def copy_from_numpy(self, array: contents.Array) -> None:
-        self.numbers.copy_from_numpy(array)
-
-    def copy_from(self, source: Tensor) -> None:
-        self.numbers.copy_from(source.flatten_dtype())
-
-    def clear(self) -> Tensor:
-        self.numbers.clear()
-        return self
-
-    def copy(self) -> Tensor:
-        return in_vectors(self.numbers.copy(), self.element)
-
-    contiguous = __copy__ = copy
-
-    def __deepcopy__(self, memo: Any) -> Tensor:
-        return self.copy()
-
-    def assign(self, value: Any) -> None:
-        if isinstance(value, Storage):
-            self.copy_from(cast("Tensor", value).broadcast_to(self.shape))
-        else:
-            contents.assign(self.numbers, value)
-
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ShapeError(
             f"a field of structs has no distances in {self.dtype}",
-            saw=f"{self.dtype}{list(self.shape)}, {self.numbers.strides[0] * self.numbers.element.nbytes} bytes apart",
+            saw=f"{self.dtype}{list(self.shape)}, {self.steps[0]} bytes apart",
             hint="copy it first with t.copy(), or read its numbers, t.flatten_dtype()",
         )
 
@@ -122,24 +90,11 @@ class FieldTensor(Tensor):
 Tensor.of_field = FieldTensor
 
 
-def in_numbers(result: Any) -> Any:
-    """Returns the destinations of a call, with the numbers of fields in place of the fields."""
-    if isinstance(result, FieldTensor):
-        return result.flatten_dtype()
-    if not isinstance(result, (tuple, list)):
-        return result
-    given = cast("Sequence[Any]", result)
-    return tuple(map(in_numbers, given)) if any(isinstance(g, FieldTensor) for g in given) else given
-
-
-def as_given(result: Any, found: Any, numbers: Any) -> Any:
-    """Returns what a call returned, with the destinations of the user in place of their numbers."""
-    if found is numbers:
-        return result
-    if not isinstance(found, tuple) or not isinstance(numbers, tuple):
-        return cast("Any", found)
-    fields = {id(n): r for n, r in zip(cast("Sequence[Any]", numbers), cast("Sequence[Any]", result))}
-    return tuple(fields.get(id(f), f) for f in cast("tuple[Any, ...]", found))
+def without_top(values: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Returns arguments with what fields stand for in place of fields; ``None`` if there are none."""
+    if FieldTensor not in map(type, values):
+        return None
+    return tuple([v.get_this() if v.__class__ is FieldTensor else v for v in values])
 
 
 def without_fields(value: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from fusepy.arguments.field_tensor import OfField
 from fusepy.arguments.fields import FIELDS, TYPE, fields_of
 from fusepy.arguments.mapped import Mapped
 from fusepy.backend.kernels.references import closed, must_open
@@ -27,12 +28,18 @@ def _of_mapped(value: Mapped) -> Hashable:
     return ("mapped", value.map, signature(value.value))
 
 
+def _of_field(value: OfField) -> Hashable:
+    return ("field", value.map.type, value.value.key)
+
+
 def _of_list(value: Any) -> Hashable:
     container = fields_of(value)
     return KINDS[value.__class__].key(value) if container is None else _of_fields(container)(value)
 
 
-_OWN: dict[type, Callable[[Any], Hashable]] = {Tensor: _of_tensor, Mapped: _of_mapped, list: _of_list, tuple: _of_list}
+_OWN: dict[type, Callable[[Any], Hashable]] = {
+    Tensor: _of_tensor, Mapped: _of_mapped, OfField: _of_field, list: _of_list, tuple: _of_list
+}  # fmt: skip
 KEYS = dict(_OWN)  # a cache: on first use, other classes get the key function of their kind or of their fields
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, cast
 
-from fusepy.arguments.field_tensor import as_given, in_numbers
+from fusepy.arguments.field_tensor import without_top
 from fusepy.arguments.key import KEYS, signature
 from fusepy.arguments.nested import flat, too_deep
 from fusepy.backend.device.choice.chosen import CHOSEN, default_on
@@ -45,6 +45,8 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
     try:
         key: Hashable = tuple([a.key if a.__class__ is Tensor else keys[a.__class__](a) for a in args])
     except (KeyError, FusepyError, RecursionError):  # the first argument of its class, or an argument without a key
+        if (plain := without_top(args)) is not None:
+            return run(callee, plain, kwargs, result)
         if not _SETTINGS.isdisjoint(kwargs):
             return with_settings(run, callee, args, dict(kwargs), result)
         try:
@@ -62,8 +64,6 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
     if result.__class__ is dict:
         return into_fields(run, callee, given, kwargs, result)
     if result is not None and result.__class__ is not Tensor:
-        if (plain := in_numbers(result)) is not result:
-            return as_given(result, run(callee, given, kwargs, plain), plain)
         returns, result = destinations(result, args)
         key = (key, returns)
     variants = callee.programs.variants

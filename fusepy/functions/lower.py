@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from fusepy.arguments.field_tensor import in_numbers
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.kernels.references import ClosedArgumentError
@@ -44,7 +43,7 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
         return with_opened(lower, callee, args, kwargs, result)
     values, line = (*args, *kwargs.values()), user_line()
     if result is not None and result.__class__ is not Tensor:
-        returns, result = destinations(in_numbers(result), values)
+        returns, result = destinations(result, values)
         key = (key, returns)
 
     @cache

@@ -140,12 +140,17 @@ class Delivery:
     def _beside(self, placed: Sequence[Any], outs: list[Any]) -> dict[int, Any]:
         """Replaces destinations that no kernel can write to, and returns them: they are copied to afterwards.
 
-        These are numbers that are not packed as the elements of the result are (``float3`` into every second column), and memory
-        that views of arguments read: other threads may still read it.
+        These are fields of structs, numbers that are not packed as the elements of the result are (``float3`` into every second
+        column), and memory that views of arguments read: other threads may still read it.
         """
         found: dict[int, Any] = {}
         for j, (out, element) in enumerate(zip(outs, self.elements)):
-            if out.__class__ is Tensor and out.element is not element and (packed := packed_apart(out, element)) is not None:
+            packed = None
+            if out.__class__ is Tensor.of_field:
+                packed = Tensor.empty_like(out)
+            elif out.__class__ is Tensor and out.element is not element:
+                packed = packed_apart(out, element)
+            if packed is not None:
                 found[j], outs[j] = out, packed
         seen = [placed[at] for at in self.inputs.moved if isinstance(placed[at], Storage)]
         for j, out in enumerate(outs) if seen else ():

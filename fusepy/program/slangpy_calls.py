@@ -8,6 +8,7 @@ from typing import Any
 
 from fusepy.arguments.field_tensor import without_fields
 from fusepy.arguments.fields import fields_of
+from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.mapping import vcast
 from fusepy.arguments.nested import leaves_of
 from fusepy.backend.device.recorder import check_encoder
@@ -47,7 +48,7 @@ def into_fields(run: Run, callee: Any, args: tuple[Any, ...], kwargs: Mapping[st
     """
     after: list[Callable[[], None]] = []
     targets = [(path.split(".")[1:], t) for path, t in leaves_of(opened(result, None, after, fields_of), "_result")]
-    targets = [(names, t) for names, t in targets if is_writable(t)]
+    targets = [(names, unmapped(t)) for names, t in targets if is_writable(unmapped(t))]
     found: Any = run(callee, args, kwargs, "tensor")
     type = getattr(found, "dtype", found.__class__.__name__)  # several results have none
     if not targets or getattr(type, "kind", None) is not Kind.NAMED:

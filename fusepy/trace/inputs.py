@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from fusepy.arguments.field_tensor import FieldTensor
+from fusepy.arguments.field_tensor import FieldTensor, OfField
 from fusepy.arguments.held import Held
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import Tree, bare, check_finite, is_nested, refilled
@@ -46,6 +46,7 @@ def _tree(trace: OpenTrace, name: str, value: Any, map: ArgMap | None) -> Any:
         if struct is not None:  # kept, since the fused function gets the argument in its own class
             trace.named[id(made)] = (made, struct)
         return made
+    at_once = value.__class__ is OfField and value.value.grads is None  # calls add to the gradients of an input
     if isinstance(value, Mapped):
         value, map = value.value, value.map
     made = add_input(trace, name, value)
@@ -54,7 +55,8 @@ def _tree(trace: OpenTrace, name: str, value: Any, map: ArgMap | None) -> Any:
         map = UNSAID if made.arrival.plain else ArgMap(())
     if map is not UNSAID:
         trace.maps[made] = map
-    return Traced(trace, made, user_line())
+    traced = Traced(trace, made, user_line())
+    return Traced(trace, trace.operand(traced, name, user_line())[0], user_line()) if at_once else traced
 
 
 def of_owner(trace: OpenTrace, owner: Any) -> Any:

@@ -15,6 +15,9 @@ struct Ray : IDifferentiable { float3 at; float w; float2x2 turn; float q[2]; };
 void put(float3 a, out float3 o) { o = a * 2; }
 void inc(inout float3 a) { a += 1; }
 float whole(Tensor<float3, 1> t, int i) { return t[i].y; }
+void fill(RWTensor<float3, 1> t, int i) { t[i] = i; }
+void point(float3* t, int i) { t[i] = i; }
+float first(float x) { return x; }
 """
 N = 4
 X = np.linspace(1, 2, N).astype(np.float32)
@@ -149,8 +152,10 @@ def test_gradients_of_fields(m: Any, rays: fp.Tensor) -> None:
     m.twice.bwds(graded.at, _result=result.with_grads(ones))
     np.testing.assert_array_equal(graded.grad.numpy()["at"], np.full((N, 3), 2))
     np.testing.assert_array_equal(graded.at[1:].grad.numpy(), np.full((N - 1, 3), 2))
-    slope = fp.grad(lambda p: fp.sum(fp.dot(p, p)))(rays.at)
-    np.testing.assert_allclose(slope.numpy(), 2 * at(rays), rtol=1e-6)
+    for given, chosen in ((rays.at, lambda g: g), ({"p": rays.at}, lambda g: g["p"])):
+        slope = chosen(fp.grad(lambda p: fp.sum(fp.dot(chosen(p), chosen(p))))(given))  # noqa: B023
+        assert (str(slope.dtype), slope.shape) == ("float3", (N,))
+        np.testing.assert_allclose(slope.numpy(), 2 * at(rays), rtol=1e-6)
 
 
 def test_what_needs_distances_in_vectors(m: Any, rays: fp.Tensor) -> None:
@@ -158,7 +163,24 @@ def test_what_needs_distances_in_vectors(m: Any, rays: fp.Tensor) -> None:
         with pytest.raises(fp.ShapeError, match="no distances in float3") as raised:
             ask(rays.at)
         assert "t.copy()" in raised.value.hint
-    with pytest.raises(fp.ShapeError, match="in one piece") as raised:
-        m.whole(rays.at, np.arange(N, dtype=np.int32))
-    assert "copy it" in raised.value.hint
-    assert m.whole(rays.at.copy(), np.arange(N, dtype=np.int32)).tolist() == at(rays)[:, 1].tolist()
+    places = np.arange(N, dtype=np.int32)
+    assert m.whole(rays.at, places).tolist() == m.whole(rays.at.copy(), places).tolist() == at(rays)[:, 1].tolist()
+    for function in (m.fill, m.point):  # which would write to the copy
+        with pytest.raises(fp.NoMatchError) as raised:
+            function(rays.at, places)
+        assert "t.copy()" in raised.value.hint
+
+
+@pytest.mark.req("T8")
+def test_errors_and_copies_are_those_of_vectors(m: Any, rays: fp.Tensor) -> None:
+    made = fp.Tensor(rays.at)
+    assert (type(made), str(made.dtype), made.is_contiguous(), made.tolist()) == (fp.Tensor, "float3", True, at(rays).tolist())
+    for result, saw in ((rays.turn, "float2x2[4]"), (rays[1:].at, "float3[3]")):
+        for call in (m.twice, fp.fuse(lambda v: v * 2)):
+            with pytest.raises(fp.ShapeError) as raised:
+                call(rays.at, _result=result)
+            assert (raised.value.saw, raised.value.expected) == (saw, "float3[4]")
+    with pytest.raises(fp.NoMatchError) as refused:
+        m.first(rays.at)
+    assert "float3" in str(refused.value.saw)
+    assert ".x" in refused.value.hint

@@ -15,6 +15,7 @@ from slangpy import ValueRef
 from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.host_arrays import as_array
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.pytree import ITEMS, TYPE, Container
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -33,7 +34,7 @@ def closed(value: Any) -> NoReturn:
 
 def must_open(cls: type[Any]) -> bool:
     """True if values of a class stand for arguments."""
-    opens = callable(getattr(cls, "get_this", None)) and (kind_of_class(cls) is None or hasattr(cls, "get_numbers"))
+    opens = callable(getattr(cls, "get_this", None)) and (kind_of_class(cls) is None or issubclass(cls, Tensor))
     return cls is ValueRef or opens
 
 
@@ -50,8 +51,6 @@ def opened(value: Any, element: Element | None, after: After, fields: Fields, wr
     if cls is ValueRef:
         return _array_of(value, element, after) if written else value.value
     if must_open(cls):
-        if written and hasattr(cls, "get_numbers"):  # a field of structs
-            return value.get_numbers()
         inner = opened(value.get_this(), element, after, fields, written, level)
         update = getattr(value, "update_this", None)
         if update is not None:

@@ -20,7 +20,7 @@ from fusepy.backend.memory.structs import as_structs
 from fusepy.backend.memory.views import broadcast
 from fusepy.errors import ShapeError, TraceError, UnsupportedArgumentError
 from fusepy.ir.ranges import check_fits
-from fusepy.ir.strides import span
+from fusepy.ir.strides import contiguous_strides
 from fusepy.symbolic import TRACING
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -39,15 +39,13 @@ def to_numpy(tensor: Storage) -> Array:
         made = tensor.alike(element)
         _copy(tensor, made)
         return to_numpy(made)
-    low, high = (0, tensor.size) if tensor.linear else span(tensor.shape, tensor.strides)
-    start = tensor.byte_offset + low * element.nbytes
-    data = device.transfer.download(buffer, start, (high - low) * element.nbytes)
-    flat = np.frombuffer(data, element.stored).reshape((high - low, *element.shape))
-    if tensor.strides and not _is_plain(tensor):
-        steps = tuple(s * element.nbytes for s in tensor.strides) + flat.strides[1:]
-        view = np.lib.stride_tricks.as_strided(flat[-low:], tensor.shape + element.shape, steps)
+    base, shape = tensor.address - tensor.low, tensor.shape + element.shape
+    data = device.transfer.download(buffer, tensor.byte_offset - base, tensor.high - tensor.low)
+    if tensor.shape and not _is_plain(tensor):
+        steps = (*tensor.steps, *(s * element.stored.itemsize for s in contiguous_strides(element.shape)))
+        view: Array = np.ndarray(shape, element.stored, data, base, steps)
         return _as_bools(view, element.dtype) if element.stored != element.dtype else np.copy(view)
-    view = flat.reshape(tensor.shape + element.shape)
+    view = np.frombuffer(data, element.stored).reshape(shape)
     return _as_bools(view, element.dtype) if element.stored != element.dtype else view
 
 
@@ -216,7 +214,7 @@ def assign(view: Storage, value: Any) -> None:
     """Overwrites the elements of a view with a tensor, an array, or a number."""
     check_read(view, "writing an element")
     if isinstance(value, Storage):
-        if (value.address, value.shape, value.strides) != (view.address, view.shape, view.strides):  # `t[0] += 1` has written
+        if (value.address, value.shape, value.steps) != (view.address, view.shape, view.steps):  # `t[0] += 1` has written
             copy_elements(value.seen(broadcast, view.shape), view)
         return
     if PENDING:
@@ -266,7 +264,7 @@ def copy_elements(source: Storage, target: Storage, sink: Sink | None = None) ->
 def _copy(source: Storage, target: Storage, sink: Sink | None = None) -> None:
     if not source.size:
         return
-    if source.address == target.address and source.strides == target.strides:
+    if source.address == target.address and source.steps == target.steps:
         return
     if overlap(source, target):
         raise ShapeError(
@@ -276,21 +274,20 @@ def _copy(source: Storage, target: Storage, sink: Sink | None = None) -> None:
         )
     if PENDING:
         before_write(target)
-    nbytes = source.element.nbytes
-    sides = [Side(t.address, t.low, [s * nbytes for s in t.strides]) for t in (source, target)]
+    sides = [Side(t.address, t.low, t.steps) for t in (source, target)]
     device = source.device
     device.check()
     with device.lock:
         into = sink_on(device) if sink is None else sink
-        device.copies.record(into, source.shape, nbytes, *sides)
+        device.copies.record(into, source.shape, source.element.nbytes, *sides)
         into.keep(source, Written((target,)))
 
 
 def _check_writable(tensor: Storage) -> None:
-    if tensor.size and any(n > 1 and not s for n, s in zip(tensor.shape, tensor.strides)):
+    if tensor.size and any(n > 1 and not s for n, s in zip(tensor.shape, tensor.steps)):
         raise ShapeError(
             "a broadcast tensor cannot be written to: it repeats elements",
-            saw=f"strides {tensor.strides}",
+            saw=f"strides of {tensor.steps} bytes",
             hint="write to the tensor that was broadcast, or to a copy",
         )
 

@@ -140,11 +140,6 @@ def in_vectors(numbers: Made, element: Element) -> Made:
     return made
 
 
-def in_elements(value: Any) -> Any:
-    """Returns a copy of a field whose distances cannot be counted in its elements; any other value as it is."""
-    return value.copy() if value.__class__ is getattr(value, "of_field", None) else value
-
-
 def component(tensor: Made, index: Any) -> Made | None:
     """Returns a component of a single vector, a row of a single matrix or an element of a single array, as a view.
 

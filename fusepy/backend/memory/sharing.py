@@ -46,7 +46,7 @@ def _interface(tensor: Storage) -> dict[str, Any]:
     return {
         "data": (tensor.address, False),
         "shape": tensor.shape + element.shape,
-        "strides": tuple(s * element.nbytes for s in tensor.strides) + tuple(s * element.dtype.itemsize for s in inner),
+        "strides": tensor.steps + tuple(s * element.dtype.itemsize for s in inner),
         "typestr": element.dtype.str,
         "version": 3,
     }

@@ -71,14 +71,12 @@ class Storage:
         if strides is None:
             self.strides: TensorShape = contiguous_strides(extents)
             self.linear = True
-            self.low = self.address
-            self.high = self.address + self.size * element.nbytes
+            self.low, self.high = self.address, self.address + self.size * element.nbytes
         else:
             self.strides = cast("TensorShape", strides if strides.__class__ is TensorShape else TensorShape(strides))
             self.linear = is_contiguous(extents, strides)
             low, high = span(extents, strides) if self.size else (0, 0)
-            self.low = self.address + low * element.nbytes
-            self.high = self.address + high * element.nbytes
+            self.low, self.high = self.address + low * element.nbytes, self.address + high * element.nbytes
 
     def fill_in(self, given: Sequence[Any], shape: Any, dtype: Any, device: Any, needs_grads: bool) -> None:
         """Initialises the tensor from the arguments of ``Tensor(...)``."""
@@ -91,6 +89,11 @@ class Storage:
     @property
     def ndim(self) -> int:
         return len(self.shape)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The distances between neighbours along each axis, in bytes."""
+        return tuple([s * self.element.nbytes for s in self.strides])
 
     @property
     def spans(self) -> list[tuple[int, int]]:
@@ -179,14 +182,11 @@ def overlap(a: Any, b: Any) -> bool:
 
 
 def _alternate(a: Storage, b: Storage) -> bool:
-    if not a.strides or not b.strides:
+    period = a.steps[0] if a.shape and b.shape else 0
+    if period <= 0 or b.steps[0] != period:
         return False
-    period = a.strides[0] * a.element.nbytes
-    if period <= 0 or b.strides[0] * b.element.nbytes != period:
-        return False
-    rows = [t.high - t.low - (t.shape[0] - 1) * period for t in (a, b)]  # the bytes that one row spans
-    shift = (b.low - a.low) % period
-    return rows[0] <= shift and rows[1] <= period - shift
+    one, other = (t.high - t.low - (t.shape[0] - 1) * period for t in (a, b))  # the bytes that one row spans
+    return one <= (b.low - a.low) % period <= period - other
 
 
 class HostMemory:

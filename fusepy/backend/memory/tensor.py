@@ -155,7 +155,7 @@ class Tensor(SlangpyNames, ArrayMethods):
 
     def copy_from(self, source: Tensor) -> None:
         """Copies a tensor of the same device, shape and dtype into this one. Raises `ShapeError` if they do not fit."""
-        contents.copy_elements(recast.in_elements(source), self)
+        contents.copy_elements(source, self)
 
     def clear(self) -> Tensor:
         """Sets every byte to zero. Returns the tensor."""
@@ -227,7 +227,7 @@ class Tensor(SlangpyNames, ArrayMethods):
 
     def assign(self, value: Any) -> None:
         """Overwrites the elements with a tensor, an array or a number, which are broadcast; ``t[...] = value`` calls it."""
-        contents.assign(self, recast.in_elements(value))
+        contents.assign(self, value)
 
     def reshape(self, *shape: int | Sequence[int]) -> Tensor:
         """Returns a view of a contiguous tensor with other extents; one may be -1. Raises `ShapeError` if they do not fit."""

@@ -23,7 +23,7 @@ def whole_hint(value: Value, map: ArgMap, want: Type) -> str:
     if map.dims:
         return f"every thread gets all of a {whole}, so none of its axes runs along the grid: remove its mapping"
     if is_stored(value) and writes(want):
-        return f"a {whole} is written, which only an argument can be; return what is computed, or take it as a Tensor"
+        return f"a {whole} is written: return what is computed, or take it as a Tensor; of a field of structs pass t.copy()"
     if writes(want) and holds(value, want, told=True):
         return "an array that is written is an argument by itself, not a member of one"
     if not is_stored(value) and not value.arrival.memory:
@@ -169,7 +169,9 @@ def _memory_hint(value: Value, want: Type) -> str:
     scalar = want.scalar
     element = want.element or want
     if is_stored(value):
-        return f"what is computed is not in memory yet: return it, and pass the result where the {want} is wanted"
+        return (
+            f"what is computed is not in memory yet: return it, and pass that as the {want}; of a field of structs pass t.copy()"
+        )
     if want.kind is Kind.POINTER:
         return f"a {want} points at what lies in memory: pass a Tensor or an array of {element}"
     numbers = f"{array_extents(want)} of {scalar}" if scalar is not None else f"{want.shape[0]} {element}"
