@@ -34,7 +34,7 @@ def closed(value: Any) -> NoReturn:
 
 def must_open(cls: type[Any]) -> bool:
     """True if values of a class stand for arguments."""
-    opens = callable(getattr(cls, "get_this", None)) and (kind_of_class(cls) is None or issubclass(cls, Tensor))
+    opens = callable(getattr(cls, "get_this", None)) and (kind_of_class(cls) is None or cls is Tensor.of_field)
     return cls is ValueRef or opens
 
 

@@ -169,9 +169,7 @@ def _memory_hint(value: Value, want: Type) -> str:
     scalar = want.scalar
     element = want.element or want
     if is_stored(value):
-        return (
-            f"what is computed is not in memory yet: return it, and pass that as the {want}; of a field of structs pass t.copy()"
-        )
+        return f"what is computed is not in memory yet: return it, and pass that as the {want}; of a field pass t.copy()"
     if want.kind is Kind.POINTER:
         return f"a {want} points at what lies in memory: pass a Tensor or an array of {element}"
     numbers = f"{array_extents(want)} of {scalar}" if scalar is not None else f"{want.shape[0]} {element}"
