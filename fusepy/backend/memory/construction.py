@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from fusepy.backend.device.device import Device
-from fusepy.backend.memory.contents import copy_from_numpy, fresh, from_array, zeros
+from fusepy.backend.memory.contents import copy, copy_from_numpy, fresh, from_array, zeros
 from fusepy.backend.memory.element import Element, element_of
 from fusepy.backend.memory.foreign_memory import from_dlpack
 from fusepy.backend.memory.host_arrays import list_array, list_as
@@ -66,7 +66,7 @@ def constructed(made: type[Made], given: Sequence[Any], shape: Any, dtype: Any, 
 def _holding(made: type[Made], given: Sequence[Any], dtype: Any, device: Device) -> Made:
     first: Any = given[0]
     if len(given) == 1 and isinstance(first, made):
-        first = cast("Made", first.copy() if first.__class__ is made.of_field else first)
+        first = copy(first) if first.__class__ is made.of_field else first
         return first.detach() if dtype is None else seen_as(first, element_of(dtype), first.shape)
     if len(given) == 1 and isinstance(first, np.ndarray):
         array, struct = cast("Array", first), None if dtype is None else element_of(dtype)
