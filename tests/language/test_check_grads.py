@@ -13,7 +13,8 @@ from fusepy.language import gradients
 from fusepy.language.check_grads import CheckedGradient
 
 SOURCE = """
-[Differentiable] float reads(float a, float b, int k, int l) { float x[4] = {a, b, a * b, a + b}; return x[k] * x[l]; }
+#define AT(i) x[i]
+[Differentiable] float reads(float a, float b, int k, int l) { float x[4] = {a, b, a * b, a + b}; return AT(k) * AT(l); }
 [Differentiable] float get(float x[4], int i) { return x[i]; }
 [Differentiable] float reads_right(float a, float b, int k, int l)
 { float x[4] = {a, b, a * b, a + b}; return get(x, k) * get(x, l); }
