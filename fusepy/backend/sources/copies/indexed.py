@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from fusepy.backend.sources.copies.values import Value, Values, variables
+from fusepy.backend.sources.copies.values import Ranked, Values, variables
 from fusepy.backend.sources.declarations import closing, parameters_in
 
 _INDEXED = re.compile(r"[\w)\]>]\s*\[")
@@ -58,26 +58,26 @@ def indexed_reads(
     return parts
 
 
-def _variables(text: str, start: int, end: int, scopes: list[str], known: Values) -> tuple[dict[str, Value], set[int]]:
+def _variables(text: str, start: int, end: int, scopes: list[str], known: Values) -> tuple[dict[str, Ranked], set[int]]:
     """Returns the types of what a function may index by its name, and the places where names are declared."""
-    found: dict[str, Value | None] = {}
+    found: dict[str, Ranked | None] = {}
     places: set[int] = set()
     for place, name, of in variables(text, start, end):
         if isinstance(of, str):  # var x = f(y)
             made = _CALLED.match(of.partition("(")[0])
             whole = made is not None and "(" in of and closing(of, of.index("(")) == len(of) - 1
-            of = known.returned.get(made[1]) or Value(made[0]) if whole and made is not None else found.get(of)
+            of = known.returned.get(made[1]) or Ranked(made[0]) if whole and made is not None else found.get(of)
         found[name] = of if found.get(name, of) == of else None  # it means something else in another scope
         places.add(place)
     owners = [m[1] for m in map(_OWNER.search, scopes) if m is not None]
     if owners:
-        members = known.members_of(Value(owners[-1]))
-        found = {"this": Value(owners[-1]), **members, **{n: v for n, v in found.items() if members.get(n, v) == v}}
+        members = known.members_of(Ranked(owners[-1]))
+        found = {"this": Ranked(owners[-1]), **members, **{n: v for n, v in found.items() if members.get(n, v) == v}}
     return {name: of for name, of in found.items() if of is not None}, places
 
 
 def _changes(
-    text: str, at: int, of: Value | None, types: tuple[Collection[str], str], known: Values
+    text: str, at: int, of: Ranked | None, types: tuple[Collection[str], str], known: Values
 ) -> Iterator[tuple[int, int, str]]:
     """Yields the changes of the brackets behind a name or a call."""
     while of is not None and (step := _STEP.match(text, at)) is not None:

@@ -6,10 +6,11 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from fusepy.backend.sources.declarations import closing, parameters_in
 
+T = TypeVar("T")
 _TYPE = r"[A-Za-z_]\w*(?:\s*::\s*\w+)*(?:\s*<[\w\s,:<>.*+-]*>)?"
 _DIMS = r"(?:\s*\[[^\[\];{}]*\])*"
 _NAMED = re.compile(rf"\s*([A-Za-z_]\w*)({_DIMS})\s*(?=[=,;):]|\Z)(?!==)")
@@ -34,11 +35,11 @@ _RETURNS = re.compile(rf"(?<![.\w])({_TYPE})({_DIMS})(?:\s+|(?<=[>\]]))(\w+)\s*(
 _BUILTIN = re.compile(r"(float|half|double)(?:([1-4])|([1-4])x([1-4]))?\Z")
 _GENERIC = re.compile(r"(\w+)\s*<(.*)>\Z", re.S)
 _CONSTRAINED = r"[<,]\s*%s\s*:"
-_ANY = range(64)
-_OF_SLANG = dict.fromkeys(("sincos", "modf", "frexp", "asuint", "GetDimensions"), _ANY)
+_ANY: Collection[int] = range(64)
+_OF_SLANG: Mapping[str, Collection[int]] = dict.fromkeys(("sincos", "modf", "frexp", "asuint", "GetDimensions"), _ANY)
 
 
-class Value(NamedTuple):
+class Ranked(NamedTuple):
     """A type: its name, which is ``?`` for a generic type of a struct, and how many arrays are around it."""
 
     name: str
@@ -47,7 +48,7 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Values:
-    """What is known about types and functions of texts that are used together.
+    """Types and functions that texts declare which are used together.
 
     Attributes:
         members: the types of the members of structs.
@@ -58,12 +59,12 @@ class Values:
         returned: the types that functions return.
     """
 
-    members: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    members: Mapping[str, Mapping[str, Ranked]] = field(default_factory=dict[str, Mapping[str, Ranked]])
     derived: frozenset[str] = frozenset()
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     changed: Mapping[str, Collection[int]] = field(default_factory=lambda: dict(_OF_SLANG))
     mutating: frozenset[str] = frozenset()
-    returned: Mapping[str, Value] = field(default_factory=dict)
+    returned: Mapping[str, Ranked] = field(default_factory=dict[str, Ranked])
 
     @staticmethod
     def of(texts: Iterable[str], defines: Iterable[tuple[str, str]] = ()) -> Values:
@@ -72,9 +73,11 @@ class Values:
         Example:
             >>> made = Values.of(["struct S : IDifferentiable { float w[4]; } void f(inout float x) { }"])
             >>> made.members["S"]["w"], made.changed["f"]
-            (Value(name='float', rank=1), {0})
+            (Ranked(name='float', rank=1), {0})
         """
-        members, aliases, returned = (defaultdict[str, list](list) for _ in range(3))
+        members = defaultdict[str, list[Mapping[str, Ranked]]](list)
+        aliases = defaultdict[str, list[str]](list)
+        returned = defaultdict[str, list[Ranked]](list)
         derived, mutating, changed = set[str](), set[str](), dict[str, Collection[int]](_OF_SLANG)
         for name, of in defines:
             aliases[name].append(of)
@@ -86,16 +89,15 @@ class Values:
                 aliases[m["a"] or m["c"] or m["e"]].append(m["b"] or m["d"] or m["f"])
             for m in _RETURNS.finditer(text):
                 if m[1] not in _NO_TYPES:
-                    returned[m[3]].append(Value(m[1], m[2].count("[")))
+                    returned[m[3]].append(Ranked(m[1], m[2].count("[")))
             for m in _CHANGING.finditer(text):
                 places = {i for i, part in enumerate(parameters_in(text, m.end())) if _OUT.search(part)}
                 changed[m[1]] = {*changed.get(m[1], ()), *places}
             mutating.update(_MUTATING.findall(text))
         changed |= dict.fromkeys((name for text in texts for name in _MACRO.findall(text)), _ANY)
-        one = [{k: v[0] for k, v in found.items() if all(w == v[0] for w in v)} for found in (members, aliases, returned)]
-        return Values(one[0], frozenset(derived), one[1], changed, frozenset(mutating), one[2])
+        return Values(_one(members), frozenset(derived), _one(aliases), changed, frozenset(mutating), _one(returned))
 
-    def element(self, of: Value, scalars: Collection[str], generics: str) -> tuple[Value, bool] | None:
+    def element(self, of: Ranked, scalars: Collection[str], generics: str) -> tuple[Ranked, bool] | None:
         """Returns the type of an element of a value, and whether it may have a gradient; ``None`` if it has no known elements.
 
         Args:
@@ -107,17 +109,17 @@ class Values:
         args = parameters_in(listed[2]) if listed is not None else []
         if not rank and args and listed is not None and listed[1] in ("vector", "matrix"):
             inner = args[0] if listed[1] == "vector" else f"vector<{', '.join([args[0], *args[2:]])}>"
-            return (Value(inner), True) if args[0] in scalars else None
+            return (Ranked(inner), True) if args[0] in scalars else None
         built = _BUILTIN.match(name)
         if built is not None and not rank:
             inner = built[1] + (built[4] or "")
-            return None if inner == name else (Value(inner), True)
+            return None if inner == name else (Ranked(inner), True)
         base = _base(name)
         graded = built is not None or name in scalars or base in ("vector", "matrix", *self.derived)
         graded |= name == "?" or re.search(_CONSTRAINED % re.escape(name), generics) is not None
-        return (Value(name, rank - 1), graded) if rank else None
+        return (Ranked(name, rank - 1), graded) if rank else None
 
-    def plain(self, of: Value) -> Value:
+    def plain(self, of: Ranked) -> Ranked:
         """Returns a type without its other names. ``Array<T, N>`` is an array as well."""
         name, rank = of
         for _ in range(8):
@@ -126,16 +128,21 @@ class Values:
                 name, rank = parameters_in(listed[2])[0], rank + 1
             elif name in self.aliases:
                 name = self.aliases[name]
-        return Value(name, rank)
+        return Ranked(name, rank)
 
-    def members_of(self, of: Value) -> Mapping[str, Value]:
+    def members_of(self, of: Ranked) -> Mapping[str, Ranked]:
         """Returns the types of the members of a struct. Other types have none."""
         name, rank = self.plain(of)
         return {} if rank else self.members.get(_base(name), {})
 
-    def result(self, of: Value, method: str) -> Value | None:
+    def result(self, of: Ranked, method: str) -> Ranked | None:
         """Returns what a method of a struct returns."""
         return self.returned.get(method) if self.members_of(of) else None
+
+
+def _one(found: Mapping[str, list[T]]) -> dict[str, T]:
+    """Returns the names that mean one thing."""
+    return {name: of[0] for name, of in found.items() if all(other == of[0] for other in of)}
 
 
 def _base(name: str) -> str:
@@ -143,7 +150,7 @@ def _base(name: str) -> str:
     return name.partition("<")[0].rpartition("::")[2].strip()
 
 
-def variables(text: str, start: int, end: int) -> Iterator[tuple[int, str, Value | str]]:
+def variables(text: str, start: int, end: int) -> Iterator[tuple[int, str, Ranked | str]]:
     """Yields the places, names and types of parameters and variables. For ``var x = y`` it yields y in place of a type."""
     for m in _DECLARED.finditer(text, start, end):
         if m[1] in _NO_TYPES:
@@ -151,13 +158,13 @@ def variables(text: str, start: int, end: int) -> Iterator[tuple[int, str, Value
         at = m.end()
         while (name := _NAMED.match(text, at, end)) is not None:
             last = _part(text, name.end(), end)
-            of = Value(re.sub(r"\s+", " ", m[1]), m[2].count("[") + name[2].count("["))
+            of = Ranked(re.sub(r"\s+", " ", m[1]), m[2].count("[") + name[2].count("["))
             yield name.start(1), name[1], text[name.end() + 1 : last].strip() if m[1] in _INFERRED else of
             if text[last : last + 1] != ",":
                 break
             at = last + 1
     for m in _TURNED.finditer(text, start, end):
-        yield m.start(1), m[1], Value(m[2], m[3].count("["))
+        yield m.start(1), m[1], Ranked(m[2], m[3].count("["))
 
 
 def _part(text: str, at: int, end: int) -> int:
@@ -171,14 +178,14 @@ def _part(text: str, at: int, end: int) -> int:
     return end
 
 
-def _members(body: str, generics: str) -> dict[str, Value]:
+def _members(body: str, generics: str) -> dict[str, Ranked]:
     """Returns the members of a struct. Its generic types that have constraints are ``?``."""
     before = ""
     while before != body:
         body, before = _INNER.sub(";", body), body
-    found: dict[str, Value] = {}
+    found: dict[str, Ranked] = {}
     for part in body.split(";"):
         if "(" not in part and not re.search(r"\b(?:static|typealias)\b", part):
-            found |= {name: of for _, name, of in variables(f"{part};", 0, len(part) + 1) if isinstance(of, Value)}
+            found |= {name: of for _, name, of in variables(f"{part};", 0, len(part) + 1) if isinstance(of, Ranked)}
     free = {name for name, of in found.items() if re.search(_CONSTRAINED % re.escape(of.name), f"<{generics}")}
-    return {name: Value("?", of.rank) if name in free else of for name, of in found.items()}
+    return {name: Ranked("?", of.rank) if name in free else of for name, of in found.items()}
