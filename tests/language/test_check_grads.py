@@ -39,6 +39,11 @@ SOURCE = """
 [Differentiable] float nested_right(float a) { float s = a; [MaxIters(3)] for (int i = 0; i < 3; ++i) s = inside(s, a);
   return s; }
 
+struct Plain { float u; float v; };
+struct Derived : IDifferentiable { float u; float v; };
+[Differentiable] float listed(float a, float b) { Plain p = {a * b, b}; return p.u * p.v + a; }
+[Differentiable] float listed_right(float a, float b) { Derived p = {a * b, b}; return p.u * p.v + a; }
+
 [TreatAsDifferentiable] float flat(float x) { return x * x; }
 [Differentiable] float treated(float x) { return flat(x) + x; }
 [Differentiable] float treated_right(float x) { return x * x + x; }
@@ -61,6 +66,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "reads": (A, B, 2, 3),
     "component": (V, B),
     "nested": (A,),
+    "listed": (A, B),
     "treated": (A,),
     "past": (A, 20),
 }
