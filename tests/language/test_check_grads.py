@@ -13,7 +13,8 @@ from fusepy.language import gradients
 from fusepy.language.check_grads import CheckedGradient
 
 SOURCE = """
-[Differentiable] float reads(float a, float b, int k, int l) { float x[4] = {a, b, a * b, a + b}; return x[k] * x[l]; }
+#define AT(i) x[i]
+[Differentiable] float reads(float a, float b, int k, int l) { float x[4] = {a, b, a * b, a + b}; return AT(k) * AT(l); }
 [Differentiable] float get(float x[4], int i) { return x[i]; }
 [Differentiable] float reads_right(float a, float b, int k, int l)
 { float x[4] = {a, b, a * b, a + b}; return get(x, k) * get(x, l); }
@@ -38,6 +39,11 @@ SOURCE = """
 [Differentiable] float nested_right(float a) { float s = a; [MaxIters(3)] for (int i = 0; i < 3; ++i) s = inside(s, a);
   return s; }
 
+struct Plain { float u; float v; };
+struct Derived : IDifferentiable { float u; float v; };
+[Differentiable] float listed(float a, float b) { Plain p = {a * b, b}; return p.u * p.v + a; }
+[Differentiable] float listed_right(float a, float b) { Derived p = {a * b, b}; return p.u * p.v + a; }
+
 [TreatAsDifferentiable] float flat(float x) { return x * x; }
 [Differentiable] float treated(float x) { return flat(x) + x; }
 [Differentiable] float treated_right(float x) { return x * x + x; }
@@ -60,6 +66,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "reads": (A, B, 2, 3),
     "component": (V, B),
     "nested": (A,),
+    "listed": (A, B),
     "treated": (A,),
     "past": (A, 20),
 }

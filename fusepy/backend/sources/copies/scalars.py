@@ -1,7 +1,8 @@
 """Copies of functions that Slang differentiates wrongly as they are, for kernels of gradients; see `fusepy_scalars`.
 
 A differentiable function passes each scalar parameter through a call, and its own body reads the result under the same name.
-Scalars of loops that are factors pass through a call, too. fusepy's `clamp` and `fmod` stand in place of Slang's.
+Scalars of loops that are factors pass through a call, too, and calls read arrays, vectors and matrices by an index of run time.
+fusepy's `clamp` and `fmod` stand in place of Slang's.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.copies.carried import carried_factors
 from fusepy.backend.sources.copies.files import copied, reached
+from fusepy.backend.sources.copies.indexed import indexed_reads
+from fusepy.backend.sources.copies.values import Values
 from fusepy.backend.sources.declarations import closing, functions, parameters_in, spans
 from fusepy.backend.sources.source import ModuleSource
 
@@ -48,11 +51,13 @@ class Words:
         scalars: the names of scalar types.
         mended: the functions of Slang in whose place those of `fusepy_scalars` are called.
         marks: macros that stand for ``[Differentiable]``, alone or among other words.
+        values: which values have elements.
     """
 
     scalars: frozenset[str] = frozenset(_TYPES)
     mended: frozenset[str] = frozenset(_MENDED)
     marks: frozenset[str] = frozenset()
+    values: Values = field(default_factory=Values)
 
     @staticmethod
     def of(texts: Iterable[str], defines: Iterable[tuple[str, str]] = ()) -> Words:
@@ -74,7 +79,7 @@ class Words:
         own = {name for text in texts if any(word in text for word in _MENDED) for name, _ in functions(text)}
         marks = {name for text in texts for name in _MARK.findall(text)}
         marks |= {name for name, of in pairs if "ifferentiable" in of}
-        return Words(frozenset(scalars), frozenset(_MENDED) - own - set(times), frozenset(marks))
+        return Words(frozenset(scalars), frozenset(_MENDED) - own - set(times), frozenset(marks), Values.of(texts, defines))
 
     def differentiable(self, head: str) -> bool:
         """True if the text before a function says that it is differentiable."""
@@ -116,6 +121,7 @@ def with_scalars(text: str, words: Words = Words()) -> str:
         factors = carried_factors(plain, opening + 1, end, types, [name for _, name in found])
         factors |= _receivers(plain, opening, end, scopes, types)
         parts += [(first, last, f"fz_scalar({plain[first:last]})") for first, last in factors]
+        parts += indexed_reads(plain, (start, opening, end), scopes, types, words.values)
     if not parts:
         return text
     made, at = list[str](), 0
