@@ -58,9 +58,13 @@ class PlainVectors:
                 self._typed[value] = None if word is None or word in _SINGLE else word not in _NUMBERS
             else:
                 found = [f for v in node.operands if (f := self._in_tensors(v)) is not None]
-                named = node.op.name == "construct"  # ``float3(1, 2, 3)`` of numbers is a vector
-                self._typed[value] = any(found) if found else True if named else None
+                self._typed[value] = any(found) if found else None
         return self._typed[value]
+
+    def name(self, value: Value) -> None:
+        """Takes what the user constructs of single numbers for a vector: ``float3(1, 2, 3)``."""
+        if self._in_tensors(value) is None:
+            self._typed[value] = True
 
     def follow(self, value: Value, other: Value) -> None:
         """Takes the vectors `value` as numbers if `other` is in an array of numbers, whatever else they are computed of."""
@@ -101,6 +105,9 @@ class PlainVectors:
 
         Where an eager call refuses the extents, numbers go along the axes of the vectors.
         """
+        if isinstance(OPS[op], Componentwise):
+            seen = self._beside_tensors(values, loc)
+            values, maps = seen, [m if a is b else self.trace.maps.get(a, UNSAID) for a, b, m in zip(seen, values, maps)]
         vectors = [v for v in values if self.holds(v)]
         if isinstance(OPS[op], Componentwise) and any(v.type.kind is Kind.ARRAY for v in vectors):  # which have no operators
             seen = [self.seen(v, loc) for v in values]
@@ -109,6 +116,14 @@ class PlainVectors:
             return values, maps
         seen = self._along(vectors, values, loc)
         return seen, [m if a is b else self.trace.maps.get(a, UNSAID) for a, b, m in zip(seen, values, maps)]
+
+    def _beside_tensors(self, values: Sequence[Value], loc: str | None) -> list[Value]:
+        """Returns the operands with vectors of numbers alone, which are lists eagerly, as arrays if tensors are beside them."""
+        lists = [v for v in values if self.holds(v) and self._in_tensors(v) is None]
+        tensors = [v for v in values if self._in_tensors(v)]
+        if not lists or not tensors or any(is_spread(v) or not self._goes_along(v, a.type.shape) for v in tensors for a in lists):
+            return list(values)
+        return [self.numbers(v, loc) if v in lists else v for v in values]
 
     def _along(self, vectors: Sequence[Value], values: Sequence[Value], loc: str | None) -> list[Value]:
         shape = vectors[0].type.shape
@@ -121,6 +136,7 @@ class PlainVectors:
         return list(values)
 
     def _goes_along(self, value: Value, shape: tuple[int, ...]) -> bool:
-        """True if the last axis of an array broadcasts with the last components."""
-        extent = self.grouping.extents.of(value, value.rank - 1)
-        return extent == shape[-1] or (extent is None and self.grouping.extents.is_unit(value, value.rank - 1))
+        """True if the last axes of an array broadcast with the components."""
+        extents, rank = self.grouping.extents, value.rank
+        found = [(axis, n, extents.of(value, axis)) for axis, n in zip(range(rank)[::-1], shape[::-1])]
+        return all(extent == n or (extent is None and extents.is_unit(value, axis)) for axis, n, extent in found)

@@ -51,6 +51,8 @@ def given_as(trace: OpenTrace, value: Value) -> str | None:
     """Returns the container that results have because of an input; ``None`` for what the trace has added."""
     place = trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)
     given = trace.given[value][1] if value in trace.given else trace.captures[place]
+    if isinstance(given, ArgumentView) and not isinstance(given, (ExtentView, SettingView)):  # in the container of its argument
+        given = next(argument for at, argument in trace.given.values() if at == given.place)
     return None if is_added(given) else kind_of_value(given).returns.word
 
 
