@@ -105,25 +105,24 @@ class PlainVectors:
 
         Where an eager call refuses the extents, numbers go along the axes of the vectors.
         """
-        if isinstance(OPS[op], Componentwise):
-            seen = self._beside_tensors(values, loc)
-            values, maps = seen, [m if a is b else self.trace.maps.get(a, UNSAID) for a, b, m in zip(seen, values, maps)]
         vectors = [v for v in values if self.holds(v)]
-        if isinstance(OPS[op], Componentwise) and any(v.type.kind is Kind.ARRAY for v in vectors):  # which have no operators
-            seen = [self.seen(v, loc) for v in values]
-            return seen, [m if a is b else self.trace.maps.get(a, UNSAID) for a, b, m in zip(seen, values, maps)]
-        if not vectors or not isinstance(OPS[op], Componentwise) or len({v.type.shape for v in values if v.type.shape}) > 1:
+        if not vectors or not isinstance(OPS[op], Componentwise):
             return values, maps
-        seen = self._along(vectors, values, loc)
+        lists = self._beside_tensors(vectors, values)
+        vectors = [v for v in vectors if v not in lists]
+        seen = [self.numbers(v, loc) if v in lists else v for v in values]
+        if any(v.type.kind is Kind.ARRAY for v in vectors):  # which have no operators
+            seen = [self.seen(v, loc) for v in seen]
+        elif vectors and len({v.type.shape for v in seen if v.type.shape}) == 1:
+            seen = self._along(vectors, seen, loc)
         return seen, [m if a is b else self.trace.maps.get(a, UNSAID) for a, b, m in zip(seen, values, maps)]
 
-    def _beside_tensors(self, values: Sequence[Value], loc: str | None) -> list[Value]:
-        """Returns the operands with vectors of numbers alone, which are lists eagerly, as arrays if tensors are beside them."""
-        lists = [v for v in values if self.holds(v) and self._in_tensors(v) is None]
-        tensors = [v for v in values if self._in_tensors(v)]
-        if not lists or not tensors or any(is_spread(v) or not self._goes_along(v, a.type.shape) for v in tensors for a in lists):
-            return list(values)
-        return [self.numbers(v, loc) if v in lists else v for v in values]
+    def _beside_tensors(self, vectors: Sequence[Value], values: Sequence[Value]) -> list[Value]:
+        """Returns the vectors of numbers alone that go along the axes of tensors beside them, as lists do in an eager call."""
+        lists = [v for v in vectors if self._in_tensors(v) is None]
+        tensors = [v for v in values if self._in_tensors(v)] if lists else []
+        along = all(not is_spread(v) and self._goes_along(v, a.type.shape) for v in tensors for a in lists)
+        return lists if tensors and along else []
 
     def _along(self, vectors: Sequence[Value], values: Sequence[Value], loc: str | None) -> list[Value]:
         shape = vectors[0].type.shape
