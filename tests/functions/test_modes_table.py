@@ -128,6 +128,8 @@ OF_NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
     "a vector beside vectors": lambda m, x: m.swap(fp.stack([x * 0.5, x * 2.0])) * m.pair(2.5),
     "a sum of a list": lambda m, x: x * fp.sum([m.whole(2.5), 1]),
     "a list beside it": lambda m, x: x + fp.sort([m.twice(2), 1]),
+    "a list moved": lambda m, x: x * fp.cumsum(fp.ravel([m.whole(2.5), 1])) + fp.take([m.twice(2), 1], 1),
+    "an outer product of lists": lambda m, x: x * fp.outer([m.twice(2), 1], [1, 2]),
     "a list joined to it": lambda m, x: fp.concatenate([x, [m.twice(2), 1]]),
     "a choice of an array": lambda m, x: fp.where(x > 1, m.byte(1), m.byte(2)),
     "a loop": lambda m, x: x * 0.5 + m.precise(fp.fori_loop(0, 3, lambda i, c: m.twice(c), 1)),

@@ -39,6 +39,7 @@ ELSEWHERE: dict[str, str] = {
     "backend/device/sink.py": "deferred/test_capture.py",
     "program/stages.py": "drawing/test_record.py",
     "drawing/samples.py": "drawing/test_texture.py",
+    "language/movement/extents.py": "language/movement/test_views.py",
     "language/movement/indices.py": "trace/moves/test_indexing.py",
     "trace/open_trace.py": "language/test_step_loops.py",
     "trace/moves/extents.py": "language/movement/test_views.py",

@@ -12,6 +12,7 @@ from fusepy.functions.fused import FusedFunction
 from fusepy.ir.graph import Value
 from fusepy.language.movement.graph_calls import called
 from fusepy.location import user_line
+from fusepy.pytree import flatten
 from fusepy.symbolic import Symbolic
 from fusepy.trace.moves.shapes import shape_of
 from fusepy.trace.moves.steps import Shape
@@ -77,6 +78,7 @@ def shape(x: Any) -> Shape:
         >>> fp.shape([[1.0, 2.0, 3.0]])
         (1, 3)
     """
+    x = joined(x)
     if is_traced(x):
         trace = trace_of(unmapped(x))
         return shape_of(trace, seen(trace, x))
@@ -87,7 +89,14 @@ def shape(x: Any) -> Shape:
 
 def ndim(x: Any) -> int:
     """Returns the number of axes of `x`; see `shape`."""
+    x = joined(x)
     return seen(trace_of(unmapped(x)), x).rank if is_traced(x) else len(shape(x))
+
+
+def joined(x: Any) -> Any:
+    """Returns a list with traced values in it as one array; other values as they are."""
+    trace = current_trace() if isinstance(x, (list, tuple)) else None
+    return x if trace is None or not any(map(is_traced, flatten(x)[0])) else trace.captured(x, "x")
 
 
 def size(x: Any) -> int:

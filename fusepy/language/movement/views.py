@@ -16,7 +16,7 @@ from fusepy.backend.marshals.registry import host_array, kind_of_class
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import integers, numbers
 from fusepy.errors import ShapeError
-from fusepy.language.movement.extents import fused, ndim, seen, shape, trace_of
+from fusepy.language.movement.extents import fused, joined, ndim, seen, shape, trace_of
 from fusepy.language.movement.graph_calls import called, node_of_values
 from fusepy.location import user_line
 from fusepy.trace.moves.arguments import axes_order, one_axis, several_axes, squeezed
@@ -34,7 +34,7 @@ Making = Callable[[int, Callable[[], Shape]], "ViewStep | None"]
 
 def _viewed(name: str, x: Any, make: Making) -> Any:
     """Returns a view of `x`; `make` gets its rank, and a function that returns its shape."""
-    trace = current_trace()
+    trace, x = current_trace(), joined(x)
     of_host = isinstance(x, (list, tuple) if trace is not None else tuple) or (_is_numpys(x, trace) and host_array(x) is not None)
     if trace is not None and not of_host and not isinstance(x, Traced):
         x = trace.captured(x, "captured")

@@ -7,7 +7,11 @@ the place of components. In a trace the result of a call stays an array of vecto
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from fusepy.backend.marshals.registry import kind_of_value
+from fusepy.backend.memory.sampling import SettingView
+from fusepy.backend.memory.structs import ArgumentView
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
@@ -16,11 +20,23 @@ from fusepy.ir.types import BOOL, Kind
 from fusepy.ir.value import is_spread
 from fusepy.trace.components.collecting import add, own
 from fusepy.trace.components.grouping import Grouping
-from fusepy.trace.moves.extents import TraceShapes, given_as
+from fusepy.trace.moves.extents import ExtentView, TraceShapes, is_added
+from fusepy.trace.moves.joins import concatenated
+from fusepy.trace.moves.record import moved
+from fusepy.trace.moves.steps import ALL, Indexed
 from fusepy.trace.open_trace import OpenTrace
 
 _NUMBERS = ("numpy", "list", "torch")  # containers of numbers alone
 _SINGLE = ("scalar", "vector")  # these leave the choice to other arguments
+
+
+def _given_as(trace: OpenTrace, value: Value) -> str | None:
+    """Returns the container that results have because of an input; ``None`` for what the trace has added."""
+    place = trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)
+    given = trace.given[value][1] if value in trace.given else trace.captures[place]
+    if isinstance(given, ArgumentView) and not isinstance(given, (ExtentView, SettingView)):  # in the container of its argument
+        given = next(argument for at, argument in trace.given.values() if at == given.place)
+    return None if is_added(given) else kind_of_value(given).returns.word
 
 
 class PlainVectors:
@@ -54,7 +70,7 @@ class PlainVectors:
             if cast or (said is not None and said.shape):
                 self._typed[value] = True  # a user's vcast, declaration or annotation
             elif node is None:
-                word = given_as(self.trace, value)
+                word = _given_as(self.trace, value)
                 self._typed[value] = None if word is None or word in _SINGLE else word not in _NUMBERS
             else:
                 found = [f for v in node.operands if (f := self._in_tensors(v)) is not None]
@@ -97,6 +113,18 @@ class PlainVectors:
         if said.type is not None and said.type.scalar is not None and (said.type is not value.type or value.weak):
             value = self.trace.cast(value, said.type, ArgMap(said.dims), loc)
         return self.seen(value, loc)
+
+    def stacked(self, items: Sequence[Any], loc: str | None) -> Value:
+        """Returns a list with traced values in it, or in lists of it, as one array: its items along a new first axis.
+
+        Vectors and matrices count as lists of numbers, as in lists outside of traces.
+
+        Raises:
+            ShapeError: if they differ in shape.
+        """
+        values = [self.array(self.trace.lift(item), loc) for item in items]
+        values = [self.numbers(v, loc) if v.type.shape else v for v in values]
+        return concatenated(self.trace, [moved(self.trace, v, Indexed(v.rank, (None, *[ALL] * v.rank))) for v in values], 0)
 
     def aligned(
         self, op: str, values: Sequence[Value], maps: Sequence[ArgMap], loc: str | None
