@@ -103,7 +103,7 @@ def recorded(type: Type, args: Sequence[Any]) -> Traced:
         if value.type.kind is Kind.SCALAR:
             args = [args[0]] * type.shape[0]
     made = trace.record("construct", args, {"type": type.name})
-    trace.plain.name(trace.own(made))
+    trace.plain.name(made._value)  # pyright: ignore[reportPrivateUsage]
     return made
 
 

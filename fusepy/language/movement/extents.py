@@ -95,7 +95,7 @@ def ndim(x: Any) -> int:
 
 def joined(x: Any) -> Any:
     """Returns a list with traced values in it as one array; other values as they are."""
-    trace = current_trace() if isinstance(x, (list, tuple)) else None
+    trace = current_trace() if issubclass(x.__class__, (list, tuple)) else None
     return x if trace is None or not any(map(is_traced, flatten(x)[0])) else trace.captured(x, "x")
 
 
