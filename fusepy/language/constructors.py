@@ -102,7 +102,9 @@ def recorded(type: Type, args: Sequence[Any]) -> Traced:
         value, _ = trace.operand(args[0], "captured", user_line())
         if value.type.kind is Kind.SCALAR:
             args = [args[0]] * type.shape[0]
-    return trace.record("construct", args, {"type": type.name})
+    made = trace.record("construct", args, {"type": type.name})
+    trace.plain.name(made._value)  # pyright: ignore[reportPrivateUsage]
+    return made
 
 
 def of_arrays(type: Type, args: Sequence[Any]) -> Any:

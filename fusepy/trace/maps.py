@@ -110,7 +110,7 @@ def array_product(trace: OpenTrace, op: str, operands: Sequence[Any], loc: str |
         ShapeError: for generators, for one single number, and for a vmap that leaves a place empty.
     """
     placed = [trace.operand(given, "captured", loc) for given in operands]
-    if op == "matmul" and any(v.type.kind is Kind.SCALAR and v.rank for v, _ in placed):
+    if any(v.type.kind is Kind.SCALAR and v.rank for v, _ in placed):
         placed = [(v, m) if (s := trace.plain.seen(v, loc)) is v else (s, trace.maps.get(s, UNSAID)) for v, m in placed]
     most = max(v.rank for v, _ in placed)
     if any(v.type.kind is not Kind.SCALAR for v, _ in placed):

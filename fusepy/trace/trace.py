@@ -39,7 +39,6 @@ from fusepy.trace.components.plain import PlainVectors
 from fusepy.trace.inputs import add_input, of_mapped
 from fusepy.trace.maps import array_product, check_axes, common_map
 from fusepy.trace.methods import SLANG_OPERATORS, has_member, method_of, user_operator
-from fusepy.trace.moves.joins import stacked
 from fusepy.trace.moves.members import array_member, indexed, part
 from fusepy.trace.moves.state import Moves
 from fusepy.trace.moves.stored import finished
@@ -154,7 +153,7 @@ class Trace:
             plain = bool if isinstance(number, bool) else int if isinstance(number, int) else float
             return self.constant(plain(number))  # an IntEnum member is a plain number
         if holds(value, (Symbolic, Storage)):
-            return stacked(self, cast("Sequence[Any]", value), user_line())
+            return self.plain.stacked(cast("Sequence[Any]", value), user_line())
         return self.capture(cast("Any", value), name)
 
     def behind(self, value: Value) -> tuple[Trace, Value] | None:

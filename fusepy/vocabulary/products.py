@@ -27,7 +27,7 @@ def outer(a: Any, b: Any) -> Any:
         >>> fp.outer([1.0, 2.0], [1.0, 10.0, 100.0])
         [[1.0, 10.0, 100.0], [2.0, 20.0, 200.0]]
     """
-    return ravel(a)[:, None] * ravel(b)[None, :]
+    return ravel(seen_as_array(a))[:, None] * ravel(seen_as_array(b))[None, :]
 
 
 @composed()

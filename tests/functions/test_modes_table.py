@@ -15,6 +15,8 @@ from tests.functions.test_modes_random import REASONS, differs, plain
 SOURCE = """
 float twice(float x) { return 2 * x; }
 float3 unit(float k) { return float3(k, 1, 2); }
+float2 swap(float2 v) { return v.yx; }
+float2 pair(float k) { return float2(k, 1); }
 float three() { return 3; }
 int whole(float x) { return int(x); }
 double precise(double x) { return x / 4; }
@@ -120,6 +122,16 @@ OF_NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
     "a flag for a float": lambda m, x: x * 0.5 + m.twice(fp.isnan(1.5)),
     "a vector for a vector of doubles": lambda m, x: x * 0.5 + m.first(m.unit(2.5)),
     "a vector is a list": lambda m, x: x * 0.5 + fp.sum(m.unit(2.5)),
+    "a vector beside it": lambda m, x: x * m.pair(2.5),
+    "a vector beside a view": lambda m, x: fp.sum(x[::-1] * m.pair(2.5)),
+    "a vector beside a number": lambda m, x: fp.sum(x) * m.pair(2.5),
+    "a vector beside vectors": lambda m, x: m.swap(fp.stack([x * 0.5, x * 2.0])) * m.pair(2.5),
+    "a sum of a list": lambda m, x: x * fp.sum([m.whole(2.5), 1]),
+    "a list beside it": lambda m, x: x + fp.sort([m.twice(2), 1]),
+    "a list moved": lambda m, x: x * fp.cumsum(fp.ravel([m.whole(2.5), 1])) + fp.take([m.twice(2), 1], 1),
+    "an outer product of lists": lambda m, x: x * fp.outer([m.twice(2), 1], [1, 2]),
+    "a list joined to it": lambda m, x: fp.concatenate([x, [m.twice(2), 1]]),
+    "a choice of an array": lambda m, x: fp.where(x > 1, m.byte(1), m.byte(2)),
     "a loop": lambda m, x: x * 0.5 + m.precise(fp.fori_loop(0, 3, lambda i, c: m.twice(c), 1)),
     "a branch": lambda m, x: x * 0.5 + m.precise(fp.cond(m.whole(2.5) > 1, lambda: m.twice(1), lambda: 2)),
     "a branch of an array": lambda m, x: x * fp.cond(x > 1, lambda: 1, lambda: 0.5),
@@ -134,6 +146,28 @@ def test_calls_of_numbers_alone_give_numbers(m: Any, device: Any, dtype: str) ->
     given = fp.Tensor.zeros(device, (2,), dtype) + 1
     found = findings(dtype, lambda x: tuple(of(m, x) for of in OF_NUMBERS.values()), given)
     assert not found, "\n".join([*found, str([*OF_NUMBERS])])
+
+
+MOVED: dict[str, Callable[[Any, Any], Any]] = {
+    "of a view": lambda m, x: m.swap(x[::-1]) * 2,
+    "of a roll": lambda m, x: m.swap(fp.roll(x, 1, 0)),
+    "of joined ones": lambda m, x: m.swap(fp.concatenate([x, x])),
+    "of sorted ones": lambda m, x: m.swap(fp.sort(x, 0)),
+}
+
+
+@pytest.mark.req("V1")
+def test_vectors_of_moved_elements_are_numbers_where_an_eager_call_gives_numbers(m: Any) -> None:
+    operations = {**MOVED, **{f"sum {name}": lambda m, x, of=of: fp.sum(of(m, x)) for name, of in MOVED.items()}}
+    operations["a list in a product"] = lambda m, x: fp.dot(x, m.pair(2.5))
+    found = [
+        w
+        for kind in ("numpy", "tensor")
+        for name, of in operations.items()
+        for w in findings(f"{kind} {name}", functools.partial(of, m), KINDS[kind]())
+        if "lazy" not in w  # where vectors stay vectors
+    ]
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.req("V1")

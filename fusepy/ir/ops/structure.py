@@ -227,7 +227,7 @@ def select_components(test: str, a: str, b: str, type: Type) -> str:
 
 
 class Select(Componentwise):
-    """``where(condition, a, b)``: per component if the condition is a vector."""
+    """``where(condition, a, b)``: per component if the condition is a vector. `listed` for a choice among items of a list."""
 
     name = "select"
     arity = 3
@@ -237,10 +237,10 @@ class Select(Componentwise):
         if a.type is b.type and not a.type.is_numeric and test.type.kind is Kind.SCALAR:
             return [computed(node, a.type, of_numbers(node.operands))]
         shape = common_shape(node, "where()")
-        scalar = promote([(a.type, a.weak), (b.type, b.weak)])
+        scalar = promote([(a.type, a.weak), (b.type, b.weak)], (a, b))
         assert scalar is not None
-        # numbers among which an array chooses have their type for good, as the array that an eager call gives
-        return [computed(node, shaped(scalar, shape), of_numbers(node.operands))]
+        # numbers among which an array chooses have their type for good, as the array that an eager call gives; a list has not
+        return [computed(node, shaped(scalar, shape), of_numbers((a, b) if node.attrs.get("listed") else node.operands))]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         return node.results[0].type.scalar if i else None

@@ -7,7 +7,11 @@ the place of components. In a trace the result of a call stays an array of vecto
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from fusepy.backend.marshals.registry import kind_of_value
+from fusepy.backend.memory.sampling import SettingView
+from fusepy.backend.memory.structs import ArgumentView
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
@@ -16,11 +20,23 @@ from fusepy.ir.types import BOOL, Kind
 from fusepy.ir.value import is_spread
 from fusepy.trace.components.collecting import add, own
 from fusepy.trace.components.grouping import Grouping
-from fusepy.trace.moves.extents import TraceShapes, given_as
+from fusepy.trace.moves.extents import ExtentView, TraceShapes, is_added
+from fusepy.trace.moves.joins import concatenated
+from fusepy.trace.moves.record import moved
+from fusepy.trace.moves.steps import ALL, Indexed
 from fusepy.trace.open_trace import OpenTrace
 
 _NUMBERS = ("numpy", "list", "torch")  # containers of numbers alone
 _SINGLE = ("scalar", "vector")  # these leave the choice to other arguments
+
+
+def _given_as(trace: OpenTrace, value: Value) -> str | None:
+    """Returns the container that results have because of an input; ``None`` for what the trace has added."""
+    place = trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)
+    given = trace.given[value][1] if value in trace.given else trace.captures[place]
+    if isinstance(given, ArgumentView) and not isinstance(given, (ExtentView, SettingView)):  # in the container of its argument
+        given = next(argument for at, argument in trace.given.values() if at == given.place)
+    return None if is_added(given) else kind_of_value(given).returns.word
 
 
 class PlainVectors:
@@ -54,13 +70,17 @@ class PlainVectors:
             if cast or (said is not None and said.shape):
                 self._typed[value] = True  # a user's vcast, declaration or annotation
             elif node is None:
-                word = given_as(self.trace, value)
+                word = _given_as(self.trace, value)
                 self._typed[value] = None if word is None or word in _SINGLE else word not in _NUMBERS
             else:
                 found = [f for v in node.operands if (f := self._in_tensors(v)) is not None]
-                named = node.op.name == "construct"  # ``float3(1, 2, 3)`` of numbers is a vector
-                self._typed[value] = any(found) if found else True if named else None
+                self._typed[value] = any(found) if found else None
         return self._typed[value]
+
+    def name(self, value: Value) -> None:
+        """Takes what the user constructs of single numbers for a vector: ``float3(1, 2, 3)``."""
+        if self._in_tensors(value) is None:
+            self._typed[value] = True
 
     def follow(self, value: Value, other: Value) -> None:
         """Takes the vectors `value` as numbers if `other` is in an array of numbers, whatever else they are computed of."""
@@ -94,6 +114,18 @@ class PlainVectors:
             value = self.trace.cast(value, said.type, ArgMap(said.dims), loc)
         return self.seen(value, loc)
 
+    def stacked(self, items: Sequence[Any], loc: str | None) -> Value:
+        """Returns a list with traced values in it, or in lists of it, as one array: its items along a new first axis.
+
+        Vectors and matrices count as lists of numbers, as in lists outside of traces.
+
+        Raises:
+            ShapeError: if they differ in shape.
+        """
+        values = [self.array(self.trace.lift(item), loc) for item in items]
+        values = [self.numbers(v, loc) if v.type.shape else v for v in values]
+        return concatenated(self.trace, [moved(self.trace, v, Indexed(v.rank, (None, *[ALL] * v.rank))) for v in values], 0)
+
     def aligned(
         self, op: str, values: Sequence[Value], maps: Sequence[ArgMap], loc: str | None
     ) -> tuple[Sequence[Value], Sequence[ArgMap]]:
@@ -102,13 +134,23 @@ class PlainVectors:
         Where an eager call refuses the extents, numbers go along the axes of the vectors.
         """
         vectors = [v for v in values if self.holds(v)]
-        if isinstance(OPS[op], Componentwise) and any(v.type.kind is Kind.ARRAY for v in vectors):  # which have no operators
-            seen = [self.seen(v, loc) for v in values]
-            return seen, [m if a is b else self.trace.maps.get(a, UNSAID) for a, b, m in zip(seen, values, maps)]
-        if not vectors or not isinstance(OPS[op], Componentwise) or len({v.type.shape for v in values if v.type.shape}) > 1:
+        if not vectors or not isinstance(OPS[op], Componentwise):
             return values, maps
-        seen = self._along(vectors, values, loc)
+        lists = self._beside_tensors(vectors, values)
+        vectors = [v for v in vectors if v not in lists]
+        seen = [self.numbers(v, loc) if v in lists else v for v in values]
+        if any(v.type.kind is Kind.ARRAY for v in vectors):  # which have no operators
+            seen = [self.seen(v, loc) for v in seen]
+        elif vectors and len({v.type.shape for v in seen if v.type.shape}) == 1:
+            seen = self._along(vectors, seen, loc)
         return seen, [m if a is b else self.trace.maps.get(a, UNSAID) for a, b, m in zip(seen, values, maps)]
+
+    def _beside_tensors(self, vectors: Sequence[Value], values: Sequence[Value]) -> list[Value]:
+        """Returns the vectors of numbers alone that go along the axes of tensors beside them, as lists do in an eager call."""
+        lists = [v for v in vectors if self._in_tensors(v) is None]
+        tensors = [v for v in values if self._in_tensors(v)] if lists else []
+        along = all(not is_spread(v) and self._goes_along(v, a.type.shape) for v in tensors for a in lists)
+        return lists if tensors and along else []
 
     def _along(self, vectors: Sequence[Value], values: Sequence[Value], loc: str | None) -> list[Value]:
         shape = vectors[0].type.shape
@@ -121,6 +163,7 @@ class PlainVectors:
         return list(values)
 
     def _goes_along(self, value: Value, shape: tuple[int, ...]) -> bool:
-        """True if the last axis of an array broadcasts with the last components."""
-        extent = self.grouping.extents.of(value, value.rank - 1)
-        return extent == shape[-1] or (extent is None and self.grouping.extents.is_unit(value, value.rank - 1))
+        """True if the last axes of an array broadcast with the components."""
+        extents, rank = self.grouping.extents, value.rank
+        found = [(axis, n, extents.of(value, axis)) for axis, n in zip(range(rank)[::-1], shape[::-1])]
+        return all(extent == n or (extent is None and extents.is_unit(value, axis)) for axis, n, extent in found)

@@ -10,7 +10,7 @@ from typing import Any
 
 from fusepy.backend.kernels.overlap import in_common
 from fusepy.backend.marshals.generators import Grid
-from fusepy.backend.marshals.registry import extents_of, kind_of_value
+from fusepy.backend.marshals.registry import extents_of
 from fusepy.backend.memory.sampling import LevelView, SettingView, level_of, levels_of, setting_of
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.derivatives.extents import Axis, Pick
@@ -45,13 +45,6 @@ class ExtentView(ArgumentView):
 @functools.lru_cache(maxsize=16)
 def _coordinates(extent: int) -> Grid:
     return Grid((extent,), (0,), (1,))
-
-
-def given_as(trace: OpenTrace, value: Value) -> str | None:
-    """Returns the container that results have because of an input; ``None`` for what the trace has added."""
-    place = trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)
-    given = trace.given[value][1] if value in trace.given else trace.captures[place]
-    return None if is_added(given) else kind_of_value(given).returns.word
 
 
 def is_added(captured: Any) -> bool:

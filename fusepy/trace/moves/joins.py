@@ -7,12 +7,14 @@ from typing import Any
 
 from fusepy.derivatives.terms import Term
 from fusepy.errors import ArgumentError, ShapeError, TraceError
+from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Value
+from fusepy.ir.ops.promotion import of_numbers
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import MovedPart, Pushing, terms_of
-from fusepy.trace.moves.record import check_movable, moved, replanned
+from fusepy.trace.moves.record import check_movable, replanned
 from fusepy.trace.moves.shapes import known_shapes, shape_of
-from fusepy.trace.moves.steps import ALL, Indexed, Shape
+from fusepy.trace.moves.steps import Shape
 from fusepy.trace.open_trace import OpenTrace
 
 MODES = ("constant", "edge", "wrap", "reflect", "symmetric")
@@ -34,6 +36,9 @@ def concatenated(trace: OpenTrace, values: Sequence[Value], axis: int) -> Value:
                 expected=f"the same extents along all axes but {axis}",
                 hint="reshape, pad or broadcast them first",
             )
+    listed = {"listed": True} if of_numbers(values) else {}  # a list of numbers again; beside arrays it has its type for good
+    if not listed:
+        values = [trace.cast(v, v.type, UNSAID, None) if v.name is None and v.weak and v.rank else v for v in values]
     ends = [sum(shape[axis] for shape in shapes[: k + 1]) for k in range(len(shapes))]
     extents = (*first[:axis], ends[-1], *first[axis + 1 :])
     kept = [k for k, shape in enumerate(shapes) if shape[axis]] or [0]
@@ -42,21 +47,8 @@ def concatenated(trace: OpenTrace, values: Sequence[Value], axis: int) -> Value:
     at = Coordinates(terms, known_shapes(trace).shapes, extents.__getitem__)
     found = Term(terms, parts[-1], tuple(range(len(extents))))
     for k, part in reversed(list(zip(kept[:-1], parts))):
-        found = terms.where(at.along(axis) < at.number(ends[k]), Term(terms, part, found.dims), found)
+        found = terms.op("select", at.along(axis) < at.number(ends[k]), Term(terms, part, found.dims), found, **listed)
     return found.value
-
-
-def stacked(trace: OpenTrace, items: Sequence[Any], loc: str | None) -> Value:
-    """Returns a list with traced values in it, or in lists of it, as one array: its items along a new first axis.
-
-    Vectors and matrices count as lists of numbers, as in lists outside of traces.
-
-    Raises:
-        ShapeError: if they differ in shape.
-    """
-    values = [trace.plain.array(trace.lift(item), loc) for item in items]
-    values = [trace.plain.numbers(v, loc) if v.type.shape else v for v in values]
-    return concatenated(trace, [moved(trace, v, Indexed(v.rank, (None, *[ALL] * v.rank))) for v in values], 0)
 
 
 def _shifted(trace: OpenTrace, value: Value, axis: int, by: int, extents: Shape) -> Value:
