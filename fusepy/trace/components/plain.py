@@ -79,12 +79,13 @@ class PlainVectors:
 
     def name(self, value: Value) -> None:
         """Takes what the user constructs of single numbers for a vector: ``float3(1, 2, 3)``."""
-        if self._in_tensors(value) is None:
+        if not self.trace.body and self._in_tensors(value) is None:
             self._typed[value] = True
 
     def follow(self, value: Value, other: Value) -> None:
         """Takes the vectors `value` as numbers if `other` is in an array of numbers, whatever else they are computed of."""
-        self._typed[value] = self._in_tensors(other) and not self.is_field(other)
+        if not self.trace.body:
+            self._typed[value] = self._in_tensors(other) and not self.is_field(other)
 
     def numbers(self, value: Value, loc: str | None) -> Value:
         """Returns vectors or matrices as the array of their components."""

@@ -21,7 +21,7 @@ _WRITTEN = re.compile(r"\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)")
 _POINTED = re.compile(r"(?:\+\+|--|(?<!&)&|\bno_diff)\s*\Z")  # Slang ignores no_diff before a call
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[\w\s,:<>]*>\s*)?\Z")
 _OWNER = re.compile(r"\b(?:struct|class|extension)\s*(?:<[^{}();]*>\s*)?([\w:]+(?:\s*<[^{}();:]*>)?)")
-READ = "fz_at"
+READ = "fz_item"
 
 
 def indexed_reads(
@@ -38,7 +38,7 @@ def indexed_reads(
     Example:
         >>> text = "float f(float x[4], int k) { x[k] = 2; return x[k] * x[0]; }"
         >>> indexed_reads(text, (0, 27, len(text) - 1), [], ["float"], Values())
-        [(46, 46, 'fz_at('), (47, 48, ', '), (49, 50, ')')]
+        [(46, 46, 'fz_item('), (47, 48, ', '), (49, 50, ')')]
     """
     start, opening, end = span
     if _INDEXED.search(text, opening, end) is None:
