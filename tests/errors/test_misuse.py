@@ -149,7 +149,7 @@ def test_row_3_vmap(lib: Any) -> None:
     ("use", "what"),
     [
         (bool, "the truth"), (hash, "the hash"), (list, "iteration"), (len, "len()"), (float, "float()"), (int, "int()"),
-        (range, "int()"), (lambda v: v[0], "an index"), (lambda v: {v}, "the hash"),
+        (range, "the integer"), (lambda v: v[0], "an index"), (lambda v: {v}, "the hash"),
     ],
 )  # fmt: skip
 def test_row_3_mapped_values_are_no_python_values(device: Any, use: Any, what: str) -> None:

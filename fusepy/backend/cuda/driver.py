@@ -40,6 +40,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuMemcpyDtoHAsync_v2": (c_void_p, c_uint64, c_size_t, c_void_p),
 }
 _OUT_OF_MEMORY = 2
+_OUT_OF_REGISTERS = 701
 _CAPTURE = range(900, 909)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and its neighbours
 _WITHOUT_TIMES = 2  # CU_EVENT_DISABLE_TIMING
 _WITHOUT_NULL = 1  # CU_STREAM_NON_BLOCKING: no order with the null stream
@@ -85,6 +86,9 @@ class CudaDriver:
         saw = f"{(text.value or b'?').decode()} ({code}) from {name}"
         if code == _OUT_OF_MEMORY:
             return OutOfDeviceMemory("the CUDA driver has no memory left", saw=saw, hint="drop tensors that are no longer needed")
+        if code == _OUT_OF_REGISTERS:
+            hint = "write .options(numthreads=[128]) on the function, for smaller groups; reductions have groups of their own"
+            return DeviceError("a group of threads needs more registers or shared memory than there are", saw=saw, hint=hint)
         if code in _CAPTURE:
             return captured(saw)
         return DeviceError("the CUDA driver refused, perhaps since an earlier kernel has failed", saw=saw)

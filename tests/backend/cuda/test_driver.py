@@ -178,7 +178,7 @@ def test_a_number_is_read_where_the_kernel_wrote_it(library: FakeLibrary) -> Non
         read()
 
 
-@pytest.mark.parametrize(("code", "kind"), [(2, OutOfDeviceMemory), (700, DeviceError), (901, ExportError)])
+@pytest.mark.parametrize(("code", "kind"), [(2, OutOfDeviceMemory), (700, DeviceError), (701, DeviceError), (901, ExportError)])
 def test_codes_become_errors(library: FakeLibrary, code: int, kind: type[Exception]) -> None:
     function = CudaKernel(CudaDriver(library), MODULE, "twice_kernel", (1, 1, 1), 4, None, [])
     library.codes["cuLaunchKernel"] = code

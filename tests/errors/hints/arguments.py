@@ -113,7 +113,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "an array of fixed arrays, computed": (
         lambda m: fused(lambda w: m.weigh52(w * 2), ramp(5, 2)),
-        "return it, and pass the result",
+        "return it, and pass that as the",
         lambda m: m.weigh52(fused(lambda w: w * 2, ramp(5, 2))),
         2 * ramp(5, 2)[4, 1],
     ),
@@ -125,7 +125,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a pointer to what is computed": (
         lambda m: fused(lambda x: m.fetch(x * 2, 2), X),
-        "return it, and pass the result",
+        "return it, and pass that as the",
         lambda m: m.fetch(fused(lambda x: x * 2, tensor(X)), 2),
         2 * X[2],
     ),

@@ -15,7 +15,10 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
+from fusepy.backend.cuda.driver import CudaDriver
+from fusepy.backend.cuda.kernel import CudaKernel
 from fusepy.backend.device.target import Target
+from tests.backend.cuda.test_driver import MODULE, FakeLibrary
 from tests.errors.hints.resources import second, texture
 from tests.errors.hints.support import Program, X, tensor
 from tests.support.slang_functions import F32, ramp
@@ -57,6 +60,13 @@ def on(device: Any, name: str = "hint_devices", source: str = SOURCE) -> Any:
 
 def d(m: Any) -> Any:
     return on(fp.default_device())
+
+
+def crowded() -> None:
+    """Launches a kernel that a driver refuses."""
+    library = FakeLibrary()
+    library.codes["cuLaunchKernel"] = 701
+    CudaKernel(CudaDriver(library), MODULE, "twice_kernel", (1024, 1, 1), 4, None, []).launch([1, 1, 1], 0)
 
 
 @functools.cache
@@ -167,6 +177,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "drop tensors that are no longer needed, or work in smaller pieces",
         lambda m: fp.Tensor.zeros(fp.default_device(), ALL >> 30),
         np.zeros(32, F32),
+    ),
+    "a group with too many registers": (
+        lambda m: crowded(),
+        "write .options(numthreads=[128]) on the function, for smaller groups",
+        lambda m: fp.fuse(lambda x: x + 1).options(numthreads=[128])(X),
+        X + 1,
     ),
     "a null handle": (
         lambda m: d(m).handled(null_handle()[0]),

@@ -502,9 +502,10 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
 
 
 def twice_read(m: Any) -> Any:
-    """A module with a function that reads elements of one index twice, and one that reads them through a function."""
+    """A module with a function that reads elements of one index twice by a macro, and one that reads them through a function."""
     source = """
-    [Differentiable] float wrong(float a, int k, int l) { float x[2] = {1, a}; return x[k] * x[l]; }
+    #define AT(i) x[i]
+    [Differentiable] float wrong(float a, int k, int l) { float x[2] = {1, a}; return AT(k) * AT(l); }
     [Differentiable] float get(float x[2], int k) { return x[k]; }
     [Differentiable] float right(float a, int k, int l) { float x[2] = {1, a}; return get(x, k) * get(x, l); }
     """

@@ -317,6 +317,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda x: m.at({"position": m.float3(x, x, x), "reach": x}), X),
         X * X,
     ),
+    "neighbours in the body of a loop": (
+        lambda m: fused(lambda x: fp.while_loop(lambda y: y < 0.9, lambda y: fp.diff(y), x), X),
+        "work on whole arrays before the loop or after it",
+        lambda m: fused(lambda x: fp.while_loop(lambda y: y < 0.0, lambda y: y + 0.5, fp.diff(x)), X),
+        np.diff(X),
+    ),
     "a range of traced length": (
         lambda m: fused(lambda x: sum(i for i in range(fp.sum(x))), N),
         "write fp.fori_loop(0, n, f, start) for a loop of n",
