@@ -15,6 +15,9 @@ from fusepy.backend.sources.closure import bare
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 SCOPE = re.compile(r"\b(?:struct|class|extension|interface|namespace|enum)\b\s*([\w:]*)")
+NO_TYPES = frozenset(  # words that stand where the type of a declaration stands
+    ("return", "else", "do", "case", "goto", "in", "out", "inout", "const", "import", "typealias", "typedef", "no_diff")
+)
 _ATTRIBUTE = re.compile(r"\[[^\]]*\]")
 _INNER = re.compile(r"<[^<>]*>|\([^()]*\)")
 _NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:[fFhH]|lf|LF|[uU]|[lL]{1,2}|[uU][lL]{1,2})?\Z")

@@ -48,7 +48,7 @@ def seen(trace: Trace, x: Any) -> Value:
 def gathered(x: Any) -> Any:
     """Returns a list with traced values in it, or in lists of it, as one traced array; anything else as it is."""
     trace = current_trace()
-    return x if trace is None or not holds(x) else Traced(trace, trace.lift(x), user_line())
+    return x if trace is None or not holds(x) else trace.captured(x, "x")
 
 
 def seen_as_array(x: Any) -> Any:

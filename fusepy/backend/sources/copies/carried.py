@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from fusepy.backend.sources.declarations import closing, parameters_in
+from fusepy.backend.sources.declarations import NO_TYPES, closing, parameters_in
 
 _LOOP = re.compile(r"\b(?:for|while)\s*(\()|\bdo\b")
 _HEADED = re.compile(r"(?:\[[^\]]*\]\s*)*(for|while|if|switch)\s*(\()")
 _ELSE = re.compile(r"\s*else\b")
 _SPACE = re.compile(r"\s*(?:\[[A-Za-z_][^\]]*\]\s*)*")
 _DECLARED = re.compile(r"(?<![.\w])([A-Za-z_]\w*(?:\s*<[\w\s,:<>]*>)?)(?:\s+|(?<=>))(?=[A-Za-z_]\w*\s*[\[=,;):](?!=))")
-_NO_TYPES = frozenset(("return", "else", "case", "in", "out", "inout", "const", "goto", "import", "typealias"))
 _NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:[\[:]|=(?!=)|\Z)")
 _CHANGED = (  # also by a call that it is passed to
     r"(?<![.\w])%(name)s\s*(?:[-+*/]=|=(?!=)|\+\+|--)|(?:\+\+|--)\s*%(name)s\b(?!\s*\.)|[(,]\s*%(name)s\s*[,)]"
@@ -56,7 +55,7 @@ def carried_factors(text: str, start: int, end: int, types: Collection[str], oth
 def _declared(text: str, start: int, end: int) -> Iterator[tuple[str, str]]:
     """Yields the types and names of parameters and local variables."""
     for m in _DECLARED.finditer(text, start, end):
-        if m[1] not in _NO_TYPES:
+        if m[1] not in NO_TYPES:
             stop = text.find(";", m.end())
             for part in parameters_in(text[m.end() : stop]):
                 name = _NAME.match(part)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from fusepy.backend.sources.declarations import closing, parameters_in
+from fusepy.backend.sources.declarations import NO_TYPES, closing, parameters_in
 
 T = TypeVar("T")
 _TYPE = r"[A-Za-z_]\w*(?:\s*::\s*\w+)*(?:\s*<[\w\s,:<>.*+-]*>)?"
@@ -16,9 +16,6 @@ _DIMS = r"(?:\s*\[[^\[\];{}]*\])*"
 _NAMED = re.compile(rf"\s*([A-Za-z_]\w*)({_DIMS})\s*(?=[=,;):]|\Z)(?!==)")
 _DECLARED = re.compile(rf"(?<![.\w])({_TYPE})({_DIMS})(?:\s+|(?<=[>\]]))(?=[A-Za-z_]\w*{_DIMS}\s*[=,;):](?!=))")
 _TURNED = re.compile(rf"(?<![.\w?])([A-Za-z_]\w*)\s*:\s*({_TYPE})({_DIMS})\s*(?=[=,;)])")  # func f(x : float[4])
-_NO_TYPES = frozenset(
-    ("return", "else", "do", "case", "in", "out", "inout", "const", "import", "typealias", "typedef", "no_diff")
-)
 _INFERRED = frozenset(("var", "let", "auto"))
 _STRUCT = re.compile(r"\b(?:struct|class)\s+(\w+)\s*(?:<([^{};()]*)>)?\s*(:[^{};]*)?(\{)")
 _INNER = re.compile(r"\{[^{}]*\}")
@@ -88,7 +85,7 @@ class Values:
             for m in _NAMES.finditer(text):
                 aliases[m["a"] or m["c"] or m["e"]].append(m["b"] or m["d"] or m["f"])
             for m in _RETURNS.finditer(text):
-                if m[1] not in _NO_TYPES:
+                if m[1] not in NO_TYPES:
                     returned[m[3]].append(Ranked(m[1], m[2].count("[")))
             for m in _CHANGING.finditer(text):
                 places = {i for i, part in enumerate(parameters_in(text, m.end())) if _OUT.search(part)}
@@ -153,7 +150,7 @@ def _base(name: str) -> str:
 def variables(text: str, start: int, end: int) -> Iterator[tuple[int, str, Ranked | str]]:
     """Yields the places, names and types of parameters and variables. For ``var x = y`` it yields y in place of a type."""
     for m in _DECLARED.finditer(text, start, end):
-        if m[1] in _NO_TYPES:
+        if m[1] in NO_TYPES:
             continue
         at = m.end()
         while (name := _NAMED.match(text, at, end)) is not None:
