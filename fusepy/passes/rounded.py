@@ -1,6 +1,4 @@
-"""Sums that drivers must round by themselves.
-
-Values that are compared with their own extreme are computed alike wherever they are computed.
+"""Values that are compared with their own extreme are computed alike wherever they are computed.
 
 ``x == max(x)`` asks whether two computations of `x` agree to the last bit: one for the maximum, one for the comparison. A driver
 may make one instruction of a product and a sum in one of them only, and then nothing is equal to the maximum. So the sums that
@@ -9,9 +7,6 @@ lead to such an `x` are rounded by themselves. The gradients of ``max`` and ``mi
 Found are comparisons of `x` with what ``max`` or ``min`` leaves of it, and of their difference with anything. Either may come
 through views. A view of `x` is computed by nodes of its own, of a view of the inputs, so it is known by the same operations. Sums
 in bodies of loops or in Slang functions are not looked into.
-
-A sum with a constant that is divided by a constant is rounded by itself too: NVIDIA's Vulkan driver (580) makes
-``x * (1/3) + 1`` of ``(x + 3) / 3``, which is not 0 for -3, so that ``(x + 3) // 3`` is -1 there.
 """
 
 from __future__ import annotations
@@ -27,48 +22,32 @@ from fusepy.passes.base import Pass
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 FOLDS = ("reduce", "scan")
-SUMS = ("add", "sub")
-DIVISIONS = ("div", "floordiv", "mod", "fmod")
 VIEWS = ("expand", "along", "stop_gradient")
 
 
 @dataclass(frozen=True)
 class RoundedSums(Pass):
-    """The pass that marks sums of floats that lead to a value which is compared with its own extreme, or is divided."""
+    """The pass that marks sums of floats which lead to a value that is compared with its own extreme."""
 
     name = "rounded-sums"
 
     def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
-        divided, extreme = False, False
         for node in graph.nodes:
-            divided = divided or node.op.name in DIVISIONS
-            extreme = extreme or (node.op.name in FOLDS and _is_extreme(node))
-        seen = {*(_divided(graph) if divided else ()), *(_compared(graph) if extreme else ())}
-        marked = {n: _marked(n) for n in graph.nodes if n.op.name in SUMS and n.results[0] in seen and _rounds(n)} if seen else {}
+            if node.op.name in FOLDS and _is_extreme(node):
+                break
+        else:
+            return graph
+        alike = _Alike(graph)
+        left = [v for node in graph.nodes if node.op.name in COMPARISONS for v in alike.compared(node)]
+        seen: set[Value] = set()
+        while left:
+            value = left.pop()
+            node = alike.producer.get(value)
+            if value not in seen and node is not None and node.op.name not in FOLDS:
+                left.extend(node.operands)
+            seen.add(value)
+        marked = {n: _marked(n) for n in graph.nodes if n.op.name in ("add", "sub") and n.results[0] in seen and _rounds(n)}
         return graph.replace(nodes=[marked.get(n, n) for n in graph.nodes]) if marked else graph
-
-
-def _divided(graph: Graph) -> Iterator[Value]:
-    """Yields the sums with a constant that are divided by a constant."""
-    constants = {n.results[0] for n in graph.nodes if n.op.name == "const"}
-    sums = {n.results[0] for n in graph.nodes if n.op.name in SUMS and not constants.isdisjoint(n.operands)}
-    for node in graph.nodes:
-        if node.op.name in DIVISIONS and node.operands[0] in sums and node.operands[1] in constants:
-            yield node.operands[0]
-
-
-def _compared(graph: Graph) -> set[Value]:
-    """Returns the values that lead to one that is compared with its own extreme."""
-    alike = _Alike(graph)
-    left = [v for node in graph.nodes if node.op.name in COMPARISONS for v in alike.compared(node)]
-    seen: set[Value] = set()
-    while left:
-        value = left.pop()
-        node = alike.producer.get(value)
-        if value not in seen and node is not None and node.op.name not in FOLDS:
-            left.extend(node.operands)
-        seen.add(value)
-    return seen
 
 
 class _Alike:

@@ -143,7 +143,7 @@ def test_two_operations_that_compilers_join(device: Any, name: str) -> None:
     texts += [f"(x {a} 3) {b} 2" for a in ("+", "-", "*", "/") for b in ("+", "-", "*", "/")]
     texts += [f"2 {b} (3 {a} x)" for a in ("+", "-", "*", "/") for b in ("+", "-", "*", "/")]
     texts += ["2 % (-x)", "(-x) % 2", "2 // (-x)", "(-x) // 2"]
-    texts += ["(x + 3) // 3", "(3 + x) % 3", "(x - 5.75) // 3", "(5.75 - x) / 3"]  # 0 for -3 and 5.75
+    texts += ["(x + 3) // 3", "(3 + x) % 3", "(x - 5.75) // 3", "(5.75 - x) / 3", "(x - 5.75) * 0.7"]  # 0 for -3 and 5.75
     program = eval(f"lambda x: ({', '.join(texts)})")
     x = np.array([5.75, 2, 3.5, -1.5, -3], {"half": np.float16, "float": np.float32, "double": np.float64}[name])
     rough = {"half": 4e-3, "float": 1e-6, "double": 1e-14}[name]

@@ -9,6 +9,7 @@ from typing import Any
 
 from fusepy.backend.device.target import Target
 from fusepy.backend.emit.operand import Access
+from fusepy.backend.emit.rounded import Rounded
 from fusepy.backend.emit.tuning import Shape
 from fusepy.errors import ArgumentError
 from fusepy.ir.arrivals import Arrival
@@ -183,3 +184,7 @@ class Emission:
     @property
     def cuda(self) -> bool:
         return self.target.kind == "cuda"
+
+    def rounded(self) -> Rounded:
+        """Returns what marks the operations of one function."""
+        return Rounded(self.target, self.options.fast_math)

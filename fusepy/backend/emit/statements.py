@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from fusepy.backend.emit.rounded import Rounded
 from fusepy.backend.emit.shims import Shims
 from fusepy.backend.slang.differentiable import shown_parameter
 from fusepy.backend.sources.source import line_directive
@@ -23,18 +24,22 @@ class Statements:
         shims: wrappers to call instead of functions.
         plain: omit the user's names and lines.
         prefix: of the names of functions that nodes need beside the statements.
+        rounded: marks operations that call functions of their own.
 
     Attributes:
         functions: the texts of these functions.
     """
 
-    def __init__(self, names: dict[Value, str], shims: Shims, plain: bool = False, prefix: str = "fz"):
+    def __init__(
+        self, names: dict[Value, str], shims: Shims, plain: bool = False, prefix: str = "fz", rounded: Rounded | None = None
+    ):
         self.names = names
         self.functions: list[str] = []
         self._prefix = prefix
         self._differentiable = 0
         self._shims = shims
         self._plain = plain
+        self._rounded = rounded
         self._count = 0
         self._place: str | None = None
         self._same: dict[Value, Value] = {}  # results of a select between a value and itself
@@ -112,4 +117,6 @@ class Statements:
         if node in self._shims.names:
             attrs = {**node.attrs, "function": self._shims.names[node], "method": False}
             node = Node(node.op, node.operands, node.maps, node.results, attrs)
+        if self._rounded is not None:
+            node = self._rounded(node)
         return node.op.emit(node, args, results)

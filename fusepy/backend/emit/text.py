@@ -143,7 +143,7 @@ class KernelText:
         names: dict[Value, str] = dict(zip(body.inputs, inputs))
         params = [declare(v.type, names[v]) for v in body.inputs]
         params += [f"out {declare(v.type, f'r_{j}')}" for j, v in enumerate(body.outputs)]
-        write = Statements(names, self.shims, self.given.plain, name)
+        write = Statements(names, self.shims, self.given.plain, name, self.given.rounded())
         lines = write.nodes(body)
         lines += [f"r_{j} = {names[v]};" for j, v in enumerate(body.outputs)]
         values = [*body.inputs, *(v for n in body.nodes for v in n.results)]
@@ -171,7 +171,7 @@ class KernelText:
             f'#line 1 "{entry}"',
             *COMPUTE.attributes(threads),
             COMPUTE.head(entry, lane, uniforms),
-            *block([*(COMPUTE.exact("\n".join([*functions, *lines])) if target.spirv else ()), *lines]),
+            *block([*COMPUTE.first("\n".join([*functions, *lines]), threads, target.spirv, self.cuda), *lines]),
         ]
         return self.assembled(program, entry, fields, shape)
 

@@ -5,6 +5,7 @@ This is compute; `raster` beside it draws. docs/extending.md lists the callers.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
@@ -13,6 +14,7 @@ import slangpy as spy
 
 THREAD_INDEX = "uint fz_lane : SV_GroupIndex"  # the number of a thread in its group
 THREAD_ID = "uint3 fz_lane : SV_GroupThreadID"  # the position of a thread in its group
+ANY_REGISTERS = 256  # threads of a group, for each of which there are as many registers as CUDA's compiler uses at most
 _WIDTHS = {32: "", 16: r"\b(?:half|float16_t)", 64: r"\b(?:double|float64_t)"}  # not every device has 16 and 64 bits
 
 
@@ -52,8 +54,22 @@ class _Compute(PipelineStage):
         """Returns the declaration of an entry point. It reads the group's position, ``fz_group``, and the thread's: `lane`."""
         return f"void {name}(uint3 fz_group : SV_GroupID, {lane}{parameters})"
 
+    def first(self, text: str, threads: Sequence[int], spirv: bool, cuda: bool) -> list[str]:
+        """Returns the first statements of an entry point with this group size, for a program `text`."""
+        return self.exact(text) if spirv else self.bounds(math.prod(threads)) if cuda else []
+
+    def bounds(self, threads: int) -> list[str]:
+        """Returns a statement that tells CUDA's compiler how many `threads` share the registers; Slang does not.
+
+        It would else take more for each than a large group has, and the driver refuses the launch (error 701).
+        """
+        if threads <= ANY_REGISTERS:
+            return []
+        redefined = f"#undef __global__\\n#define __global__ __attribute__((global)) __launch_bounds__({threads})"
+        return [f'__requirePrelude("{redefined}");']
+
     def exact(self, text: str) -> list[str]:
-        """Returns the first statements of an entry point in SPIR-V, which keep NaN, infinities and signed zeros.
+        """Returns statements for SPIR-V, which keep NaN, infinities and signed zeros.
 
         Otherwise SPIR-V lets drivers ignore them: NVIDIA's make a maximum without NaN of ``c > a ? c : a``; they and Mesa make 0
         of ``0 * x``. The statements also cover all functions that the entry point calls.

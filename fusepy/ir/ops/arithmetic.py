@@ -20,8 +20,10 @@ from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
 from fusepy.ir.value import Array
 
-ROUNDED = "rounded"  # the attribute of sums that no driver may contract with a product; `passes.rounded` sets it
-ROUNDS = "fzround_"  # of the functions in ``fusepy/slang/fusepy_rounded.slang``
+ROUNDED = "rounded"  # the attribute of operations that call a function of ``fusepy_rounded.slang``
+DIVISIONS = ("div", "floordiv", "mod", "fmod")
+_QUOTIENT = "{0} / {1}"
+ROUNDS = "fzround_"  # begins the names of these functions
 
 
 class Operator(Componentwise):
@@ -96,24 +98,26 @@ class Operator(Componentwise):
         scalar = self.operand_scalar(node)
         shape = node.results[0].type.shape
         # emitted as calls, whose operands must agree in shape
-        wide = self.name in ("floordiv", "mod", "fmod") or ROUNDED in node.attrs
+        divides, rounded = self.name in DIVISIONS, node.attrs.get(ROUNDED)
+        wide = self.name in DIVISIONS[1:] or rounded
         want = [shaped(scalar, shape if wide else v.type.shape) for v in node.operands]
         converted = [convert(a, v.type, w) for a, v, w in zip(args, node.operands, want)]
         if scalar.is_float and self.name in _OF_ITSELF and node.operands[0] is node.operands[1]:
             type, value = shaped(scalar, node.operands[0].type.shape), _OF_ITSELF[self.name]
             return _of_itself(converted[0], type, value, self.name != "sub")
         # for halfs, spirv-opt takes c / -x for c / x, and -x / c for x / c: they are divided as floats
-        halfs = scalar is HALF and self.name in ("div", "floordiv", "mod", "fmod")
+        halfs = scalar is HALF and divides and not (rounded and self.name == "div")
         type, at = shaped(scalar, shape), FLOAT if halfs else working(scalar)
-        if self.name in ("floordiv", "mod", "fmod") and node.operands[0] is node.operands[1]:  # 0 // 0 is 0, as in NumPy
+        if self.name in DIVISIONS[1:] and node.operands[0] is node.operands[1]:  # 0 // 0 is 0, as in NumPy
             return f"{type}({converted[0]} != {type}(0))" if self.name == "floordiv" else f"{type}(0)"
         if scalar is BOOL and self.name == "invert":
             return f"!{converted[0]}"  # on CUDA a bool is promoted to an int, whose complement is never zero
         converted = [convert(c, w, shaped(at, w.shape)) for c, w in zip(converted, want)]
         divisor = "" if scalar.is_float else _divisor(converted, shaped(at, shape))
-        if node.attrs.get(ROUNDED):
-            return f"{ROUNDS}{self.name}({', '.join(converted)})"
-        text = (self.slang if scalar.is_float else self.slang_int).format(*converted, d=divisor, t=shaped(at, shape))
+        form = self.slang if scalar.is_float else self.slang_int
+        if rounded:
+            form = form.replace(_QUOTIENT, f"{ROUNDS}div({{0}}, {{1}})") if divides else f"{ROUNDS}{self.name}({{0}}, {{1}})"
+        text = form.format(*converted, d=divisor, t=shaped(at, shape))
         return text if self.compares else convert(text, shaped(at, shape), type)
 
 

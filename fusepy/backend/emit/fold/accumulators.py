@@ -13,7 +13,7 @@ import itertools
 from dataclasses import dataclass
 from functools import cached_property
 
-from fusepy.backend.emit.fold.numbers.order import order_functions, order_identity, order_type, truth_function
+from fusepy.backend.emit.fold.numbers.order import extreme_functions, order_functions, order_identity, order_type, truth_function
 from fusepy.backend.emit.fold.numbers.spread import PARTS, spread_functions
 from fusepy.backend.emit.fold.sorting.keys import key_type
 from fusepy.backend.emit.operand import BLOCK
@@ -24,7 +24,6 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import convert, shaped
 from fusepy.ir.ops.folds import PLACES, Fold
 from fusepy.ir.ops.literal import literal
-from fusepy.ir.ops.structure import has_select, select_components
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
 
 Member = tuple[str, Type]
@@ -52,10 +51,11 @@ class Accumulator:
     Attributes:
         j: the index of the folded output of the body.
         have: the type of its elements; `want` that of the result.
+        cuda: the kernel is for CUDA.
     """
 
-    def __init__(self, j: int, fold: Fold, have: Type):
-        self.j = j
+    def __init__(self, j: int, fold: Fold, have: Type, cuda: bool = False):
+        self.j, self.cuda = j, cuda
         self.fold = fold
         self.have = have
         self.want = fold.type(have)
@@ -206,11 +206,10 @@ class Accumulator:
             return _sums(type)
         if self.spreads:
             return spread_functions(type)
-        sign = ">" if "max" in kind else "<"
-        before = order_functions(self.j, kind[-3:], number, equals=self.places) if number and self.ordered else []
         if self.places:
+            sign = ">" if "max" in kind else "<"
             return [
-                *before,
+                *(order_functions(self.j, kind[-3:], number, equals=True) if number else ()),
                 f"void fz_best_{self.j}(inout {type} best, inout int at, {type} x, int place)",
                 "{",
                 f"    if (x {sign} best || (x == best && place < at))",
@@ -221,9 +220,7 @@ class Accumulator:
                 "}",
             ]
         if kind in ("max", "min"):
-            chosen = f"select(a {sign}= b, a, b)" if has_select(type) else select_components(f"(a {sign}= b)", "a", "b", type)
-            most = [f"{type} fz_most_{self.j}({type} a, {type} b)", "{", f"    return {chosen};", "}"]
-            return [*before, *most]
+            return extreme_functions(self.j, kind, type, number, self.cuda)
         return truth_function(self.j, number) if number else []
 
 

@@ -32,7 +32,7 @@ from fusepy.ir.ops.control import block
 
 def emit_fold(region: Node, variant: FoldVariant, given: Emission) -> KernelSource:
     """Returns the kernel of one stage of `region`."""
-    accumulators = accumulators_of(region)
+    accumulators = accumulators_of(region, given.cuda)
     operands = region_operands(region, given.cuda, given.plain)
     then = epilogue_operands(region, operands, given.cuda, given.plain)
     text = KernelText(region, variant, given, operands, then, calls_of(region, accumulators))

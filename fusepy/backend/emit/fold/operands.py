@@ -12,11 +12,11 @@ from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.region import spec_of
 
 
-def accumulators_of(region: Node) -> list[Accumulator]:
-    """Returns the accumulators of `region`, fold by fold."""
+def accumulators_of(region: Node, cuda: bool = False) -> list[Accumulator]:
+    """Returns the accumulators of `region`, fold by fold, for a kernel on CUDA or elsewhere."""
     assert region.body is not None
     folds, outputs = spec_of(region).folds, region.body.outputs
-    return [Accumulator(j, fold, outputs[j].type) for j, fold in enumerate(folds, len(outputs) - len(folds))]
+    return [Accumulator(j, fold, outputs[j].type, cuda) for j, fold in enumerate(folds, len(outputs) - len(folds))]
 
 
 def members_of(region: Node) -> list[Member]:

@@ -50,7 +50,7 @@ class _RowKernel:
         self.body = RowBody(text.region)
         self.stages = self.body.stages(held=self.shape.held > 0)
         number = {n: j for j, n in enumerate(self.body.folds)}
-        self.folds = [StageFolds(k, stage, number, self.shape) for k, stage in enumerate(self.stages)]
+        self.folds = [StageFolds(k, stage, number, self.shape, text.cuda) for k, stage in enumerate(self.stages)]
         self.operand: dict[Value, Operand] = dict(zip(text.body.inputs, text.operands))
         self.names: dict[Value, str] = {}  # of values that are the same along the row, and of values in registers
         for value, o in self.operand.items():

@@ -29,11 +29,12 @@ class StageFolds:
 
     Args:
         places: the number of each ``row_fold`` in the body.
+        cuda: the kernel is for CUDA.
     """
 
-    def __init__(self, number: int, stage: RowStage, places: Mapping[Node, int], shape: RowShape):
+    def __init__(self, number: int, stage: RowStage, places: Mapping[Node, int], shape: RowShape, cuda: bool = False):
         self.number, self.stage, self.shape = number, stage, shape
-        self.accumulators = [Accumulator(places[n], Fold.of_node(n), n.operands[0].type) for n in stage.folds]
+        self.accumulators = [Accumulator(places[n], Fold.of_node(n), n.operands[0].type, cuda) for n in stage.folds]
         self.members = [m for a in self.accumulators for m in a.members()]
         self.shared, self.acc = SharedMemory(self.members, f"fz_s{number}"), f"fz_acc{number}"
 

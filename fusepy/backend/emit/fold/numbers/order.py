@@ -2,10 +2,15 @@
 
 Drivers may assume that there is no NaN. NVIDIA's Vulkan driver does, and drops NaN in comparisons of floats and ``isnan``. For
 integers there is no such assumption. They are unsigned; the identity of ``max`` is 0, that of ``min`` has all bits set.
+
+CUDA has an instruction for floats, so only the identities are made so there. This also avoids a fault of ptxas 12.8: it makes 0
+of the -0 in ``-(x > 0 ? 0.0 : 1.0)``, but the compiler before it takes all signs as set, and gives that 0 the order of a NaN.
 """
 
 from __future__ import annotations
 
+from fusepy.ir.ops.math import KEEPS_NAN
+from fusepy.ir.ops.structure import has_select, select_components
 from fusepy.ir.types import FLOAT, UINT, Type
 
 _WIDE = Type.parse("uint64_t")
@@ -15,6 +20,7 @@ _LOW = {  # the offset that is subtracted from ordered bits; then the integer of
     ("max", 64): (0x800FFFFFFFFFFFFF, 0xFFE0000000000001),
     ("min", 64): (0x7FF0000000000001, 0x001FFFFFFFFFFFFE),
 }
+_NATIVE = {"max": "0xff800000u", "min": "0x807fffffu"}  # turns the bits of the infinity below, or above, into the identity
 
 
 def order_type(type: Type) -> Type:
@@ -65,6 +71,22 @@ def order_functions(j: int, which: str, type: Type, *, equals: bool) -> list[str
         f"    return {back};",
         "}",
     ]
+
+
+def extreme_functions(j: int, which: str, type: Type, number: Type | None, cuda: bool) -> list[str]:
+    """Returns ``fz_most_`` of fold `j`, which chooses of two values, and the functions from a `number` to `type` and back."""
+    head = f"{type} fz_most_{j}({type} a, {type} b)"
+    if cuda and number is not None and number.scalar is FLOAT:
+        changed = f"{type}({_NATIVE[which]})"
+        return [
+            *(f"{type} fz_order_{j}({number} x)", "{", f"    return asuint(x) ^ {changed};", "}"),
+            *(f"{number} fz_number_{j}({type} bits)", "{", f"    return asfloat(bits ^ {changed});", "}"),
+            *(head, "{", f"    return fz_order_{j}({KEEPS_NAN}{which}(fz_number_{j}(a), fz_number_{j}(b)));", "}"),
+        ]
+    before = f"(a {'>' if which == 'max' else '<'}= b)"
+    chosen = f"select({before[1:-1]}, a, b)" if has_select(type) else select_components(before, "a", "b", type)
+    ordered = order_functions(j, which, number, equals=False) if number else []
+    return [*ordered, head, "{", f"    return {chosen};", "}"]
 
 
 def truth_function(j: int, type: Type) -> list[str]:
