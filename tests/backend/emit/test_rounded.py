@@ -1,13 +1,24 @@
-"""Sums that lead to a value which is compared with its own extreme: no driver may contract them with products."""
+"""Operations that are rounded by themselves: sums before a comparison with their own extreme, and what GPUs join."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.backend.device.target import Target
+from fusepy.backend.emit.options import NO_OPTIONS, Emission
+from fusepy.backend.emit.region import emit
+from fusepy.backend.emit.variant import Variant
+from fusepy.backend.marshals.registry import ACCESSES
+from fusepy.backend.slang.stage import COMPUTE
+from fusepy.ir.parse import parse_graph
+from fusepy.passes.pipeline import run_pipeline
+from tests.support.reference import ORACLE
 
 RNG = np.random.default_rng(3)
 
@@ -38,3 +49,37 @@ def test_the_gradient_of_a_maximum_asks_for_it(device: fp.Device) -> None:
     loss = lambda x: fp.sum(fp.max(x * x - x, axis=-1))  # noqa: E731
     assert "fzround_sub(" in fp.grad(loss).source(x)
     assert "fzround_sub(" not in fp.fuse(lambda x: fp.max(x * x - x, axis=-1)).source(x)
+
+
+JOINED = """graph @f(%x: Tensor<float>[?], %y: Tensor<float>[?]) -> (Tensor<float>[?], Tensor<float>[?], Tensor<float>[?]) {
+  %0 = const() {type = "float", value = 3.0} : weak float
+  %1 = add(%x, %0) : Tensor<float>[?]
+  %2 = mul(%1, %0) : Tensor<float>[?]
+  %3 = add(%x, %y) : Tensor<float>[?]
+  %4 = sub(%3, %y) : Tensor<float>[?]
+  %5 = floordiv(%1, %y) : Tensor<float>[?]
+  %6 = mul(%5, %y) : Tensor<float>[?]
+  return %2, %4, %6
+}"""
+ROUNDED = {
+    "software": (Target("software", spirv=True), NO_OPTIONS, []),
+    "vulkan": (Target("vulkan", spirv=True), NO_OPTIONS, ["mul(v1, v0)", "sub(v3, a_y)", "div(v1, a_y)"]),
+    "cuda": (Target("cuda"), NO_OPTIONS, ["div(v1, a_y)"]),
+    "cuda with fast arithmetic": (Target("cuda"), replace(NO_OPTIONS, fast_math=True), []),
+}
+
+
+@pytest.mark.parametrize("case", ROUNDED)
+def test_what_gpus_round_by_functions_of_their_own(case: str) -> None:
+    target, options, called = ROUNDED[case]
+    (region,) = run_pipeline(parse_graph(JOINED), ORACLE).nodes
+    text = emit(region, Variant(True, 1), Emission(target, ACCESSES, {}, options=options), 4).text
+    assert re.findall(r"fzround_(\w+\(.*?\))", text) == called
+
+
+def test_cuda_knows_the_threads_of_large_groups() -> None:
+    """NVRTC takes up to 255 registers for a thread, which are too many for 512."""
+    first = [COMPUTE.first("", (threads, 1, 1), spirv=False, cuda=True) for threads in (256, 512)]
+    assert first[0] == []
+    assert "__launch_bounds__(512)" in first[1][0]
+    assert COMPUTE.first("", (512, 1, 1), spirv=False, cuda=False) == []
