@@ -88,7 +88,7 @@ def test_a_whole_read(m: Any) -> None:
         light = m.luminance(image)
         return m.grade(image, light - m.blur(G, light))
 
-    along = "strided2 by rows" if m.device.target.kind == "software" else "strided2 by blocks, whole arrays packed"
+    along = "strided2 by rows" if m.device.target.kind == "software" else "strided2 by blocks light, whole arrays packed"
     assert text(detail.explain(IMAGE)) == DETAIL.replace("strided2 by rows", along)
 
 
@@ -412,4 +412,4 @@ def test_a_second_kernel_is_told(device: Any) -> None:
         before = fp.stats(device).kernels_compiled
         scaled(*given)
         counts.append(fp.stats(device).kernels_compiled - before)
-    assert counts == [1, 1, 0, 0]
+    assert counts == [1, 1, 0, device.target.kind != "software"]  # GPUs read columns in another order

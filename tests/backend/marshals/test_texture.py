@@ -706,6 +706,8 @@ def test_the_extents_of_a_texture_as_coordinates(m: Any, device: Any, kind: str)
     assert fp.Shape(tensor) == fp.grid(tensor).shape == shape
     view = image.create_view(mip=0, mip_count=1)
     assert fp.Shape(view) == view.shape == shape
+    if kind == "Texture1D" and device.target.kind == "cuda":
+        return  # where kernels have none
     seen: list[Any] = []
     fp.fuse(lambda x: seen.append(x.shape) or 1.0)(image)
     assert seen == [shape]
