@@ -22,7 +22,6 @@ from fusepy.ir.value import Array
 
 ROUNDED = "rounded"  # the attribute of operations that call a function of ``fusepy_rounded.slang``
 DIVISIONS = ("div", "floordiv", "mod", "fmod")
-_QUOTIENT = "{0} / {1}"
 ROUNDS = "fzround_"  # begins the names of these functions
 
 
@@ -95,11 +94,9 @@ class Operator(Componentwise):
             return [self.numpy(*operands).astype(node.results[0].type.dtype)]
 
     def by_component(self, node: Node, args: Sequence[str]) -> str:
-        scalar = self.operand_scalar(node)
-        shape = node.results[0].type.shape
-        # emitted as calls, whose operands must agree in shape
+        scalar, shape = self.operand_scalar(node), node.results[0].type.shape
         divides, rounded = self.name in DIVISIONS, node.attrs.get(ROUNDED)
-        wide = self.name in DIVISIONS[1:] or rounded
+        wide = self.name in DIVISIONS[1:] or rounded  # calls, whose operands must agree in shape
         want = [shaped(scalar, shape if wide else v.type.shape) for v in node.operands]
         converted = [convert(a, v.type, w) for a, v, w in zip(args, node.operands, want)]
         if scalar.is_float and self.name in _OF_ITSELF and node.operands[0] is node.operands[1]:
@@ -116,7 +113,7 @@ class Operator(Componentwise):
         divisor = "" if scalar.is_float else _divisor(converted, shaped(at, shape))
         form = self.slang if scalar.is_float else self.slang_int
         if rounded:
-            form = form.replace(_QUOTIENT, f"{ROUNDS}div({{0}}, {{1}})") if divides else f"{ROUNDS}{self.name}({{0}}, {{1}})"
+            form = form.replace("{0} / {1}", f"{ROUNDS}div({{0}}, {{1}})") if divides else f"{ROUNDS}{self.name}({{0}}, {{1}})"
         text = form.format(*converted, d=divisor, t=shaped(at, shape))
         return text if self.compares else convert(text, shaped(at, shape), type)
 
