@@ -56,7 +56,7 @@ class CudaKernel:
         """Launches groups along x, y and z on a stream, with the parameters in `block`."""
         if groups != self._shape:
             self._boxed.clear()
-            self._shape = tuple(groups)
+            self._shape = groups[:]  # of the same class: a list is never equal to a tuple
         boxed = self._boxed.get(stream)
         if boxed is None:
             boxed = self._boxed[stream] = self._arguments(groups, stream)

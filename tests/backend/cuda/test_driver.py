@@ -114,6 +114,17 @@ def test_a_launch_passes_groups_threads_stream_and_the_block(library: FakeLibrar
     assert retired == ["pipeline"]  # its module may not be unloaded while a kernel runs
 
 
+@pytest.mark.parametrize("groups", [[5, 1, 1], (5, 1, 1)], ids=["list", "tuple"])
+def test_a_launch_of_the_last_groups_makes_no_arguments(
+    library: FakeLibrary, monkeypatch: pytest.MonkeyPatch, groups: Any
+) -> None:
+    function = CudaKernel(CudaDriver(library), MODULE, "twice_kernel", (256, 1, 1), 4, None, [])
+    function.launch(groups, 0)
+    monkeypatch.setattr(CudaKernel, "_arguments", None)
+    function.launch(groups, 0)
+    assert library.log[-1] == library.log[-2]
+
+
 def test_a_stream_waits_for_another_and_a_capture_for_none(library: FakeLibrary) -> None:
     driver = CudaDriver(library)
     library.log.clear()
