@@ -28,11 +28,11 @@ test:
 	@$(BIN)/python tools/setup_browser.py
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
-# What `make test` leaves out: long tests, and random ones with all of their examples.
+# What `make test` leaves out: long tests, and random ones with all of their examples; lavapipe's kernels are optimised, as users have them.
 test-long:
 	@$(PYTHON) tools/setup_venv.py demo dev
 	@$(BIN)/python tools/setup_driver.py
-	@FUSEPY_HYPOTHESIS=thorough $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "long or random" $(ARGS)
+	@FUSEPY_HYPOTHESIS=thorough GALLIVM_PERF= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "long or random" $(ARGS)
 
 # Random programs in every mode, held to NumPy; `make fuzz SECONDS=3600 SEED=7`, FUSEPY_DEVICE chooses the device. See docs/reliability.md.
 fuzz:

@@ -29,6 +29,8 @@ if "FUSEPY_TEST_CACHE" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["FUSEPY_TEST_CACHE"], ignore_errors=True)
 os.environ["FUSEPY_CACHE_DIR"] = os.environ["FUSEPY_TEST_CACHE"]
 os.environ.setdefault("FUSEPY_VERIFY", "each")  # what every pass has made is verified, in every test
+# LLVM, which compiles lavapipe's kernels, does not optimise them: half of its time, for the same results. `make test-long` does.
+os.environ.setdefault("GALLIVM_PERF", "nopt")
 
 # Each test that says how many examples it takes does so by `tests.support.examples`, which knows the profiles by name.
 settings.register_profile(

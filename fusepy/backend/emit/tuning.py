@@ -25,7 +25,7 @@ LIGHT_PRICE = 48.0  # up to it, a thread may have several rows
 HEAVY_PRICE = (
     64.0  # from it on, code takes longer than loads: on GPUs each thread has one element, so that few elements fill the device
 )
-LIGHT_NODES = 12  # a body of so many nodes is unrolled for up to 32 elements; for folds see `backend.emit.fold.tuning`
+LIGHT_NODES = 12  # a body of so many nodes is unrolled, see `backend.emit.spaces.linear`; for folds `backend.emit.fold.tuning`
 # Simple operations that lavapipe compiles in the time of one call: of a function of floats, of a power, which may loop, of a
 # function of doubles, and of a double's sine, which takes a second
 CALL_WEIGHT, POWER_WEIGHT, LONG_WEIGHT, ANGLE_WEIGHT = 5, 16, 20, 100

@@ -174,18 +174,21 @@ def arrays(node: Node) -> tuple[int, ...]:
 
 
 def exported(nodes: Iterable[Node]) -> list[str]:
-    """Returns the constants that tell Slang what these nodes add to.
+    """Returns the exports that tell Slang what these nodes add to.
 
-    ``_fusepy_added``: 1 for halfs and 2 for doubles in structs, 4 for exact sums. ``_fusepy_levels``: the mip levels of textures.
+    ``_FusepyAdds``: gradients are added at all, whose code takes Slang as long as the rest of a kernel. ``_fusepy_added``: 1 for
+    halfs and 2 for doubles in structs, 4 for exact sums. ``_fusepy_levels``: the mip levels of textures.
     """
     added, levels = 0, 1
-    for node in (node for node in nodes if "words" in node.attrs):
+    adding = [node for node in nodes if "words" in node.attrs]
+    for node in adding:
         levels = max(levels, *Counter(arrays(node)).values())
         for given in node.words("words"):
             digits = "".join(f"{int(number):x}" for number in given.split(","))
             added |= bool(set(digits) & {"1", "2"}) | 2 * ("3" in digits) | 4 * ("sums" in node.attrs)
     found = {"_fusepy_added": (added, 0), "_fusepy_levels": (levels, 1)}
-    return [f"export static const int {name} = {value};" for name, (value, usual) in found.items() if value != usual]
+    adds = ["export struct _FusepyAdds : _IFusepyAdds = _FusepyAdded;"] * bool(adding)
+    return [*adds, *(f"export static const int {name} = {value};" for name, (value, usual) in found.items() if value != usual)]
 
 
 GRADIENT_OPS: list[Op] = [Vjp(), Zero(), Sum(), FieldGradient()]

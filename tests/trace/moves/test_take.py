@@ -85,6 +85,16 @@ def test_structs_with_matrices(m: Any, device: Any) -> None:
         fp.grad(lambda x: fp.sum(m.use(fp.roll(x, 1, 0), 2.0)))(x)
 
 
+def test_only_kernels_of_gradients_have_the_code_that_adds_to_them(device: Any) -> None:
+    """It takes Slang as long as all else of a kernel that reads elements."""
+    x = fp.Tensor.from_numpy(device, np.arange(4, dtype=np.float32))
+    look = fp.fuse(lambda x: fp.roll(x, 1, 0) * x)
+    slope = fp.grad(lambda x: fp.sum(fp.roll(x, 1, 0) * x))
+    assert "_FusepyAdded" not in look.source(x)
+    assert "_FusepyAdded" in slope.source(x)
+    assert slope(x).to_numpy().tolist() == [4, 2, 4, 2]
+
+
 @pytest.mark.parametrize("element", ["bool", "bool3"])
 def test_bools_are_read_as_they_lie(device: Any, element: str) -> None:
     """CUDA has bools of one byte, and tensors those of four: whole arrays of bools are never made here."""

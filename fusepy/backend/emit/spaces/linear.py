@@ -11,6 +11,10 @@ from fusepy.backend.emit.variant import Variant
 from fusepy.backend.slang.stage import THREAD_INDEX
 from fusepy.ir.ops.control import block
 
+# Elements in each turn of a thread's loop on lavapipe, which masks the variables that a loop changes in every turn. Runs of 4 are
+# as fast as all 32 elements in a row, and compile in a quarter of the time (decision 002).
+RUN = 4
+
 
 @dataclass(frozen=True)
 class Counted:
@@ -41,10 +45,12 @@ class Counted:
             return [*lines, f"{index} i = first;", f"if (i >= {BLOCK}.count)", "    return;", *element]
         if self.shape.batched and not work.arrays:
             return [*lines, *self._batched(work)]
-        # lavapipe masks the variables that a loop changes: unrolled code is 1.25x as fast
-        unroll = "[ForceUnroll]" if steps <= 4 else "[unroll]" if self.kind == "software" and work.light else "[loop]"
         one = [f"{index} i = first + k * {self.shape.threads};", f"if (i >= {BLOCK}.count)", "    return;", *element]
-        return [*lines, unroll, f"for (uint k = 0; k < {steps}; ++k)", *block(one)]
+        if steps > RUN and self.kind == "software" and work.light:
+            one[0] = f"{index} i = first + (k + u) * {self.shape.threads};"
+            run = ["[unroll]", f"for (uint u = 0; u < {RUN}; ++u)", *block(one)]
+            return [*lines, "[loop]", f"for (uint k = 0; k < {steps}; k += {RUN})", *block(run)]
+        return [*lines, "[ForceUnroll]" if steps <= RUN else "[loop]", f"for (uint k = 0; k < {steps}; ++k)", *block(one)]
 
     def _coordinates(self, work: ElementWork) -> list[str]:
         if self.variant.linear and not work.placed:
