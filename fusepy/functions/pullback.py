@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.arguments.mapped import Mapped
+from fusepy.backend.memory.host_arrays import LISTED
 from fusepy.errors import GradientError
 from fusepy.functions.parts import AnyFunction
 from fusepy.ir.types import BOOL
@@ -18,6 +19,22 @@ from fusepy.trace.prints.log import silenced
 from fusepy.trace.structure import flatten_values, returned
 from fusepy.trace.trace import Trace, current_trace
 from fusepy.trace.traced import Traced
+
+
+def wanted_places(places: Iterable[int], needed: Iterable[bool]) -> tuple[int, ...]:
+    """Returns the places of the arguments that need a gradient.
+
+    Raises:
+        GradientError: if one is an item of a list that is one array, whose place is -1.
+
+    Example:
+        >>> wanted_places([0, -1, 2], [True, False, True])
+        (0, 2)
+    """
+    wanted = tuple(place for place, need in zip(places, needed) if need)
+    if -1 in wanted:
+        raise GradientError("a torch tensor that requires gradients is an item of a list, which is one array", hint=LISTED)
+    return wanted
 
 
 def pullback(

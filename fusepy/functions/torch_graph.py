@@ -17,6 +17,7 @@ from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.autograd import is_tracked, pullback_of
 from fusepy.functions.call import bound
 from fusepy.functions.parts import AnyFunction, needs_bind
+from fusepy.functions.pullback import wanted_places
 from fusepy.location import user_line
 from fusepy.pytree import LEAF, Structure, flatten
 
@@ -86,7 +87,7 @@ class GraphCall:
     Attributes:
         args, named: its arguments, with stand-ins for tensors and floats.
         parts: what it returns, and the parts of that: the kind, keys, and places of the parts; for a leaf, that of the result.
-        places: the tensors among the leaves of its arguments.
+        places: the tensors among the leaves of its arguments; -1 for an item of a list that is one array.
         back: its pullbacks: their names in `PLANNED`, by results with gradients and by tensors that need one.
     """
 
@@ -130,7 +131,7 @@ class GraphCall:
             raise GradientError(what, place=line, hint="pass it as an argument")
         self.parts, returned = [], len(program.elements) - recording.printed
         self._add(recording.structure, iter(range(returned)))
-        self.places = [next(i for i, leaf in enumerate(lowered.leaves) if leaf is array) for array in arrays]
+        self.places = [next((i for i, leaf in enumerate(lowered.leaves) if leaf is array), -1) for array in arrays]
         found = zip(program.tape(lowered.leaves).out_shapes[:returned], program.elements)
         return [(tuple(shape) + element.shape, str(element.dtype)) for shape, element in found]
 
@@ -154,7 +155,7 @@ class GraphCall:
     def pullback(self, seeds: tuple[int, ...], needed: tuple[bool, ...]) -> str:
         """Returns the name of the call that computes the gradients of the tensors that need one."""
         if (seeds, needed) not in self.back:
-            wanted = tuple(place for place, need in zip(self.places, needed) if need)
+            wanted = wanted_places(self.places, needed)
             callee, args, named = self.callee, self.args, self.named
             if needs_bind(callee.tracer, args, named):
                 callee, args, named, _ = bound(callee, tuple(args), named, None)

@@ -331,3 +331,12 @@ def test_what_torch_would_map_or_push_forwards_is_refused(m: Any) -> None:
         with pytest.raises(fp.UnsupportedArgumentError, match=r"torch\.vmap"):
             mapped(x)
     assert torch.func.grad(lambda x: m.poly(2.0, x).sum())(x).tolist() == [4, 8]
+
+
+@pytest.mark.req("P1")
+def test_a_list_of_tensors_in_a_graph_of_torch_is_one_array(m: Any) -> None:
+    torch._dynamo.reset()
+    listed = torch.compile(lambda w: m.poly([w, 2 * w], 2.0).sum(), fullgraph=True, backend="eager")
+    assert listed(torch.ones(2)).item() == 24
+    with pytest.raises(fp.GradientError, match=r"torch\.stack\(tensors\)"):
+        listed(torch.ones(2, requires_grad=True)).backward()

@@ -26,7 +26,7 @@ def mask_error(array: Any) -> FusepyError:
     )
 
 
-_LISTED = "pass torch.stack(tensors): a list of tensors of one shape is one array; or a dict, with a name for each of them"
+LISTED = "pass torch.stack(tensors): a list of tensors of one shape is one array; or a dict, with a name for each of them"
 
 
 def refuse_loss(value: Any, listed: bool = False) -> None:
@@ -45,7 +45,7 @@ def refuse_loss(value: Any, listed: bool = False) -> None:
     if issubclass(cls, np.ma.MaskedArray):
         raise mask_error(value)
     if is_torch(cls):
-        check_gradient(value, _LISTED if listed else None)
+        check_gradient(value, LISTED if listed else None)
     if issubclass(cls, (list, tuple)):
         items = cast("Sequence[Any]", value)
         if not _WHOLE.issuperset(map(type, items)):

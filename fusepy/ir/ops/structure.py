@@ -103,11 +103,12 @@ class Construct(Op):
         type = Type.parse(node.text("type"))
         types = [v.type for v in node.operands]
         count = sum(int(np.prod(t.shape)) for t in types)
-        if not type.is_numeric or not all(t.is_numeric for t in types) or count != int(np.prod(type.shape)):
+        other = next((t for t in types if not t.is_numeric), None)
+        if not type.is_numeric or other is not None or count != int(np.prod(type.shape)):
             raise TraceError(
                 f"{type} cannot be built from ({', '.join(map(str, types))})",
                 place=node.loc,
-                saw=f"{count} components",
+                saw=f"{count} components" if other is None else f"a {other}",
                 expected=f"{int(np.prod(type.shape))} components",
                 hint="give one number per component, or vectors that add up to them",
             )

@@ -249,6 +249,8 @@ def test_construct() -> None:
     for type in ("float4", "Ray", "Ptr<float>"):
         with pytest.raises(TraceError, match=f"{type} cannot be built from"):
             run("construct", ("float", 1.0), type=type)
+    with pytest.raises(TraceError, match=r"saw: +a Ray\n"):
+        run("construct", ("Ray", np.zeros(())), ("float", 1.0), type="float2")
 
 
 @pytest.mark.req("V15")

@@ -13,7 +13,7 @@ from fusepy.backend.sources.copies.values import Ranked, Values, variables
 from fusepy.backend.sources.declarations import closing, parameters_in
 
 _INDEXED = re.compile(r"[\w)\]>]\s*\[")
-_ROOT = re.compile(r"(?<![.\w])(?<!::)[A-Za-z_]\w*\b(?=\s*[\[.(<])")
+ROOT = re.compile(r"(?<![.\w])(?<!::)[A-Za-z_]\w*\b(?=\s*[\[.(<])")
 _LITERAL = re.compile(r"\s*\d+[uU]?\s*\Z")
 _STEP = re.compile(r"\s*(?:\.\s*([A-Za-z_]\w*)|(\[))")
 _ARGUMENTS = re.compile(r"\s*(?:<[\w\s,:<>]*>\s*)?(\()")
@@ -43,22 +43,22 @@ def indexed_reads(
     start, opening, end = span
     if _INDEXED.search(text, opening, end) is None:
         return []
-    names, places = _variables(text, start, end, scopes, known)
+    names, places = variables_of(text, start, end, scopes, known)
     generics = " ".join([*scopes, text[start:opening]])
     parts: list[tuple[int, int, str]] = []
-    for m in _ROOT.finditer(text, opening, end):
+    for m in ROOT.finditer(text, opening, end):
         if m.start() in places or not (m[0] in names or m[0] in known.returned):
             continue
         of, at = names.get(m[0]), m.end()
         if of is None and (called := _ARGUMENTS.match(text, at)) is not None:
             of, at = known.returned[m[0]], closing(text, called.start(1)) + 1
-        changes = list(_changes(text, at, of, (scalars, generics), known))
-        if changes and not _changed(text, m.start(), at, opening, known):
+        changes = list(read_by(text, at, of, (scalars, generics), known))
+        if changes and not changed(text, m.start(), at, opening, known):
             parts += [(m.start(), m.start(), f"{READ}(" * (len(changes) // 2)), *changes]
     return parts
 
 
-def _variables(text: str, start: int, end: int, scopes: list[str], known: Values) -> tuple[dict[str, Ranked], set[int]]:
+def variables_of(text: str, start: int, end: int, scopes: list[str], known: Values) -> tuple[dict[str, Ranked], set[int]]:
     """Returns the types of what a function may index by its name, and the places where names are declared."""
     found: dict[str, Ranked | None] = {}
     places: set[int] = set()
@@ -76,7 +76,7 @@ def _variables(text: str, start: int, end: int, scopes: list[str], known: Values
     return {name: of for name, of in found.items() if of is not None}, places
 
 
-def _changes(
+def read_by(
     text: str, at: int, of: Ranked | None, types: tuple[Collection[str], str], known: Values
 ) -> Iterator[tuple[int, int, str]]:
     """Yields the changes of the brackets behind a name or a call."""
@@ -93,7 +93,7 @@ def _changes(
         of, at = None if found is None else found[0], last + 1
 
 
-def _behind(text: str, at: int) -> tuple[int, set[str]]:
+def behind(text: str, at: int) -> tuple[int, set[str]]:
     """Returns the place behind all members, indices and calls of methods that follow, and the names of the methods."""
     methods: set[str] = set()
     while (step := _STEP.match(text, at)) is not None:
@@ -105,14 +105,14 @@ def _behind(text: str, at: int) -> tuple[int, set[str]]:
     return at, methods
 
 
-def _changed(text: str, first: int, at: int, start: int, known: Values) -> bool:
+def changed(text: str, first: int, at: int, start: int, known: Values) -> bool:
     """True if what begins with a name may be written: by an operator, a method or a function that it is passed to.
 
     Args:
         at: the place behind the name.
         start: where the function begins.
     """
-    last, methods = _behind(text, at)
+    last, methods = behind(text, at)
     if methods & known.mutating or _WRITTEN.match(text, last) is not None or _POINTED.search(text, start, first) is not None:
         return True
     while text[start:first].rstrip()[-1:] in ("(", ",") and text[last:].lstrip()[:1] in (")", ","):

@@ -1,8 +1,8 @@
 """Copies of functions that Slang differentiates wrongly as they are, for kernels of gradients; see `fusepy_scalars`.
 
 A differentiable function passes each scalar parameter through a call, and its own body reads the result under the same name.
-Scalars of loops that are factors pass through a call, too, and calls read arrays, vectors and matrices by an index of run time.
-fusepy's `clamp` and `fmod` stand in place of Slang's.
+Scalars of loops that are factors pass through a call, too. Calls read arrays, vectors and matrices by an index of run time, and
+write elements of arrays. Loops whose tests branch are spelled with ``for``. fusepy's `clamp` and `fmod` replace Slang's.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 
 from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.copies.carried import carried_factors
+from fusepy.backend.sources.copies.conditions import branching_tests
+from fusepy.backend.sources.copies.elements import compound_writes, element_writes
 from fusepy.backend.sources.copies.files import copied, reached
 from fusepy.backend.sources.copies.indexed import indexed_reads
 from fusepy.backend.sources.copies.values import Values
@@ -100,35 +102,51 @@ def with_scalars(text: str, words: Words = Words()) -> str:
     whole = bare(text, in_place=True)
     quoted = _QUOTED.sub(lambda m: f'"{" " * (len(m[0]) - 2)}"', whole)  # a text may hold a single brace
     plain = _DIRECTIVE.sub(_blank, quoted).replace("\\\n", " \n")  # functions that a macro writes are read as others are
+    derived = list(_derived(plain, words))
+    values = words.values
+    again = [c for span, scopes, types, _ in derived for c in compound_writes(plain, span, scopes, types, values)]
+    if again:
+        return with_scalars(_changed(whole, again), words)
     mended = re.compile(rf"(?<![.:\w])({'|'.join(words.mended) or '(?!)'})(?=\s*\()")
-    around = [(m.start(), closing(plain, m.start(1)), m[0]) for m in _TYPE.finditer(plain)]
     bodies = [*(m.span() for m in _MACRO_BODY.finditer(quoted))]
     parts = [(*m.span(1), f"fz_{m[1]}") for first, last in bodies for m in mended.finditer(quoted, first, last)]
-    for name, start, opening, end in spans(plain, nested=True):
-        head = plain[start:opening]
-        spelled = r"operator\s*(?:\(\s*\)|[^\w\s(]+)" if name == "operator" else rf"\b{re.escape(name)}"
-        *_, called = [None, *re.finditer(rf"{spelled}\s*(?:<([^()]*)>\s*)?\(", head)]
-        if called is None or not words.differentiable(head[: called.start()]):
-            continue
-        scopes = [text for first, last, text in around if first < start < last]
-        types = _known(words, [*scopes, head], called[1] or "")
-        found = list(_scalars(parameters_in(head, called.end()), types))
+    for span, scopes, types, found in derived:
+        _, opening, end = span
         if found:
             ahead = "".join(f" {type} fz_p_{name} = fz_scalar({name});" for type, name in found)
-            again = "".join(f" {type} {name} = fz_p_{name};" for type, name in found)
-            parts += [(opening + 1, opening + 1, f"{ahead} {{{again} {{"), (end, end, "}}")]
+            behind = "".join(f" {type} {name} = fz_p_{name};" for type, name in found)
+            parts += [(opening + 1, opening + 1, f"{ahead} {{{behind} {{"), (end, end, "}}")]
         parts += [(*m.span(1), f"fz_{m[1]}") for m in mended.finditer(plain, opening, end)]
         factors = carried_factors(plain, opening + 1, end, types, [name for _, name in found])
         factors |= _receivers(plain, opening, end, scopes, types)
         parts += [(first, last, f"fz_scalar({plain[first:last]})") for first, last in factors]
-        parts += indexed_reads(plain, (start, opening, end), scopes, types, words.values)
-    if not parts:
-        return text
+        parts += branching_tests(plain, opening, end)
+        for changes in (indexed_reads, element_writes):
+            parts += changes(plain, span, scopes, types, values)
+    return _changed(whole, parts) if parts else text
+
+
+def _derived(text: str, words: Words) -> Iterator[tuple[tuple[int, int, int], list[str], set[str], list[tuple[str, str]]]]:
+    """Yields the differentiable functions of a text: where they, their bodies and their ends are, the heads of the types around
+    them, the names of scalar types, and the types and names of parameters that are scalars."""
+    around = [(m.start(), closing(text, m.start(1)), m[0]) for m in _TYPE.finditer(text)]
+    for name, start, opening, end in spans(text, nested=True):
+        head = text[start:opening]
+        spelled = r"operator\s*(?:\(\s*\)|[^\w\s(]+)" if name == "operator" else rf"\b{re.escape(name)}"
+        *_, called = [None, *re.finditer(rf"{spelled}\s*(?:<([^()]*)>\s*)?\(", head)]
+        if called is not None and words.differentiable(head[: called.start()]):
+            scopes = [text for first, last, text in around if first < start < last]
+            types = _known(words, [*scopes, head], called[1] or "")
+            yield (start, opening, end), scopes, types, list(_scalars(parameters_in(head, called.end()), types))
+
+
+def _changed(text: str, parts: Iterable[tuple[int, int, str]]) -> str:
+    """Returns a text with changes: first place, last place, new text."""
     made, at = list[str](), 0
     for place, until, added in sorted(set(parts)):
-        made += [whole[at:place], added]
+        made += [text[at:place], added]
         at = until
-    return "".join([*made, whole[at:]])
+    return "".join([*made, text[at:]])
 
 
 def _blank(found: re.Match[str]) -> str:

@@ -154,7 +154,7 @@ def variables(text: str, start: int, end: int) -> Iterator[tuple[int, str, Ranke
             continue
         at = m.end()
         while (name := _NAMED.match(text, at, end)) is not None:
-            last = _part(text, name.end(), end)
+            last = part(text, name.end(), end)
             of = Ranked(re.sub(r"\s+", " ", m[1]), m[2].count("[") + name[2].count("["))
             yield name.start(1), name[1], text[name.end() + 1 : last].strip() if m[1] in _INFERRED else of
             if text[last : last + 1] != ",":
@@ -164,7 +164,7 @@ def variables(text: str, start: int, end: int) -> Iterator[tuple[int, str, Ranke
         yield m.start(1), m[1], Ranked(m[2], m[3].count("["))
 
 
-def _part(text: str, at: int, end: int) -> int:
+def part(text: str, at: int, end: int) -> int:
     """Returns the place of the comma, semicolon or bracket that ends a part of a list."""
     depth = 0
     for i in range(at, end):

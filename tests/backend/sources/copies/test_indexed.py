@@ -1,4 +1,4 @@
-"""Reads of arrays, vectors and matrices whose indices are equal at run time: no gradient is lost."""
+"""Reads and writes of arrays, vectors and matrices by index, and loops whose tests branch: no gradient is lost."""
 
 from __future__ import annotations
 
@@ -60,6 +60,14 @@ BODIES = {  # each loses gradients where Slang differentiates the text as it is
     "unrolled": ARRAY + "float s = 1; [ForceUnroll] for (int i = 0; i < 4; ++i) s *= x[i * k % 4]; return s;",
     "writes": ARRAY + "x[k] += x[l]; x[l] *= x[k]; raised(x[k], 0.1 * x[l]); squared((x[l] * 0.1), x[k]); ++x[k]; DOUBLE(x[k]);"
     "float r = changed(x, k, l); return r * 0.1 + x[0] * x[1] + x[2] * x[3] + SQUARE(x[l] * x[k]);",
+    "compounds": ARRAY + MATRIX + STRUCT + "x[k] = x[1]; x[l] *= x[0]; x[l] *= x[1]; m[i][0] += m[0][0]; m[j] *= m[1];"
+    "s.w[k] = s.w[1]; s.w[l] -= s.w[0] * b; return x[0] * x[1] + x[2] * x[3] + dot(m[0], m[1]) + s.w[0] * s.w[1];",
+    "elements": "W s[2]; s[0].w = made(a, b); s[0].w[k] = b; s[1] = s[0]; s[1].w[l] *= a; float y[2][2] = {{a, b}, {1, a}};"
+    "y[0][1] = a * b; y[1] = y[0]; float2 v[2] = {float2(a, 1), float2(1, b)}; v[0].y = a * b; v[1] = float2(a, b * b);"
+    "if (a > 1) v[0] += v[1] * a; return v[0].y * v[1].x * a + y[1][1] * y[0][0] + s[1].w[0] * s[0].w[1] + s[1].w[2];",
+    "tests": "float y = a, z = b; int n = 0; [MaxIters(9)] while (y < 3.0 && n < k + 3) { y = y * 1.3 + a * 0.1; n++; }"
+    "[MaxIters(9)] while (!(z > 3.0 || n > 9)) { z = z * b + 0.5; ++n; }"
+    "[MaxIters(9)] while (n < 9 ? y < 9.0 : false) { y *= b + 0.5; n++; } return y + z;",
     "values": ARRAY + "float3 v[2] = {float3(a, b, 1), float3(b, a, a)}; "
     "v[k / 2].xy += v[l / 2].yz; Plain p[2]; p[0] = {1, 2}; p[1] = {2, 1};"
     "W s[2]; s[0].w = x; s[1].w = made(b, b); s[k / 2].grow(a); int t[4] = {1, 2, 3, 0}; float y[2] = {x[k], x[l]};"
@@ -96,7 +104,7 @@ def test_reads_with_equal_indices_keep_their_gradients(device: Any) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "float x[2]; x[k] = a; x[k] += a; x[k]++; --x[k]; return x[0] * x[1];",  # writes
+        "float x[2]; x[k] = a; x[0] += a; x[k++] += a; x[k]++; --x[k]; return x[0] * x[1];",  # writes
         "float x[2]; both(x[k], a); one<float, 2>((x[k])); MACRO(x[k], 1); sincos(a, x[k], x[1]); return x[0] * x[1];",  # perhaps
         "W s[2]; s[k].grow(a); s[k].w.grow(a); int t[2]; return b[k] * t[k] + p[k] + g[k] + tex[k].x * x[1];",
         "Unknown x[2]; { float y[2]; } { int y; } auto z = b; return x[k] * y[k] * z[k];",  # what is not known
