@@ -157,7 +157,7 @@ class Contract(Op):
             raise VerifyError("contract takes arrays of numbers", place=node.loc, saw=", ".join(map(describe, node.operands)))
         scalar = INT if scalar is BOOL else scalar  # as for + and *
         left = grid_rank(node) - len(axes_of(node, "axes"))
-        return [Value(scalar, (None,) * left)]  # strong, since the pass that writes it as a fold converts the factors
+        return [Value(scalar, (None,) * left, weak=of_numbers(node.operands))]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         return node.results[0].type
