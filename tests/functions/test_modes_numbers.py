@@ -18,6 +18,7 @@ int64_t large(int64_t x) { return x; }
 uint8_t byte(int x) { return uint8_t(x); }
 float twice(float x) { return 2 * x; }
 """
+RAY = "struct Ray { float3 at; float t; };"
 LARGE = 100000
 OF_THE_CALL: dict[str, Callable[[Any], Any]] = {  # of an integer that has no more than 32 bits, while the results have
     "product": lambda n: n * n,
@@ -154,3 +155,44 @@ def test_a_list_of_torch_tensors_is_a_tensor(device: Any) -> None:
         assert found.tolist() == [[1.0, 2.0], [3.0, 4.0]]
     (slope,) = torch.autograd.grad(torch.sum(fp.sqrt([a, b])), b)
     assert torch.allclose(slope, 0.5 / torch.sqrt(b))
+
+
+@pytest.mark.req("V1", "C13")
+def test_constructed_and_converted_numbers_mean_the_same_in_each_mode(m: Any, device: Any) -> None:
+    floats, halfs = fp.Tensor([1.0, 2.0]), fp.Tensor([1.0, 2.0], dtype="half")
+    whole, grid = fp.Tensor([1, 2], dtype="int"), fp.Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    operations: dict[str, Callable[[Any], Any]] = {
+        "vector": lambda k: grid * m.float3(k, 1, 2),
+        "vector first": lambda k: fp.maximum(m.float3(k, 1, 2), grid),
+        "double": lambda k: floats + fp.astype(k, "double"),
+        "half": lambda k: whole + fp.astype(k, "half"),
+        "integer": lambda k: halfs + fp.astype(k, "int"),
+        "list": lambda k: halfs + fp.astype([k, 1], "double"),
+        "like integers": lambda k: fp.full_like(whole, k),
+        "like a list": lambda k: fp.full_like([1.5, 2.5], k),
+        "like, of a type": lambda k: fp.full_like(whole, k, "double"),
+    }
+    found = [w for name, of in operations.items() for w in findings(name, of, 2.5)]
+    assert not found, "\n".join(found)
+    assert str(fp.zeros(3, "half").dtype) == "half"
+
+
+@pytest.mark.req("V1", "T18")
+def test_evenly_spaced_elements_have_other_extents_without_a_copy(device: Any) -> None:
+    t = fp.Tensor(np.arange(16, dtype=np.float32))
+    for view in (t[::2], t[::-1], t[::2].reshape(2, 4)[:, ::1], t[1::3][:4], t.reshape(4, 4)[:, 1]):
+        count = view.size
+        for shape in ((2, -1), (count, 1), (2, count // 2) if count % 2 == 0 else (-1,)):
+            if count % 2 and shape == (2, -1):
+                continue
+            want = view.to_numpy().reshape(shape)
+            made = view.reshape(*shape)
+            assert made.block is view.block
+            assert np.array_equal(made.to_numpy(), want)
+            assert np.array_equal(fp.fuse(lambda x, shape=shape: x.reshape(*shape) + 1)(view).to_numpy(), want + 1)
+    with pytest.raises(fp.ShapeError, match="contiguous"):
+        t.reshape(4, 4)[:, :2].reshape(8)
+    rays = fp.Tensor.zeros(device, (4,), fp.Module.load_from_source(device, "far_apart", SOURCE + RAY).Ray)
+    rays.at.copy_from_numpy(np.arange(12, dtype=np.float32).reshape(4, 3))
+    assert rays.at.reshape(2, 2).to_numpy().tolist() == np.arange(12).reshape(2, 2, 3).tolist()
+    assert str(rays.at.reshape(2, 2).dtype) == "float3"

@@ -152,7 +152,7 @@ class Contract(Op):
     spreads = False
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        scalar = promote([(v.type, v.weak) for v in node.operands])
+        scalar = promote([(v.type, v.weak) for v in node.operands], node.operands)
         if scalar is None or any(v.type.kind is not Kind.SCALAR for v in node.operands):
             raise VerifyError("contract takes arrays of numbers", place=node.loc, saw=", ".join(map(describe, node.operands)))
         scalar = INT if scalar is BOOL else scalar  # as for + and *

@@ -84,6 +84,8 @@ def _wide(trace: OpenTrace, op: str, values: Sequence[Value], maps: Sequence[Arg
     types = {v.type for v in numbers}
     if UINT64 in types or not (types & {INT, UINT} if op in _GROWS else UINT in types and len(types) > 1):
         return values
+    if op == "pow":
+        numbers = values[:1]  # an exponent stays one of the call, which is checked
     found = [wide(trace, v, m, loc) if v in numbers else v for v, m in zip(values, maps)]
     return values if all(a is b for a, b in zip(found, values)) else found
 
