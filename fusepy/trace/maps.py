@@ -130,7 +130,7 @@ def array_product(trace: OpenTrace, op: str, operands: Sequence[Any], loc: str |
     ranks = [v.rank for v, _ in placed]
     last, grid = _own_axes(*ranks) if own_axes else _together(*ranks)
     maps = [ArgMap(tuple(dims[axis] for axis in axes)) for dims, axes in zip(grid, views)]
-    factors = wide_if_alone(trace, *zip(*placed), loc)
+    factors = wide_if_alone(trace, [v for v, _ in placed], [m for _, m in placed], loc)
     (result,) = trace.builder.add(OPS["contract"], factors, maps, {"axes": (f"d{last}",)}, loc)
     word(result, factors)
     return result

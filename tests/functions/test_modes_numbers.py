@@ -196,3 +196,26 @@ def test_evenly_spaced_elements_have_other_extents_without_a_copy(device: Any) -
     rays.at.copy_from_numpy(np.arange(12, dtype=np.float32).reshape(4, 3))
     assert rays.at.reshape(2, 2).to_numpy().tolist() == np.arange(12).reshape(2, 2, 3).tolist()
     assert str(rays.at.reshape(2, 2).dtype) == "float3"
+
+
+@pytest.mark.req("V1", "C13")
+def test_views_of_single_numbers_and_comparisons_of_shapes(device: Any) -> None:
+    views: dict[str, Callable[[Any], Any]] = {
+        "ravel": fp.ravel,
+        "transpose": fp.transpose,
+        "flip": fp.flip,
+        "rows": fp.atleast_2d,
+        "cumsum": fp.cumsum,
+        "broadcast": lambda x: fp.broadcast_to(x, (2,)),
+    }
+    given = [2.5, np.float64(2.5), np.float32(2.5), np.int32(3), np.array(2.5)]
+    found = [w for x in given for name, of in views.items() for w in findings(f"{name} {x!r}", of, x)]
+    arrays = [[2.5, 2.5], np.float32([2.5, 2.5]), fp.Tensor([2.5, 2.5]), [np.ones(2), np.ones(2)]]
+    for other in (2.5, np.float32([2.5]), np.float32([[2.5, 2.5]]), [2.5, 2.5, 2.5]):  # that broadcast, or not
+        for x in arrays:
+            assert not fp.fuse(lambda x, other=other: fp.array_equal(x, other))(x)
+            words = findings("array_equal", lambda x, other=other: fp.array_equal(x, other), x)
+            found += [w for w in words if "graph: a bool" not in w]  # a graph returns a constant as it is
+    found += findings("atleast_1d", fp.atleast_1d, arrays[-1])
+    assert not found, "\n".join(found)
+    assert all(fp.array_equal(x, x) for x in arrays)

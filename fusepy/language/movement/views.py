@@ -37,7 +37,7 @@ def _viewed(name: str, x: Any, make: Making) -> Any:
     """Returns a view of `x`; `make` gets its rank, and a function that returns its shape."""
     trace = current_trace()
     listed = isinstance(x, (list, tuple) if trace is not None else tuple) and not lists_values(x)
-    of_host = listed or (_is_numpys(x, trace) and host_array(x) is not None)
+    of_host = listed or (_is_numpys(x, trace) and host_array(x) is not None and not isinstance(x, np.generic))
     if trace is not None and not of_host and not isinstance(x, Traced):
         x = trace.captured(x, "captured")
     if isinstance(x, Traced):
