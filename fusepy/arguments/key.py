@@ -14,6 +14,7 @@ from fusepy.arguments.fields import FIELDS, TYPE, fields_of
 from fusepy.arguments.mapped import Mapped
 from fusepy.backend.kernels.references import closed, must_open
 from fusepy.backend.marshals.registry import KINDS, Marshal, kind_of_value, register_kind
+from fusepy.backend.memory.host_arrays import lists_arrays
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
 from fusepy.pytree import Container
@@ -34,7 +35,11 @@ def _of_field(value: OfField) -> Hashable:
 
 def _of_list(value: Any) -> Hashable:
     container = fields_of(value)
-    return KINDS[value.__class__].key(value) if container is None else _of_fields(container)(value)
+    if container is not None:
+        return _of_fields(container)(value)
+    if lists_arrays(value):
+        closed(value)
+    return KINDS[value.__class__].key(value)
 
 
 _OWN: dict[type, Callable[[Any], Hashable]] = {

@@ -12,6 +12,7 @@ from fusepy.ir.graph import Attr, Node, Op, Value
 from fusepy.ir.ops.reduce import folded_axes
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.settle import settle
+from fusepy.ir.types import Type
 from fusepy.ir.value import is_spread
 
 
@@ -54,6 +55,7 @@ class ExtentFacts:
         smalls: for axes of inputs: the extent if it is from 2 to 4, else ``None``.
         levels: for inputs that are textures: the number of their mip levels.
         shared: pairs of inputs, and whether they have memory in common.
+        numbers: for inputs that are integers which each call computes: their type.
     """
 
     units: dict[tuple[int, int], bool] = field(default_factory=dict[tuple[int, int], bool])
@@ -61,9 +63,10 @@ class ExtentFacts:
     smalls: dict[tuple[int, int], int | None] = field(default_factory=dict[tuple[int, int], int | None])
     levels: dict[int, int] = field(default_factory=dict[int, int])
     shared: list[tuple[Source, Source, bool]] = field(default_factory=list["tuple[Source, Source, bool]"])
+    numbers: dict[int, Type] = field(default_factory=dict[int, Type])
 
     def __bool__(self) -> bool:
-        return bool(self.units or self.sizes or self.smalls or self.levels or self.shared)
+        return bool(self.units or self.sizes or self.smalls or self.levels or self.shared or self.numbers)
 
 
 class Shapes(Protocol):

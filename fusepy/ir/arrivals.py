@@ -15,6 +15,7 @@ class Arrival:
         name: its name in textual IR.
         plain: one Python number, or a computed value.
         literal: a number of the program; no input.
+        word: an integer of 64 bits that is computed of numbers of 32 bits: it converts to these as they do.
         tensor, listed, paired: an array in memory: of elements; of Python numbers, whose type follows Slang's
             answer; with its gradient.
         grid: the coordinates of a grid of its own.
@@ -32,6 +33,7 @@ class Arrival:
     name: str
     plain: bool = False
     literal: bool = False
+    word: bool = False
     tensor: bool = False
     listed: bool = False
     paired: bool = False
@@ -69,6 +71,7 @@ class Arrival:
 
 PLAIN = Arrival("", plain=True)
 LITERAL = Arrival("", plain=True, literal=True)
+WORD = Arrival("", plain=True, word=True)
 TENSOR = Arrival("Tensor", tensor=True)
 LIST = Arrival("List", listed=True)
 GRID = Arrival("Grid", grid=True, coordinates=True)

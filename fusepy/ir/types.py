@@ -292,9 +292,8 @@ def pair_of(type: Type) -> Type | None:
 
 VOID = Type.parse("void")
 BOOL = Type.parse("bool")
-INT = Type.parse("int")
-UINT = Type.parse("uint")
-UINT64 = Type.parse("uint64_t")
+INT, INT64 = Type.parse("int"), Type.parse("int64_t")
+UINT, UINT64 = Type.parse("uint"), Type.parse("uint64_t")
 HALF = Type.parse("half")
 FLOAT = Type.parse("float")
 DOUBLE = Type.parse("double")

@@ -92,6 +92,14 @@ def is_open(value: Value) -> bool:
     return value.arrival.open and value.type.kind is Kind.SCALAR
 
 
+def may_wrap(value: Value, have: Type, want: Type) -> bool:
+    """True for an integer that a kernel computes, and smaller integers: it may not fit, and only the kernel knows."""
+    had, wanted = have.dtype, want.dtype
+    if value.name is not None or value.arrival.literal or had is None or wanted is None:
+        return False
+    return had.kind in "iu" and wanted.kind in "iu" and wanted.itemsize < (4 if value.arrival.word else had.itemsize)
+
+
 def declare(type: Type, name: str) -> str:
     """Returns a Slang declaration, C style: ``float3 v0``, ``float v1[4]``."""
     if type.kind is Kind.ARRAY and type.element is not None:

@@ -141,6 +141,17 @@ def numbers_as(type: Type, args: Sequence[Any]) -> np.ndarray[Any, Any]:
     return np.resize(np.asarray(args, type.dtype), type.shape)
 
 
+def of_numbers(type: Type, args: Sequence[Any]) -> Any:
+    """Makes one value of numbers: slangpy's object where there is one, which is a vector in the next call, else an array.
+
+    Raises:
+        ArgumentError, RangeError: see `numbers_as`.
+    """
+    array = numbers_as(type, args)
+    made = getattr(CONSTRUCTORS.get(type.name), "made", None)
+    return array if made is None else made(array if type.kind is Kind.MATRIX else array.tolist())
+
+
 def _no_numbers(type: Type, args: Sequence[Any]) -> ArgumentError:
     return ArgumentError(
         f"{type}() outside of a fused function takes {math.prod(type.shape)} numbers",

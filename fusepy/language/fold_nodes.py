@@ -26,6 +26,7 @@ from fusepy.language.axes import Axis, axes_from, integers
 from fusepy.language.movement.graph_calls import or_node
 from fusepy.location import user_line
 from fusepy.trace.buffers import check_elements
+from fusepy.trace.components.numbers import wide, word
 from fusepy.trace.trace import Trace, current_trace
 from fusepy.trace.traced import Traced
 
@@ -113,6 +114,7 @@ def _record(trace: Trace, x: Any, way: Reduction) -> Traced:
     axes = axes_from(way.axis, value.rank, way.name)
     if not axes:
         return _of_one(trace, value, way, loc)
+    value = wide(trace, value, said, loc) if way.kind in ("sum", "prod") else value
     names = tuple(f"d{a}" for a in axes)
     dims = said.dims  # the dimensions of the leading axes, or of all
     own = [ArgMap(tuple(range(value.rank)))]
@@ -132,6 +134,7 @@ def _made(
 ) -> Traced:
     """Records one node over the operand's own axes. If these are mapped to `dims`, the axes of the result are too."""
     (result,) = trace.builder.add(OPS[op], [value], maps, attrs, loc)
+    word(result, [value])
     if dims:
         trace.maps[result] = ArgMap(dims)
     return Traced(trace, result, loc)

@@ -250,7 +250,7 @@ def _index_type(ends: Sequence[Value], loc: str | None) -> Type:
                 expected="an integer",
                 hint="convert it with fp.vcast(…, 'int')",
             )
-    found = promote([(v.type, v.weak) for v in ends])
+    found = promote([(INT if v.arrival.word else v.type, v.weak) for v in ends])
     assert found is not None
     assert found.dtype is not None
     return found if found.dtype.itemsize >= 4 else INT

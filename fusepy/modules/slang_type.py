@@ -17,7 +17,7 @@ from fusepy.functions.function import Function
 from fusepy.functions.nodes import Node, Use, wrong_count
 from fusepy.inspect.lowered import QUESTIONS
 from fusepy.ir.types import Kind, Type
-from fusepy.language.constructors import numbers_as, of_arrays, recorded
+from fusepy.language.constructors import of_arrays, of_numbers, recorded
 from fusepy.modules.namespace import Named
 from fusepy.modules.slangpy_names import OF_TYPES, of_type
 from fusepy.pytree import LEAF, Structure
@@ -114,7 +114,7 @@ class SlangType:
         return LEAF
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Constructs values of this type: recorded in a trace, else as an array over the arguments' shape.
+        """Constructs values of this type: recorded in a trace, an array over the shape of arrays, else as ``fp.float3`` does.
 
         Raises:
             ArgumentError: if the arguments do not fit the constructor.
@@ -127,7 +127,7 @@ class SlangType:
         if current_trace() is not None or any(isinstance(a, Traced) for a in args):
             return recorded(self.type, args)
         made = of_arrays(self.type, args)
-        return numbers_as(self.type, args) if made is None else made
+        return of_numbers(self.type, args) if made is None else made
 
     def __getitem__(self, name: str) -> Any:
         """Returns a type inside it, or a method, like the attribute of this name."""

@@ -34,12 +34,13 @@ def _folded(node: Node) -> list[Node]:
     """Returns the nodes that compute a ``contract``: a product, its fold, and conversions of halfs."""
     (result,), rank = node.results, grid_rank(node)
     type = FLOAT if result.type is HALF else result.type
-    factors = [_cast(v, m, type) for v, m in zip(node.operands, node.maps)]
+    weak = result.weak
+    factors = [_converted(v, m, type, weak) for v, m in zip(node.operands, node.maps)]
     maps = [ArgMap(m.dims) for m in node.maps]
-    product = Value(type, (None,) * rank)
+    product = Value(type, (None,) * rank, weak=weak)
     nodes = [made for _, made in factors if made is not None]
     nodes.append(Node(OPS["mul"], [v for v, _ in factors], maps, [product], {}, node.loc))
-    total = result if type is result.type else Value(type, result.dims)
+    total = result if type is result.type else Value(type, result.dims, weak=weak)
     attrs = {"kind": "dot", "axes": node.attrs["axes"]}
     nodes.append(Node(OPS["reduce"], [product], [ArgMap.identity(rank)], [total], attrs, node.loc))
     if total is not result:
@@ -47,10 +48,12 @@ def _folded(node: Node) -> list[Node]:
     return nodes
 
 
-def _cast(value: Value, map: ArgMap, type: Type) -> tuple[Value, Node | None]:
-    """Returns a factor in the type of the product, and the node that converts it if that is needed."""
-    if value.type is type and map.type is None and not value.weak:
+def _converted(value: Value, map: ArgMap, type: Type, weak: bool) -> tuple[Value, Node | None]:
+    """Returns a factor in the type of the product, and the node that converts it if that is needed; `weak` numbers stay weak."""
+    if value.type is type and map.type is None and value.weak == weak:
         return value, None
-    made = Value(type, (None,) * value.rank)
+    made = Value(type, (None,) * value.rank, weak=weak)
+    if weak:
+        return made, Node(OPS["construct"], [value], [ArgMap.identity(value.rank)], [made], {"type": type.name}, None)
     own = ArgMap(tuple(range(value.rank)), type if value.type is not type else None)
     return made, Node(OPS["cast"], [value], [own], [made], {"type": type.name}, None)

@@ -11,7 +11,9 @@ from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.memory.sampling import levels_of
 from fusepy.backend.memory.structs import ArgumentView, StructView, struct_rank
 from fusepy.derivatives.extents import Source
+from fusepy.ir.ops.promotion import type_of_number
 from fusepy.program.program import Program, ProgramState
+from fusepy.trace.components.numbers import types_of_numbers
 
 PROGRAMS = 17  # of one key
 
@@ -52,6 +54,7 @@ class ByExtents:
 def depends_on_extents(program: Program) -> bool:
     """True if a call of the same key may need another program, for its extents."""
     trace = program.recording.trace
+    trace.extents.numbers = types_of_numbers(trace, program.recording.graph)
     return bool(trace.extents or trace.held) or any(isinstance(c, StructView) for c in program.inputs.captures)
 
 
@@ -78,7 +81,10 @@ def _takes(program: Program, args: Sequence[Any]) -> bool:
     for view in program.inputs.captures:
         if isinstance(view, StructView) and struct_rank(unmapped(args[positions[view.place]]), view.element) != view.rank:
             return False
-    return True
+    if not asked.numbers:
+        return True
+    values = program.inputs.values(args)
+    return all(type_of_number(values[positions[place]]) is type for place, type in asked.numbers.items())
 
 
 def _given(source: Source, positions: Sequence[int], args: Sequence[Any]) -> Any:

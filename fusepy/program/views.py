@@ -29,12 +29,15 @@ class Views:
         """Returns the captured values for the arguments of a call."""
         if not self._at:
             return [*self._captures]
-        return [self._view(i, c, args) if isinstance(c, ArgumentView) else c for i, c in enumerate(self._captures)]
+        values = [*args]  # a view may be of one before it
+        for i, c in enumerate(self._captures):
+            values.append(self._view(i, c, values) if isinstance(c, ArgumentView) else c)
+        return values[len(args) :]
 
     def _view(self, i: int, view: ArgumentView, args: Sequence[Any]) -> Any:
         value = args[self._at[view.place]]
         if value.__class__ is not Tensor:
-            return view.of(unmapped(value))
+            return view.within(lambda place: unmapped(args[self._at[place]]))
         kept = self._last.get(i)
         if kept is not None and kept[0]() is value and kept[1] == value.address and value.grads is None:
             return kept[2]

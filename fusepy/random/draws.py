@@ -21,7 +21,7 @@ from fusepy.language.generators import grid
 from fusepy.language.math import cos, sqrt, where
 from fusepy.random.keys import module_on
 from fusepy.trace.trace import current_trace
-from fusepy.vocabulary.arithmetic import astype
+from fusepy.vocabulary.arithmetic import typed
 from fusepy.vocabulary.names import log1p
 
 Extents = int | Sequence[int]
@@ -94,7 +94,7 @@ def bits(key: Any, shape: Extents = (), device: Any = None) -> Any:
 
 def _uniform(key: Any, at: Any, type: Type, low: Any, high: Any) -> Any:
     found = _unit(key, at, type, low, high)
-    low, high = astype(low, type), astype(high, type)
+    low, high = typed(low, type), typed(high, type)
     scaled = low + (high - low) * found
     return where(scaled < high, scaled, low)  # which rounding may reach
 
@@ -134,7 +134,7 @@ def _normal(key: Any, at: Any, type: Type, mean: Any, deviation: Any) -> Any:
     wide = "double" if type.name == "double" else "float"
     pair = _slang(f"{wide}2")(key, at)
     found = sqrt(-2 * log1p(-pair.x)) * cos((2 * math.pi) * pair.y)
-    return astype(found * deviation + mean, type)
+    return typed(found * deviation + mean, type)
 
 
 def normal(key: Any, shape: Extents = (), dtype: Any = "float", mean: float = 0.0, std: float = 1.0, device: Any = None) -> Any:
@@ -146,7 +146,7 @@ def normal(key: Any, shape: Extents = (), dtype: Any = "float", mean: float = 0.
 
 
 def _integers(key: Any, at: Any, type: Type, low: Any, span: Any) -> Any:
-    return astype(_slang("below")(key, at, span), type) + astype(low, type)
+    return typed(_slang("below")(key, at, span), type) + typed(low, type)
 
 
 def integers(key: Any, lo: Any, hi: Any, shape: Extents = (), dtype: Any = "int", device: Any = None) -> Any:

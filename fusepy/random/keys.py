@@ -14,7 +14,7 @@ from fusepy.modules.libraries import library
 from fusepy.modules.module import Module
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
-from fusepy.vocabulary.arithmetic import astype
+from fusepy.vocabulary.arithmetic import typed
 
 _WORD = 0xFFFFFFFF
 _SPLITS, _FOLDS = 0, 1  # the purpose of a derived key: keys of `split` differ from those of `fold_in`
@@ -91,7 +91,7 @@ def _derived(key: Any, data: Any, purpose: int) -> Any:
 def _derive(key: Any, data: Any, purpose: Any) -> Any:
     trace = current_trace()
     assert trace is not None
-    return module_on(trace.device).random_key(key, astype(data, "int64_t"), astype(purpose, "uint"))
+    return module_on(trace.device).random_key(key, typed(data, "int64_t"), typed(purpose, "uint"))
 
 
 _run = FusedFunction(_derive)

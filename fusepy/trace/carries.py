@@ -13,7 +13,7 @@ from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.ops.promotion import promote
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import INT, Kind, Type
 from fusepy.pytree import Structure
 from fusepy.trace.bodies import BodyTrace
 from fusepy.trace.maps import check_axes
@@ -68,7 +68,7 @@ class Carries:
         found, self.structure = flatten_values(init, op)
         paths = self.structure.paths(name)
         values = [trace.operand(v, path, loc) for v, path in zip(found, paths)]
-        self.leaves = [Leaf(path, v, said, v.type, v.weak) for (v, said), path in zip(values, paths)]
+        self.leaves = [Leaf(path, v, said, INT if v.arrival.word else v.type, v.weak) for (v, said), path in zip(values, paths)]
         for leaf in self.leaves:
             check_axes(op, leaf.start, leaf.said, loc)
             if leaf.type.kind in _UNCARRIED:

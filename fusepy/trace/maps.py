@@ -15,6 +15,7 @@ from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import Kind
 from fusepy.ir.value import is_spread
 from fusepy.trace.buffers import check_elements
+from fusepy.trace.components.numbers import wide_if_alone, word
 from fusepy.trace.moves.shapes import known_shapes
 from fusepy.trace.open_trace import OpenTrace
 
@@ -129,7 +130,9 @@ def array_product(trace: OpenTrace, op: str, operands: Sequence[Any], loc: str |
     ranks = [v.rank for v, _ in placed]
     last, grid = _own_axes(*ranks) if own_axes else _together(*ranks)
     maps = [ArgMap(tuple(dims[axis] for axis in axes)) for dims, axes in zip(grid, views)]
-    (result,) = trace.builder.add(OPS["contract"], [v for v, _ in placed], maps, {"axes": (f"d{last}",)}, loc)
+    factors = wide_if_alone(trace, [v for v, _ in placed], [m for _, m in placed], loc)
+    (result,) = trace.builder.add(OPS["contract"], factors, maps, {"axes": (f"d{last}",)}, loc)
+    word(result, factors)
     return result
 
 

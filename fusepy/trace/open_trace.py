@@ -30,6 +30,8 @@ class StepLoop(NamedTuple):
 class Groups(Protocol):
     """The arrays of numbers of a trace as arrays of vectors; see `trace.components.grouping.Grouping`."""
 
+    extents: Any  # `components.extents.SmallExtents`
+
     def holds(self, value: Value, shape: tuple[int, ...]) -> bool: ...
 
     def tail(self, value: Value) -> Dims: ...

@@ -15,7 +15,7 @@ from fusepy.arguments.mapping import AS_A_WHOLE
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
 from fusepy.backend.emit.options import NO_OPTIONS, Options
-from fusepy.backend.memory.storage import Storage
+from fusepy.backend.memory.host_arrays import lists_values
 from fusepy.backend.memory.tensor import computed
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.sources.source import ModuleSource
@@ -31,10 +31,11 @@ from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import is_spread
 from fusepy.location import user_line
-from fusepy.symbolic import TRACING, Symbolic, holds, misplaced
+from fusepy.symbolic import TRACING, Symbolic, misplaced
 from fusepy.trace.buffers import check_elements, elements_of
 from fusepy.trace.calls import record_call
 from fusepy.trace.components.grouping import Grouping
+from fusepy.trace.components.numbers import ON_NUMBERS, recorded
 from fusepy.trace.components.plain import PlainVectors
 from fusepy.trace.inputs import add_input, of_mapped
 from fusepy.trace.maps import array_product, check_axes, common_map
@@ -75,10 +76,9 @@ class Trace:
         self.captures, self.held = list[Any](), list[tuple[Held, Any]]()  # `held`: see `inputs.of_owner`
         self.given: dict[Value, tuple[int, Any]] = {}  # arguments of the first call, with their indices among the inputs
         self.struct_inputs: dict[tuple[Value, Type], Value] = {}  # arguments of numbers that are read as structs
-        self.buffers: dict[Value, Any] = {}  # captured buffers of the graphics layer
         self.setup: Setup | None = None  # the globals and hooks of called functions; `options` are their compile options
         self.options: Options = NO_OPTIONS
-        self.maps: dict[Value, ArgMap] = {}
+        self.maps, self.buffers = dict[Value, ArgMap](), dict[Value, Any]()  # `buffers`: captured ones of the graphics layer
         self.integers: dict[Value, Value] = {}  # of floats that stand for the integers of an argument that has gradients: these
         self.named: dict[int, tuple[Any, Type]] = {}  # nested arguments with a declared struct, by identity
         self.grouped: dict[Value, Value] = {}  # for numbers, the vectors whose components they are
@@ -152,7 +152,7 @@ class Trace:
         if isinstance(number, (bool, int, float)):
             plain = bool if isinstance(number, bool) else int if isinstance(number, int) else float
             return self.constant(plain(number))  # an IntEnum member is a plain number
-        if holds(value, (Symbolic, Storage)):
+        if lists_values(value):
             return self.plain.stacked(cast("Sequence[Any]", value), user_line())
         return self.capture(cast("Any", value), name)
 
@@ -205,7 +205,8 @@ class Trace:
         for value, map in zip(values, said):
             check_axes(op, value, map, loc)
         maps, inherited = common_map(self, values, said)
-        result = self.builder.add(OPS[op], values, maps, attrs, loc)[0]
+        alone, add = op in ON_NUMBERS and (values[0].weak or values[-1].weak), self.builder.add
+        (result,) = recorded(self, op, values, maps, attrs, loc) if alone else add(OPS[op], values, maps, attrs, loc)
         if op == "pow":
             refuse_negative(result.type, operands[1], loc)
         if inherited is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fusepy.arguments.mapping import vcast
 from fusepy.backend.memory.element import element_of
-from fusepy.ir.types import Type
+from fusepy.ir.types import Kind, Type
 from fusepy.language import math as _math
 from fusepy.language.differentiable import stop_gradient
 from fusepy.language.elementwise import composed
@@ -181,11 +181,16 @@ def astype(x: Any, dtype: Any) -> Any:
         >>> fp.astype([1.75, -2.5], int)
         [1, -2]
     """
-    return _converted(x, element_of(dtype).type)
+    return _converted(x, element_of(dtype).type, True)
 
 
-@composed("type")
-def _converted(x: Any, type: Type) -> Any:
+def typed(x: Any, dtype: Any) -> Any:
+    """Returns `x` as `astype` does, also Python's numbers in the type for good."""
+    return _converted(x, element_of(dtype).type, False)
+
+
+@composed("type", "as_number")
+def _converted(x: Any, type: Type, as_number: bool) -> Any:
     x = traced(x)
     have: Type = x.type
     want = have.with_scalar(type) if have.shape and not type.shape and type.is_numeric else type
@@ -193,6 +198,8 @@ def _converted(x: Any, type: Type) -> Any:
         return traced(vcast(x, want))
     if have is want and not x.is_weak:
         return x
+    if as_number and x.is_weak and not have.shape and want.kind is Kind.SCALAR:
+        return x._record("construct", x, type=want.name)  # numbers stay numbers, as those that an eager call gives
     made, trace = x._fusepy_cast(want), current_trace()
     if trace is not None and have.shape:
         trace.plain.follow(trace.lift(made), trace.lift(x))  # numbers stay numbers, unlike under vcast

@@ -25,7 +25,7 @@ from fusepy.language.movement.joins import stacked
 from fusepy.language.movement.views import Extents
 from fusepy.symbolic import Symbolic
 from fusepy.trace.trace import current_trace
-from fusepy.vocabulary.arithmetic import astype, traced
+from fusepy.vocabulary.arithmetic import traced, typed
 
 __all__ = ["arange", "array", "asarray", "empty", "eye", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
 
@@ -70,7 +70,7 @@ def zeros(shape: Extents, dtype: Any = "float", device: Any = None) -> Any:
         ([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], [2.0, 2.0, 2.0])
     """
     device = _device(device, "zeros")
-    return Tensor.zeros(device, shape, dtype) if device else _spread(astype(0, dtype), as_shape(shape))
+    return Tensor.zeros(device, shape, dtype) if device else _spread(typed(0, dtype), as_shape(shape))
 
 
 def ones(shape: Extents, dtype: Any = "float", device: Any = None) -> Any:
@@ -100,7 +100,7 @@ def full(shape: Extents, value: Any, dtype: Any = None, device: Any = None) -> A
     device = _device(device, "full")
     if device is None:
         value = traced(value)
-        return _spread(astype(value, value.type if dtype is None else dtype), as_shape(shape))
+        return _spread(typed(value, value.type if dtype is None else dtype), as_shape(shape))
     return Tensor.full(device, shape, value, _type_of(value) if dtype is None else dtype)
 
 
@@ -110,10 +110,10 @@ def _type_of(value: Any) -> Any:
     return {"b": bool, "i": int}.get(np.asarray(value).dtype.kind, float) if given is None else given
 
 
-@composed("value", "type")
-def _like(x: Any, value: float, type: Type | None) -> Any:
+@composed("type")
+def _like(x: Any, value: Any, type: Type | None) -> Any:
     x = traced(x)
-    made = astype(value, x.type if type is None else type)
+    made = typed(value, x.type if type is None else type)
     if not x.rank:
         return made
     at = grid(x)
@@ -130,8 +130,8 @@ def ones_like(x: Any, dtype: Any = None) -> Any:
     return _like(x, 1, None if dtype is None else element_of(dtype).type)
 
 
-def full_like(x: Any, value: float, dtype: Any = None) -> Any:
-    """Returns `value` in every element, with the extents of `x`; see `zeros_like`."""
+def full_like(x: Any, value: Any, dtype: Any = None) -> Any:
+    """Returns `value`, a number or a traced one, in every element, with the extents of `x`; see `zeros_like`."""
     return _like(x, value, None if dtype is None else element_of(dtype).type)
 
 
@@ -163,8 +163,8 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any 
         check_range(int(number), type, "arange", hint="widen dtype")
     if device:
         return Tensor.from_numpy(device, (start + np.arange(count) * step).astype(type.dtype), type)
-    index = astype(coordinates((count,))[0], type)
-    return (index if step == 1 else index * astype(step, type)) + astype(start, type)
+    index = typed(coordinates((count,))[0], type)
+    return (index if step == 1 else index * typed(step, type)) + typed(start, type)
 
 
 def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = "float", device: Any = None) -> Any:
@@ -181,7 +181,7 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = "float", device: 
         element = element_of(dtype)
         return Tensor.from_numpy(device, np.eye(n, columns, k, dtype=element.dtype), element)
     row, column = coordinates((n, columns))
-    return astype(column - row == k, dtype)
+    return typed(column - row == k, dtype)
 
 
 @node_of_values
@@ -200,10 +200,10 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
     target, x = _device(device, "asarray"), stacked(x)
     if target is None:
         x = traced(x)  # numbers and lists have their type for good, as the tensor of an eager call
-        return x if dtype is None and not x.is_weak else astype(x, x.type if dtype is None else dtype)
+        return x if dtype is None and not x.is_weak else typed(x, x.type if dtype is None else dtype)
     held: Any = getattr(x, "element", None)  # of a tensor
     if held is not None and device is None:
-        return x if dtype is None or element_of(dtype).same(held) else astype(x, dtype)
+        return x if dtype is None or element_of(dtype).same(held) else typed(x, dtype)
     if isinstance(x, Mapped):
         return asarray(+cast("Any", x), dtype, device)
     refuse_loss(x)
@@ -211,7 +211,7 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
     if not hasattr(x, "dtype"):
         numbers = numbers.astype({"f": np.float32, "i": np.int32}.get(numbers.dtype.kind, numbers.dtype))
     made = Tensor.from_numpy(target, numbers, held)
-    return made if dtype is None or element_of(dtype).same(made.element) else astype(made, dtype)
+    return made if dtype is None or element_of(dtype).same(made.element) else typed(made, dtype)
 
 
 def array(x: Any, dtype: Any = None, device: Any = None) -> Any:

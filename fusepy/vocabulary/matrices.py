@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.backend.marshals.registry import texture_kind
+from fusepy.backend.memory.host_arrays import lists_values
 from fusepy.errors import ArgumentError
 from fusepy.ir.types import BOOL
 from fusepy.language import math as _math
@@ -156,4 +157,5 @@ def _at_least(wanted: Callable[[tuple[int, ...]], tuple[int, ...]], arrays: Sequ
 @node_of_values
 def _reshaped(x: Any, wanted: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Any:
     have = tuple(shape(x))
-    return x if wanted(have) == have and texture_kind(x) is None else reshape(x, wanted(have))  # a texture becomes an array
+    kept = wanted(have) == have and texture_kind(x) is None and not lists_values(x)
+    return x if kept else reshape(x, wanted(have))  # a texture becomes an array

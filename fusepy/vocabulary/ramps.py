@@ -12,7 +12,7 @@ from fusepy.language.math import exp2, log2, where
 from fusepy.methods import METHODS
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
-from fusepy.vocabulary.arithmetic import astype
+from fusepy.vocabulary.arithmetic import typed
 from fusepy.vocabulary.creation import arange
 
 __all__ = ["geomspace", "linspace", "logspace"]
@@ -46,7 +46,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype:
         made = where(at == count - 1, stop, made) if endpoint and count > 1 else made
     else:
         made = generators.linspace(start, stop, num, endpoint=endpoint)
-    return made if dtype is None else astype(made, dtype)
+    return made if dtype is None else typed(made, dtype)
 
 
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: Any = None) -> Any:
@@ -58,7 +58,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
         [1.0, 2.0, 4.0, 8.0]
     """
     made: Any = exp2(linspace(start, stop, num, endpoint) * math.log2(base))
-    return made if dtype is None else astype(made, dtype)
+    return made if dtype is None else typed(made, dtype)
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Any:
@@ -73,12 +73,12 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     at = arange(count)
     made: Any = start * exp2(at * (log2(stop / start) / max(count - endpoint, 1)))
     made = where(at == count - 1, stop, made) if endpoint and count > 1 else made
-    return made if dtype is None else astype(made, dtype)
+    return made if dtype is None else typed(made, dtype)
 
 
 def _numbers(self: Linspace) -> Any:
     """Returns the numbers of a generator as a tensor."""
-    return astype(self, "float")
+    return typed(self, "float")
 
 
 def _attribute(self: Linspace, name: str) -> Any:

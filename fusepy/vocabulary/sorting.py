@@ -23,7 +23,7 @@ from fusepy.symbolic import static_hint
 from fusepy.trace.moves.arguments import one_axis
 from fusepy.trace.moves.inputs import owner_of
 from fusepy.trace.trace import current_trace
-from fusepy.vocabulary.arithmetic import astype
+from fusepy.vocabulary.arithmetic import typed
 from fusepy.vocabulary.creation import arange
 
 __all__ = ["argsort", "histogram", "sort", "topk"]
@@ -167,9 +167,9 @@ def _histogram(bins: int | None, density: bool, weighed: bool, *arrays: Any) -> 
     low, high, last = edges[:-1, None], edges[1:, None], arange(count)[:, None] == count - 1
     inside = (x >= low) & ((x < high) | (last & (x == high)))
     if weights is None:
-        found = reductions.sum(astype(inside, "int"), axis=1)
+        found = reductions.sum(typed(inside, "int"), axis=1)
     else:
-        found = reductions.sum(_math.where(inside, weights, astype(0, weights.type)), axis=1)
+        found = reductions.sum(_math.where(inside, weights, typed(0, weights.type)), axis=1)
     return (found / (edges[1:] - edges[:-1]) / reductions.sum(found) if density else found), edges
 
 

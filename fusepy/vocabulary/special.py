@@ -11,7 +11,7 @@ from fusepy.language import math as _math
 from fusepy.language.axes import Axis
 from fusepy.language.elementwise import composed
 from fusepy.language.movement.extents import seen_as_array
-from fusepy.vocabulary.arithmetic import astype
+from fusepy.vocabulary.arithmetic import typed
 from fusepy.vocabulary.creation import arange
 from fusepy.vocabulary.statistics import logsumexp
 
@@ -68,11 +68,11 @@ def erfc(x: Any) -> Any:
 def _wide(x: Any) -> tuple[Any, Type]:
     """Returns floats that hold the parts of the polynomials, which halfs do not, and the type of the result."""
     x = seen_as_array(x) * 1.0
-    return (astype(x, "float") if x.type.scalar is HALF else x), x.type
+    return (typed(x, "float") if x.type.scalar is HALF else x), x.type
 
 
 def _of(type: Type, found: Any) -> Any:
-    return astype(found, "half") if type.scalar is HALF else found
+    return typed(found, "half") if type.scalar is HALF else found
 
 
 def _near(x: Any) -> Any:
@@ -131,7 +131,7 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float) -> Any:
         >>> fp.one_hot([2, 0], 3)
         [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
-    return astype(_one_hot(x, num_classes), dtype)
+    return typed(_one_hot(x, num_classes), dtype)
 
 
 @composed("count")

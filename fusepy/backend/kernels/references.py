@@ -14,7 +14,7 @@ from slangpy import ValueRef
 
 from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.backend.memory.element import Element
-from fusepy.backend.memory.host_arrays import as_array
+from fusepy.backend.memory.host_arrays import as_array, lists_arrays, stacked_arrays
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.pytree import ITEMS, TYPE, Container
 
@@ -57,6 +57,8 @@ def opened(value: Any, element: Element | None, after: After, fields: Fields, wr
             after.append(lambda: update(inner))
         return inner
     container = fields(value) if level <= 8 else None
+    if container is None and (cls is list or cls is tuple) and lists_arrays(value):
+        return stacked_arrays(value)
     if container is None and cls is list and len(value) <= 64:  # longer lists hold numbers
         container = ITEMS
     if container is None:

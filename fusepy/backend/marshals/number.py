@@ -15,10 +15,7 @@ from fusepy.backend.marshals.array import as_list
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import RangeError
-from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
-
-INT64 = Type.parse("int64_t")
-UINT64 = Type.parse("uint64_t")
+from fusepy.ir.types import BOOL, FLOAT, INT, INT64, UINT64, Kind, Type
 
 
 class NumberMarshal:

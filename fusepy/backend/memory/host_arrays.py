@@ -8,9 +8,11 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.backend.memory.element import Element
-from fusepy.backend.torch import check_gradient, is_torch
+from fusepy.backend.memory.storage import Storage
+from fusepy.backend.torch import check_gradient, is_torch, need_torch
 from fusepy.errors import ArgumentError, FusepyError, RangeError, ShapeError, UnsupportedArgumentError
 from fusepy.ir.ranges import check_fits
+from fusepy.symbolic import Symbolic, holds
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _WHOLE = {bool, int, float, np.ndarray, *np.sctypeDict.values()}  # classes without mask and gradient
@@ -126,6 +128,39 @@ class ListView(list[Any]):
     def __init__(self, array: np.ndarray[Any, Any]):
         super().__init__(array.tolist())
         self.array, self.shape = array, array.shape
+
+
+def lists_arrays(value: Sequence[Any]) -> bool:
+    """True for a list of arrays of NumPy or torch, or of lists of them: it is the array of its items, not a list of numbers.
+
+    Arrays without axes are numbers where Python's numbers stand beside them.
+    """
+    for cls in set(map(type, value)):
+        if cls is np.ndarray or is_torch(cls):
+            return any(item.ndim for item in value if type(item) is cls) or all(type(item) is cls for item in value)
+        if cls in (list, tuple) and any(lists_arrays(item) for item in value if type(item) is cls):
+            return True
+    return False
+
+
+def lists_values(value: Any) -> bool:
+    """True for a list with arrays, tensors or traced values in it, or in lists of it."""
+    return holds(value, (Symbolic, Storage)) or (isinstance(value, (list, tuple)) and lists_arrays(cast("Any", value)))
+
+
+def stacked_arrays(value: Sequence[Any]) -> Any:
+    """Returns the array of a list of arrays, and torch's tensor of a list with its tensors.
+
+    Raises:
+        ShapeError: for ragged lists.
+    """
+    items = [stacked_arrays(item) if type(item) in (list, tuple) else item for item in value]
+    if not any(map(is_torch, map(type, items))):
+        return as_array(value)
+    try:
+        return need_torch().stack([need_torch().as_tensor(item) for item in items])
+    except (RuntimeError, TypeError) as error:
+        raise ShapeError("tensors in a list differ", saw=str(error).splitlines()[0], hint=_LISTED) from None
 
 
 def list_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:

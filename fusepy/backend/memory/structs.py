@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar, cast
@@ -99,6 +100,10 @@ class ArgumentView:
     def of(self, value: Any) -> Any:
         """Returns the converted argument."""
         raise NotImplementedError
+
+    def within(self, given: Callable[[int], Any]) -> Any:
+        """Returns the converted argument of a call, where ``given(place)`` is the argument of a graph input."""
+        return self.of(given(self.place))
 
 
 @dataclass(frozen=True)

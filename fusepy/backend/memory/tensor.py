@@ -230,7 +230,7 @@ class Tensor(SlangpyNames, ArrayMethods):
         contents.assign(self, value)
 
     def reshape(self, *shape: int | Sequence[int]) -> Tensor:
-        """Returns a view of a contiguous tensor with other extents; one may be -1. Raises `ShapeError` if they do not fit."""
+        """Returns a view with other extents; one may be -1. Raises `ShapeError` unless elements are equally far apart."""
         return self.seen(views.reshaped, views.numbers(shape))
 
     def transpose(self, *axes: int | Sequence[int]) -> Tensor:

@@ -114,14 +114,17 @@ def reshaped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int
     """Reshapes to other extents of as many elements; one of them may be -1.
 
     Raises:
-        ShapeError: if the sizes differ, or the tensor is not contiguous.
+        ShapeError: if the sizes differ, or the elements are not equally far apart.
     """
     wanted = extents_of(shape, wanted)
-    if not is_contiguous(shape, strides):
+    if is_contiguous(shape, strides):
+        return wanted, contiguous_strides(wanted), 0
+    unit = next((s for n, s in zip(shape[::-1], strides[::-1]) if n != 1), 1)  # 2 for ``t[::2]``
+    if not unit or not is_contiguous(shape, tuple(s // unit if s % unit == 0 else 0 for s in strides)):
         raise ShapeError(
             f"cannot reshape {shape} in place", saw=f"strides {strides}", expected="contiguous", hint="write t.contiguous() first"
         )
-    return wanted, contiguous_strides(wanted), 0
+    return wanted, tuple(s * unit for s in contiguous_strides(wanted)), 0
 
 
 def extents_of(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:

@@ -152,12 +152,12 @@ class Contract(Op):
     spreads = False
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        scalar = promote([(v.type, v.weak) for v in node.operands])
+        scalar = promote([(v.type, v.weak) for v in node.operands], node.operands)
         if scalar is None or any(v.type.kind is not Kind.SCALAR for v in node.operands):
             raise VerifyError("contract takes arrays of numbers", place=node.loc, saw=", ".join(map(describe, node.operands)))
         scalar = INT if scalar is BOOL else scalar  # as for + and *
         left = grid_rank(node) - len(axes_of(node, "axes"))
-        return [Value(scalar, (None,) * left)]  # strong, since the pass that writes it as a fold converts the factors
+        return [Value(scalar, (None,) * left, weak=of_numbers(node.operands))]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         return node.results[0].type

@@ -13,7 +13,7 @@ from fusepy.ir.narrowing import Narrowing, narrowed
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.resolve.offers import Offer, array_offers, fitting, fixed_offers, named_offers, offers_of
 from fusepy.ir.types import FLOAT, HALF, INT, Kind, Type
-from fusepy.ir.value import Value
+from fusepy.ir.value import Value, may_wrap
 
 _OPERATOR = re.compile(r"(^|::)operator\W")
 MAX_QUESTIONS = 4096
@@ -136,17 +136,9 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
     if value.weak and offer.type.is_numeric and want.is_numeric:
         if offer.type.is_float and not want.is_float:
             return False  # Slang would cut 0.5 to 0 silently
-        if _may_wrap(value, offer.type, want):
+        if may_wrap(value, offer.type, want):
             return False
         if offer.type.shape == want.shape:
             return True
         return value.arrival.plain and offer.type.kind is Kind.SCALAR and not value.rank
     return offer.type.kind is Kind.WHOLE and want.kind is Kind.NAMED and oracle.conforms(offer.type, want)
-
-
-def _may_wrap(value: Value, have: Type, want: Type) -> bool:
-    """True for an integer that a kernel computes, and smaller integers: it may not fit, and only the kernel knows."""
-    had, wanted = have.dtype, want.dtype
-    if value.name is not None or value.arrival.literal or had is None or wanted is None:
-        return False
-    return had.kind in "iu" and wanted.kind in "iu" and wanted.itemsize < had.itemsize

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusepy.backend.memory.host_arrays import lists_values
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import integers
 from fusepy.errors import ArgumentError, ShapeError
@@ -14,7 +15,6 @@ from fusepy.language.axes import numpys_words
 from fusepy.language.movement.extents import made, ndim, shape
 from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.views import Extents, expand_dims, ravel, reshape
-from fusepy.symbolic import Symbolic, holds
 from fusepy.trace.moves import joins
 from fusepy.trace.moves.arguments import one_axis, several_axes
 from fusepy.trace.trace import Trace
@@ -78,7 +78,7 @@ def _several(name: str, arrays: Sequence[Any]) -> list[Any]:
 
 def stacked(x: Any) -> Any:
     """Returns nested lists with traced values or tensors among them as one array; anything else as it is."""
-    return stack(cast("Sequence[Any]", x)) if holds(x, (Symbolic, Storage)) else x
+    return stack(cast("Sequence[Any]", x)) if lists_values(x) else x
 
 
 @node_of_values

@@ -13,13 +13,13 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.backend.marshals.registry import host_array, kind_of_class
+from fusepy.backend.memory.host_arrays import lists_values
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import integers, numbers
 from fusepy.errors import ShapeError
 from fusepy.language.movement.extents import fused, ndim, seen, shape, trace_of
 from fusepy.language.movement.graph_calls import called, node_of_values
 from fusepy.location import user_line
-from fusepy.symbolic import Symbolic, holds
 from fusepy.trace.moves.arguments import axes_order, one_axis, several_axes, squeezed
 from fusepy.trace.moves.record import moved
 from fusepy.trace.moves.shapes import shape_of
@@ -36,8 +36,8 @@ Making = Callable[[int, Callable[[], Shape]], "ViewStep | None"]
 def _viewed(name: str, x: Any, make: Making) -> Any:
     """Returns a view of `x`; `make` gets its rank, and a function that returns its shape."""
     trace = current_trace()
-    listed = isinstance(x, (list, tuple) if trace is not None else tuple) and not holds(x, (Symbolic, Storage))
-    of_host = listed or (_is_numpys(x, trace) and host_array(x) is not None)
+    listed = isinstance(x, (list, tuple) if trace is not None else tuple) and not lists_values(x)
+    of_host = listed or (_is_numpys(x, trace) and host_array(x) is not None and not isinstance(x, np.generic))
     if trace is not None and not of_host and not isinstance(x, Traced):
         x = trace.captured(x, "captured")
     if isinstance(x, Traced):

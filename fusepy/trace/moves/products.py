@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from fusepy.derivatives.folds import contracted, reduced, transposed
 from fusepy.derivatives.terms import Term
 from fusepy.errors import ShapeError, TraceError
+from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Value
 from fusepy.ir.ops.promotion import promote
 from fusepy.ir.types import Kind
+from fusepy.trace.components.numbers import wide_if_alone, word
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import terms_of
 from fusepy.trace.moves.record import check_movable, moved, replanned
@@ -33,6 +35,7 @@ def summed_products(trace: OpenTrace, values: Sequence[Value], inputs: Sequence[
         check_movable(trace, value, numbers=True)
         if value.type.kind is not Kind.SCALAR:
             raise TraceError(f"einsum() of {value.type}", expected="arrays of numbers", hint="take members of vectors first")
+    values = wide_if_alone(trace, values, [UNSAID] * len(values), None)
     found = [_diagonal(trace, value, labels) for value, labels in zip(values, inputs)]
     found = [_stretched(trace, k, found) for k in range(len(found))]
     terms = terms_of(trace, known_shapes(trace))
@@ -49,7 +52,9 @@ def summed_products(trace: OpenTrace, values: Sequence[Value], inputs: Sequence[
         part = reduced(terms, "sum", part, [d for d in part.dims if d not in later and d not in total.dims])
         total = contracted(terms, total, part, sorted({*total.dims} & {*part.dims} - later), kept)
     total = reduced(terms, "sum", total, [d for d in total.dims if d not in kept])
-    return total.value if list(total.dims) == list(kept) else transposed(terms, total, kept).value
+    result = total.value if list(total.dims) == list(kept) else transposed(terms, total, kept).value
+    word(result, values)
+    return result
 
 
 def _diagonal(trace: OpenTrace, value: Value, labels: Labels) -> tuple[Value, Labels]:

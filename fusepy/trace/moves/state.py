@@ -17,6 +17,7 @@ class Moves:
 
     Attributes:
         integers: numbers that are parameters of the program, so that no kernel depends on them.
+        numbers: inputs that are integers which each call computes, by how.
         views: inputs that are views of arrays among the inputs, by array and steps.
         of: the same the other way round.
         shapes: see `fusepy.trace.moves.shapes`.
@@ -28,6 +29,7 @@ class Moves:
     """
 
     integers: dict[int, Value] = field(default_factory=dict[int, Value])
+    numbers: dict[Any, Value] = field(default_factory=dict[Any, Value])
     views: dict[tuple[Value, Steps, int], Value] = field(default_factory=dict[tuple[Value, Steps, int], Value])
     of: dict[Value, tuple[Value, Steps, int]] = field(default_factory=dict[Value, tuple[Value, Steps, int]])
     shapes: Any = None

@@ -208,7 +208,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         2 * (X + 1),
     ),
     "a list of tensors of one shape with gradients": (
-        lambda m: m.add([t(X, requires_grad=True), t(X)], 1.0),
+        lambda m: fp.Tensor([t(X, requires_grad=True), t(X)]),
         "pass torch.stack(tensors): a list of tensors of one shape is one array; or a dict, with a name for each of them",
         lambda m: slope_of_stacked(m, t(X, requires_grad=True)),
         2 * X,

@@ -481,4 +481,16 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda i: fp.fori_loop(0, 1, lambda k, c: c * m.luma(c), fp.vcast(i, "float3")), IMAGE),
         IMAGE * (IMAGE @ F32([0.25, 0.5, 0.25]))[..., None],
     ),
+    "an integer with more bits than any type": (
+        lambda m: fused(lambda n: 2**n, 10**6),
+        "compute with floats: write 2.0**n instead of 2**n",
+        lambda m: fused(lambda n: 2.0**n, 100),
+        2.0**100,
+    ),
+    "a computed number beside bytes": (
+        lambda m: fused(lambda x: x + fp.sum([1, 2]), np.uint8([1, 2])),
+        "say the type of the number, with fp.vcast(number, 'uint8_t')",
+        lambda m: fused(lambda x: x + fp.vcast(fp.sum([1, 2]), "uint8_t"), np.uint8([1, 2])),
+        np.uint8([4, 5]),
+    ),
 }

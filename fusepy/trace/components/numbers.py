@@ -1,0 +1,158 @@
+"""Integers that a fused function computes of Python's numbers, which do not wrap.
+
+What is computed of numbers of the call, each call computes in Python: it has the value and the type that the same words have call
+by call, is refused where it does not fit, and kernels take it as they take arguments. What is computed of results of kernels has
+64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fusepy.errors import TraceError
+from fusepy.ir.argmap import ArgMap
+from fusepy.ir.arrivals import WORD
+from fusepy.ir.graph import Attr, Graph, Value
+from fusepy.ir.ops import OPS
+from fusepy.ir.ops.promotion import of_numbers, type_of_number
+from fusepy.ir.types import INT, INT64, UINT, UINT64, Kind, Type
+from fusepy.ir.value import may_wrap
+from fusepy.trace.components.integers import MEANINGS, NumberView, Place
+from fusepy.trace.inputs import add_input
+from fusepy.trace.open_trace import OpenTrace
+from fusepy.trace.traced import Traced
+
+LONGEST_NAME = 40
+_GROWS = ("add", "sub", "mul", "neg", "abs", "pow", "shl")
+_COMPARES = ("lt", "le", "gt", "ge", "eq", "ne")
+ON_NUMBERS = frozenset((*MEANINGS, *_COMPARES, "select", "clip"))
+
+
+def recorded(
+    trace: OpenTrace,
+    op: str,
+    values: Sequence[Value],
+    maps: Sequence[ArgMap],
+    attrs: Mapping[str, Attr] | None,
+    loc: str | None,
+) -> tuple[Value, ...]:
+    """Records an operation, perhaps on Python's numbers alone, and returns its result."""
+    found = _computed_by_call(trace, op, values)
+    if found is not None:
+        return (found,)
+    given = _wide(trace, op, values, maps, loc)
+    made = trace.builder.add(OPS[op], given, maps, attrs, loc)
+    word(made[0], given)
+    strong = [v.type.scalar for v in values if not v.weak]
+    for value in values:
+        for type in strong:
+            if value.weak and type is not None and may_wrap(value, value.type, type):
+                raise TraceError(
+                    f"a number that a kernel computes may not fit {type}",
+                    place=loc,
+                    saw=f"{value.type} beside {type}",
+                    hint=f"say the type of the number, with fp.vcast(number, '{type}')",
+                )
+    return made
+
+
+def word(result: Value, values: Sequence[Value]) -> None:
+    """Says of a result of 64 bits that it is computed of numbers of 32 bits."""
+    if result.weak and result.type is INT64 and all(v.type is not INT64 or v.arrival.word for v in values):
+        result.arrival = WORD
+
+
+def wide(trace: OpenTrace, value: Value, said: ArgMap, loc: str | None) -> Value:
+    """Returns an integer of 32 bits that is a Python number, or a list of them, with 64 bits; every other value itself."""
+    if trace.body or said.dims is not None or value.type not in (INT, UINT) or not of_numbers([value]):
+        return value
+    (made,) = trace.builder.add(OPS["construct"], [value], None, {"type": INT64.name}, loc)
+    made.arrival = WORD
+    return made
+
+
+def wide_if_alone(trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap], loc: str | None) -> Sequence[Value]:
+    """Returns operands as `wide` does if all are Python numbers: beside an array, numbers take its type."""
+    return [wide(trace, v, m, loc) for v, m in zip(values, maps)] if of_numbers(values) else values
+
+
+def _wide(trace: OpenTrace, op: str, values: Sequence[Value], maps: Sequence[ArgMap], loc: str | None) -> Sequence[Value]:
+    """Returns the operands with 64 bits in the place of 32 where the result may need them."""
+    numbers = values[1:] if op == "select" else values
+    if not of_numbers(numbers) or any(v.type.kind is not Kind.SCALAR or v.type.is_float for v in numbers):
+        return values
+    types = {v.type for v in numbers}
+    if UINT64 in types or not (types & {INT, UINT} if op in _GROWS else UINT in types and len(types) > 1):
+        return values
+    if op == "pow":
+        numbers = values[:1]  # an exponent stays one of the call, which is checked
+    found = [wide(trace, v, m, loc) if v in numbers else v for v, m in zip(values, maps)]
+    return values if all(a is b for a, b in zip(found, values)) else found
+
+
+def _computed_by_call(trace: OpenTrace, op: str, values: Sequence[Value]) -> Value | None:
+    """Returns the result of an operation on integers of the call and of the program: a constant, or an input that each call
+    computes. ``None`` for other operands.
+    """
+    if op not in MEANINGS or not any(v.type.dtype is not None and v.type.dtype.kind in "iu" for v in values):
+        return None
+    known: list[int | Place] = []
+    owner: OpenTrace | None = None
+    for value in values:
+        found = _known(trace, value)
+        if found is None:
+            return None
+        known.append(found[1])
+        owner = found[0] or owner
+    view = NumberView(next((o.at for o in known if isinstance(o, Place)), 0), op, tuple(known))
+    if owner is None:
+        number = view.within(int)
+        type = type_of_number(number)
+        return trace.builder.add(OPS["const"], [], attrs={"type": type.name, "value": number})[0]
+    made = _input(owner, view)
+    return made if owner is trace else trace.lift(Traced(owner, made, None))
+
+
+def _known(trace: OpenTrace, value: Value) -> tuple[OpenTrace | None, int | Place] | None:
+    """Returns an integer or flag of the program, or its place among the inputs of a trace, and this trace; else ``None``."""
+    if not value.weak or value.type.kind is not Kind.SCALAR or value.type.is_float:
+        return None
+    if value.arrival.literal:
+        maker = trace.grouping.extents.maker(value)
+        number = None if maker is None else maker.attrs.get("value")
+        return (None, int(number)) if isinstance(number, int) else None
+    behind: tuple[OpenTrace, Value] | None = (trace, value)
+    while behind is not None:
+        trace, value = behind
+        behind = trace.behind(value)
+    if value not in trace.given or not value.arrival.plain or value in trace.maps:
+        return None
+    return trace, Place(trace.given[value][0])
+
+
+def _input(trace: OpenTrace, view: NumberView) -> Value:
+    """Returns the input for an integer that each call computes."""
+    known = trace.moves.numbers
+    if view not in known:
+        given = dict(trace.given.values())
+        number = view.within(given.__getitem__)
+        made = known[view] = add_input(trace, _name(trace, view), number)
+        trace.captures.append(view)
+        trace.given[made] = len(trace.builder.inputs) - 1, number
+    return known[view]
+
+
+def _name(trace: OpenTrace, view: NumberView) -> str:
+    """Returns the name that errors and kernels have for a computed integer: ``n_mul_n``."""
+    inputs = trace.builder.inputs
+    names = [str(inputs[o.at].name).replace(".", "_") if isinstance(o, Place) else str(abs(o)) for o in view.operands]
+    found = "_".join([*names[:1], view.op, *names[1:]])
+    return found if len(found) < LONGEST_NAME and found.isidentifier() else "number"
+
+
+def types_of_numbers(trace: OpenTrace, graph: Graph) -> dict[int, Type]:
+    """Returns the types of the computed integers that a graph uses: the program runs for calls whose integers have the same."""
+    first = len(graph.inputs) - len(trace.captures)
+    found = {i: graph.inputs[i] for i, known in enumerate(trace.captures, first) if isinstance(known, NumberView)}
+    used = {v for node in graph.nodes for v in node.operands}.union(graph.outputs) if found else ()
+    return {i: value.type for i, value in found.items() if value in used}

@@ -1,0 +1,221 @@
+"""Integers that are computed of Python's numbers, and lists of arrays: each mode gives what the calls one by one give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.functions.test_modes_table import findings
+
+SOURCE = """
+int whole(int x) { return x; }
+uint natural(uint x) { return x; }
+int64_t large(int64_t x) { return x; }
+uint8_t byte(int x) { return uint8_t(x); }
+float twice(float x) { return 2 * x; }
+"""
+RAY = "struct Ray { float3 at; float t; };"
+LARGE = 100000
+OF_THE_CALL: dict[str, Callable[[Any], Any]] = {  # of an integer that has no more than 32 bits, while the results have
+    "product": lambda n: n * n,
+    "square": lambda n: fp.square(n),
+    "power": lambda n: n**3,
+    "sum": lambda n: n + (2**31 - 1),
+    "difference": lambda n: -n - 2**31,
+    "shift": lambda n: n << 20,
+    "quotient": lambda n: (n * n) // -3 + (n * n) % 7,
+    "bits": lambda n: ((n * n) & 0xFFFFFFFFF) ^ ~(n | 1),
+    "choice": lambda n: fp.where(n > 3, n * n, 1) * 2,
+    "greatest": lambda n: fp.maximum(n * n, n) - fp.abs(-n * n),
+    "branch": lambda n: fp.cond(n > 3, lambda: n * n, lambda: n),
+    "sum of a list": lambda n: fp.sum([n, 2**31 - 1]),
+    "product of a list": lambda n: fp.prod([n, n]),
+    "running sum": lambda n: fp.cumsum([2**31 - 1, n]),
+    "product of lists": lambda n: fp.dot([n, n], [n, n]),
+    "einsum": lambda n: fp.einsum("i,i->", [n, n], [n, n]),
+    "flag": lambda n: n * n + True,
+    "a float array": lambda n: np.float32([1, 2]) * (n * n),
+    "a double array": lambda n: fp.multiply(np.float64([1, 2]), n * n),
+    "a long array": lambda n: np.int64([1, 2]) + n * n,
+    "a float": lambda n: (n * n) / 4,
+}
+
+
+@pytest.fixture(scope="module")
+def m(device: Any) -> Any:
+    return fp.Module.load_from_source(device, "modes_of_numbers", SOURCE)
+
+
+@pytest.mark.req("V1", "C13")
+def test_integers_of_a_call_are_pythons(device: Any) -> None:
+    found = [w for name, of in OF_THE_CALL.items() for w in findings(name, of, LARGE)]
+    found += [w for name in ("product", "sum", "a float array") for w in findings(name, OF_THE_CALL[name], 2)]
+    assert not found, "\n".join(found)
+    assert fp.fuse(lambda n: n * n)(LARGE) == LARGE**2
+    assert fp.sum([2**31 - 1, 2]) == 2**31 + 1
+
+
+@pytest.mark.req("V1", "C13")
+def test_integers_of_results_have_64_bits(m: Any) -> None:
+    operations: dict[str, Callable[[Any], Any]] = {
+        "product": lambda n: m.whole(n) * m.whole(n),
+        "below 0": lambda n: m.natural(n) - 2 * LARGE,
+        "compared": lambda n: (m.natural(n) > -1) & (m.natural(n) >= m.whole(n)),
+        "chosen": lambda n: fp.where(m.natural(n) < 2, m.natural(n), -1),
+        "least": lambda n: fp.minimum(m.natural(n), -1),
+        "of a list": lambda n: fp.max([m.whole(n), 2**31 - 1]) + 1,
+        "passed on": lambda n: m.twice(m.whole(m.whole(n) + 1)) + m.large(m.whole(n) * n) - m.byte(m.whole(n) + 1),
+        "counted": lambda n: fp.fori_loop(0, m.whole(n) - LARGE + 3, lambda i, c: m.whole(i) + c, m.whole(n) + 1),
+        "beside integers": lambda n: fp.Tensor([1, 2]) + (m.whole(n) + 1) * fp.sum([n, 1]) // n,
+        "at a place": lambda n: fp.take(np.float32([1, 2, 3]), m.whole(n) + 1 - LARGE),
+    }
+    found = [w for name, of in operations.items() for w in findings(name, of, LARGE)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.req("V1", "C13")
+def test_integers_that_do_not_fit_are_refused(m: Any) -> None:
+    small = np.uint8([1, 2])
+    for of in (lambda n: small + n * n, lambda n: m.whole(n * n * n), lambda n: np.int32([1]) + n * n, lambda n: n**5 - n**4):
+        assert fp.fuse(of)(2) is not None
+        with pytest.raises(fp.RangeError):
+            fp.fuse(of)(LARGE)
+    with pytest.raises(fp.RangeError, match=r"2\.0\*\*n"):
+        fp.fuse(lambda n: 2**n)(10**9)
+    with pytest.raises(fp.TraceError, match="negative"):
+        fp.fuse(lambda n: n ** (n - 3))(2)
+    for of in (lambda n: small + m.whole(n), lambda n: small * fp.sum([n, 1]), lambda n: m.whole(n) < small):
+        with pytest.raises(fp.TraceError, match=r"fp\.vcast\(number, 'uint8_t'\)"):
+            fp.fuse(of)(2)
+    assert fp.fuse(lambda n: small + fp.vcast(m.whole(n), "uint8_t"))(2).tolist() == [3, 4]
+
+
+@pytest.mark.req("V1", "C13")
+def test_bodies_gradients_and_nested_functions_compute_integers_of_the_call(device: Any) -> None:
+    x, inner = np.float32([1, 2]), fp.fuse(lambda n: n * n)
+    expected = x * LARGE**2
+    assert np.allclose(fp.fuse(lambda x, n: fp.fori_loop(0, 1, lambda i, c: c * (n * n), x))(x, LARGE), expected)
+    assert np.allclose(fp.grad(lambda x, n: fp.sum(x * (n * n)))(x, LARGE), LARGE**2)
+    assert fp.fuse(lambda k: inner(k["at"] + 1) * 2)({"at": LARGE}) == 2 * (LARGE + 1) ** 2
+    scaled = fp.fuse(lambda x, n: x * (n * n))
+    for n in (3, LARGE, 2, 2**62):  # types of 32 and 64 bits, and beyond
+        assert np.allclose(scaled(x, n), x * float(n) ** 2)
+    assert fp.fuse(lambda n: n // 0 + n % 0 + (n << -1))(5) == 0  # as in kernels
+
+
+ARRAYS: dict[str, Callable[[], Any]] = {
+    **{
+        dtype: lambda dtype=dtype: [np.array([1, 4], dtype), np.array([9, 3], dtype)]
+        for dtype in ("f8", "f4", "f2", "i8", "i4", "u1")
+    },
+    "flags": lambda: [np.array([True, False]), np.array([True, True])],
+    "without axes": lambda: [np.array(0.1), np.array(4.0)],
+    "beside a list": lambda: (np.array([0.1, 4.0]), [9.0, 3.0]),
+    "of two types": lambda: [np.array([0.1, 4.0]), np.float32([9.0, 3.0])],
+    "in lists": lambda: [[np.array([0.1, 4.0])], [np.array([9.0, 3.0])]],
+}
+WORDS: dict[str, Callable[[Any], Any]] = {
+    "sqrt": fp.sqrt,
+    "sum": lambda x: fp.sum(x, 0),
+    "mean": lambda x: fp.mean(x, 0),
+    "flip": lambda x: fp.flip(x, 0),
+    "where": lambda x: fp.where(fp.greater(x, 2), x, 0),
+    "of items": lambda x: fp.sqrt(fp.take(x, [0, 1], 0)),
+}  # fmt: skip
+
+
+@pytest.mark.req("V1", "C13")
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_a_list_of_arrays_is_the_array_of_its_items(device: Any, kind: str) -> None:
+    given = ARRAYS[kind]()
+    same = np.asarray(given)
+    for name, of in WORDS.items():
+        found, expected = of(given), of(same)
+        assert isinstance(found, np.ndarray), name
+        assert found.dtype == expected.dtype, name
+        assert np.array_equal(found, expected), name
+        words = findings(name, of, given)
+        assert not words, words
+    if same.dtype.kind == "f":
+        slope = fp.grad(lambda x: fp.sum(fp.square(x)))(given)
+        assert slope.dtype == same.dtype
+        assert np.array_equal(slope, 2 * same)
+
+
+@pytest.mark.req("V1", "P1")
+def test_a_list_of_torch_tensors_is_a_tensor(device: Any) -> None:
+    torch = pytest.importorskip("torch")
+    a, b = torch.tensor([1.0, 4.0], dtype=torch.float64), torch.tensor([9.0, 16.0], dtype=torch.float64, requires_grad=True)
+    for found in (fp.sqrt([a, b]), fp.fuse(lambda x: fp.sqrt(x))([a, b]), fp.fuse(lambda x, y: fp.sqrt([x, y]))(a, b)):
+        assert found.dtype == torch.float64
+        assert found.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    (slope,) = torch.autograd.grad(torch.sum(fp.sqrt([a, b])), b)
+    assert torch.allclose(slope, 0.5 / torch.sqrt(b))
+
+
+@pytest.mark.req("V1", "C13")
+def test_constructed_and_converted_numbers_mean_the_same_in_each_mode(m: Any, device: Any) -> None:
+    floats, halfs = fp.Tensor([1.0, 2.0]), fp.Tensor([1.0, 2.0], dtype="half")
+    whole, grid = fp.Tensor([1, 2], dtype="int"), fp.Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    operations: dict[str, Callable[[Any], Any]] = {
+        "vector": lambda k: grid * m.float3(k, 1, 2),
+        "vector first": lambda k: fp.maximum(m.float3(k, 1, 2), grid),
+        "double": lambda k: floats + fp.astype(k, "double"),
+        "half": lambda k: whole + fp.astype(k, "half"),
+        "integer": lambda k: halfs + fp.astype(k, "int"),
+        "list": lambda k: halfs + fp.astype([k, 1], "double"),
+        "like integers": lambda k: fp.full_like(whole, k),
+        "like a list": lambda k: fp.full_like([1.5, 2.5], k),
+        "like, of a type": lambda k: fp.full_like(whole, k, "double"),
+    }
+    found = [w for name, of in operations.items() for w in findings(name, of, 2.5)]
+    assert not found, "\n".join(found)
+    assert str(fp.zeros(3, "half").dtype) == "half"
+
+
+@pytest.mark.req("V1", "T18")
+def test_evenly_spaced_elements_have_other_extents_without_a_copy(device: Any) -> None:
+    t = fp.Tensor(np.arange(16, dtype=np.float32))
+    for view in (t[::2], t[::-1], t[::2].reshape(2, 4)[:, ::1], t[1::3][:4], t.reshape(4, 4)[:, 1]):
+        count = view.size
+        for shape in ((2, -1), (count, 1), (2, count // 2) if count % 2 == 0 else (-1,)):
+            if count % 2 and shape == (2, -1):
+                continue
+            want = view.to_numpy().reshape(shape)
+            made = view.reshape(*shape)
+            assert made.block is view.block
+            assert np.array_equal(made.to_numpy(), want)
+            assert np.array_equal(fp.fuse(lambda x, shape=shape: x.reshape(*shape) + 1)(view).to_numpy(), want + 1)
+    with pytest.raises(fp.ShapeError, match="contiguous"):
+        t.reshape(4, 4)[:, :2].reshape(8)
+    rays = fp.Tensor.zeros(device, (4,), fp.Module.load_from_source(device, "far_apart", SOURCE + RAY).Ray)
+    rays.at.copy_from_numpy(np.arange(12, dtype=np.float32).reshape(4, 3))
+    assert rays.at.reshape(2, 2).to_numpy().tolist() == np.arange(12).reshape(2, 2, 3).tolist()
+    assert str(rays.at.reshape(2, 2).dtype) == "float3"
+
+
+@pytest.mark.req("V1", "C13")
+def test_views_of_single_numbers_and_comparisons_of_shapes(device: Any) -> None:
+    views: dict[str, Callable[[Any], Any]] = {
+        "ravel": fp.ravel,
+        "transpose": fp.transpose,
+        "flip": fp.flip,
+        "rows": fp.atleast_2d,
+        "cumsum": fp.cumsum,
+        "broadcast": lambda x: fp.broadcast_to(x, (2,)),
+    }
+    given = [2.5, np.float64(2.5), np.float32(2.5), np.int32(3), np.array(2.5)]
+    found = [w for x in given for name, of in views.items() for w in findings(f"{name} {x!r}", of, x)]
+    arrays = [[2.5, 2.5], np.float32([2.5, 2.5]), fp.Tensor([2.5, 2.5]), [np.ones(2), np.ones(2)]]
+    for other in (2.5, np.float32([2.5]), np.float32([[2.5, 2.5]]), [2.5, 2.5, 2.5]):  # that broadcast, or not
+        for x in arrays:
+            assert not fp.fuse(lambda x, other=other: fp.array_equal(x, other))(x)
+            words = findings("array_equal", lambda x, other=other: fp.array_equal(x, other), x)
+            found += [w for w in words if "graph: a bool" not in w]  # a graph returns a constant as it is
+    found += findings("atleast_1d", fp.atleast_1d, arrays[-1])
+    assert not found, "\n".join(found)
+    assert all(fp.array_equal(x, x) for x in arrays)
