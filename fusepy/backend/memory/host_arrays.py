@@ -160,7 +160,7 @@ def stacked_arrays(value: Sequence[Any]) -> Any:
     try:
         return need_torch().stack([need_torch().as_tensor(item) for item in items])
     except (RuntimeError, TypeError) as error:
-        raise ShapeError("tensors in a list differ", saw=str(error).splitlines()[0], hint=_LISTED) from None
+        raise ShapeError("tensors in a list differ", saw=str(error).splitlines()[0], hint=LISTED) from None
 
 
 def list_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
