@@ -101,7 +101,6 @@ def test_computed_integers_are_cut_for_no_parameter(device: Any) -> None:
     m = fp.Module.load_from_source(device, "computed_integers", SOURCE)
     for number, computed in (
         (200, lambda n: m.whole(n)),
-        (100, lambda n: n + n),
         (100, lambda n: fp.fori_loop(0, 1, lambda i, c: c + n, n)),
     ):
         assert m.byte(computed(number)) == 200
@@ -109,6 +108,9 @@ def test_computed_integers_are_cut_for_no_parameter(device: Any) -> None:
             fp.fuse(lambda n: m.byte(computed(n)))(number)  # noqa: B023
         assert fp.fuse(lambda n: m.byte(fp.vcast(computed(n), "uint8_t")))(number) == 200  # noqa: B023
         assert fp.fuse(lambda n: m.natural(computed(n)))(number) == 200  # noqa: B023
+    assert fp.fuse(lambda n: m.byte(n + n))(100) == 200  # each call computes it in Python
+    with pytest.raises(fp.RangeError):
+        fp.fuse(lambda n: m.byte(n + n))(200)
     assert fp.fuse(lambda n: m.byte(n) * m.byte(200))(1) == 200
     with pytest.raises(fp.RangeError):
         fp.fuse(lambda n: m.byte(n))(300)
