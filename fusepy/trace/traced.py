@@ -56,8 +56,8 @@ class Traced(Numberless, Symbolic):
         return self._value.rank
 
     def _argument(self) -> str:
-        value = self._value
-        return value.name or "" if value.weak and not self._trace.body and "." not in (value.name or "") else ""
+        value, name, made = self._value, self._value.name or "", self._trace.moves.numbers.values()
+        return name if value.weak and not (self._trace.body or "." in name or value in made) else ""
 
     def _misplaced(self) -> LeakedTracerError:
         return leaked(self)  # no trace is active here
