@@ -138,7 +138,7 @@ def lists_arrays(value: Sequence[Any]) -> bool:
     for cls in set(map(type, value)):
         if cls is np.ndarray or is_torch(cls):
             return any(item.ndim for item in value if type(item) is cls) or all(type(item) is cls for item in value)
-        if cls in (list, tuple) and any(lists_arrays(item) for item in value if type(item) is cls):
+        if cls in (list, tuple) and any(lists_arrays(cast("Any", item)) for item in value if type(item) is cls):
             return True
     return False
 

@@ -15,6 +15,18 @@ from fusepy.ir.types import INT
 MOST_BITS = 2048  # no float is larger
 
 
+def _floor(a: int, b: int) -> int:
+    return a // b if b else 0
+
+
+def _rest(a: int, b: int) -> int:
+    return a % b if b else 0
+
+
+def _shifted_right(a: int, count: int) -> int:
+    return a >> (count if count >= 0 else a.bit_length())
+
+
 def _shifted(a: int, count: int) -> int:
     _check_bits(a.bit_length() + count)
     return a << count if count >= 0 else 0
@@ -34,12 +46,12 @@ def _check_bits(count: int) -> None:
 
 # What operators and functions mean for Python's integers. Division by 0 and negative counts are the kernels', which compute where
 # a branch is not taken too.
-MEANINGS: dict[str, Callable[..., int]] = {
+MEANINGS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
-    "floordiv": lambda a, b: a // b if b else 0,
-    "mod": lambda a, b: a % b if b else 0,
+    "floordiv": _floor,
+    "mod": _rest,
     "pow": _power,
     "neg": operator.neg,
     "abs": abs,
@@ -48,7 +60,7 @@ MEANINGS: dict[str, Callable[..., int]] = {
     "bitxor": operator.xor,
     "invert": operator.invert,
     "shl": _shifted,
-    "shr": lambda a, count: a >> count if count >= 0 else a >> a.bit_length(),
+    "shr": _shifted_right,
     "minimum": min,
     "maximum": max,
 }
