@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.arithmetic import ROUNDED
+from fusepy.ir.ops.base import with_attrs
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.whole import is_taken
 from fusepy.passes.base import Pass
@@ -46,7 +47,11 @@ class RoundedSums(Pass):
             if value not in seen and node is not None and node.op.name not in FOLDS:
                 left.extend(node.operands)
             seen.add(value)
-        marked = {n: _marked(n) for n in graph.nodes if n.op.name in ("add", "sub") and n.results[0] in seen and _rounds(n)}
+        marked = {
+            n: with_attrs(n, **{ROUNDED: True})
+            for n in graph.nodes
+            if n.op.name in ("add", "sub") and n.results[0] in seen and _rounds(n)
+        }
         return graph.replace(nodes=[marked.get(n, n) for n in graph.nodes]) if marked else graph
 
 
@@ -104,7 +109,3 @@ def _is_extreme(node: Node) -> bool:
 def _rounds(node: Node) -> bool:
     scalar = node.results[0].type.scalar
     return scalar is not None and scalar.is_float and ROUNDED not in node.attrs
-
-
-def _marked(node: Node) -> Node:
-    return Node(node.op, node.operands, node.maps, node.results, {**node.attrs, ROUNDED: True}, node.loc)

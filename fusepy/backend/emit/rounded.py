@@ -12,6 +12,7 @@ from __future__ import annotations
 from fusepy.backend.device.target import Target
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.arithmetic import DIVISIONS, ROUNDED
+from fusepy.ir.ops.base import with_attrs
 
 _SUMS = ("add", "sub")
 _ROUNDED = frozenset((*_SUMS, "mul", *DIVISIONS))
@@ -44,7 +45,7 @@ class Rounded:
         must = name in DIVISIONS or (self._joined and self._joins(node))
         if name in _SUMS:
             self._sums[node.results[0]] = node
-        return Node(node.op, node.operands, node.maps, node.results, {**node.attrs, ROUNDED: True}, node.loc) if must else node
+        return with_attrs(node, **{ROUNDED: True}) if must else node
 
     def _joins(self, node: Node) -> bool:
         """True if `node` is computed of a sum that it may be joined with: both have a constant, or they share a term."""

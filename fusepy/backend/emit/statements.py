@@ -10,6 +10,7 @@ from fusepy.backend.emit.shims import Shims
 from fusepy.backend.slang.differentiable import shown_parameter
 from fusepy.backend.sources.source import line_directive
 from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops.base import with_attrs
 from fusepy.ir.ops.control import Control, block
 from fusepy.ir.oracle import OUT
 from fusepy.ir.types import Kind
@@ -115,8 +116,7 @@ class Statements:
         if node in self._shims.hidden:
             return [f"{declare(node.results[0].type, results[0])} = {self._shims.hidden[node]}({', '.join(args)});"]
         if node in self._shims.names:
-            attrs = {**node.attrs, "function": self._shims.names[node], "method": False}
-            node = Node(node.op, node.operands, node.maps, node.results, attrs)
+            node = with_attrs(node, function=self._shims.names[node], method=False)
         if self._rounded is not None:
             node = self._rounded(node)
         return node.op.emit(node, args, results)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.graph import Node, Op, grid_rank
+from fusepy.ir.graph import Attr, Node, Op, grid_rank
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.types import BOOL, DOUBLE, INT, UINT, Kind, Type, pair_of
 from fusepy.ir.value import Array, Value, is_stored
@@ -21,6 +21,11 @@ class Componentwise(Op):
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         """Returns the Slang expression for scalars and vectors."""
         raise NotImplementedError
+
+
+def with_attrs(node: Node, **attrs: Attr) -> Node:
+    """Returns a node with further attributes."""
+    return Node(node.op, node.operands, node.maps, node.results, {**node.attrs, **attrs}, node.loc, node.bodies)
 
 
 def filled_axes(value: Value, want: Type | None) -> int:

@@ -83,8 +83,8 @@ def extreme_functions(j: int, which: str, type: Type, number: Type | None, cuda:
             *(f"{number} fz_number_{j}({type} bits)", "{", f"    return asfloat(bits ^ {changed});", "}"),
             *(head, "{", f"    return fz_order_{j}({KEEPS_NAN}{which}(fz_number_{j}(a), fz_number_{j}(b)));", "}"),
         ]
-    before = f"(a {'>' if which == 'max' else '<'}= b)"
-    chosen = f"select({before[1:-1]}, a, b)" if has_select(type) else select_components(before, "a", "b", type)
+    first = f"a {'>' if which == 'max' else '<'}= b"
+    chosen = f"select({first}, a, b)" if has_select(type) else select_components(f"({first})", "a", "b", type)
     ordered = order_functions(j, which, number, equals=False) if number else []
     return [*ordered, head, "{", f"    return {chosen};", "}"]
 
