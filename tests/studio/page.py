@@ -20,6 +20,7 @@ from PIL import Image
 from tests.support.browser import Browser
 
 SERVE = "import sys; from fusepy.cli import main; sys.exit(main())"
+_MEASURED = "node => getComputedStyle(node).visibility === 'visible'"
 
 
 class Page(Browser):
@@ -35,6 +36,8 @@ class Page(Browser):
         self.until("document.querySelector('.kind') && document.querySelector('#undo')")
         self.until("document.querySelector('.start') || document.querySelector('.node')")
         if self.run("document.querySelectorAll('.node').length"):
+            self.until(f"[...document.querySelectorAll('.react-flow__node')].every({_MEASURED})")
+            self.settle()  # the whole graph is shown once; what is added below does not move any more
             self.press("a", "Control")
             self.until("!document.querySelector('#delete').disabled")
             self.press("Delete")
@@ -43,7 +46,7 @@ class Page(Browser):
     def add(self, kind: str, x: float, y: float) -> None:
         """Drags an entry of the palette to a point."""
         self.drag(self.middle(f'.palette [data-kind$="{kind}"]'), (x, y))
-        self.until(f"document.querySelector('{self.node(kind)}')")
+        self.stands(kind)
 
     def search(self, name: str) -> None:
         """Adds a node by its name."""
@@ -51,6 +54,10 @@ class Page(Browser):
         self.press("/")
         self.type(name)
         self.press("Enter")
+
+    def stands(self, name: str) -> None:
+        """Waits until a node is seen: before its ports are measured, no line begins or ends there."""
+        self.until(f"[...document.querySelectorAll('{self.node(name)}')].some({_MEASURED})")
 
     def node(self, name: str) -> str:
         return f'.react-flow__node[data-id="{name}"]'

@@ -75,7 +75,7 @@ def test_a_graph_is_built_undone_saved_loaded_and_exported(page: Page) -> None:
     left, middle = page.middle(slider)
     page.drag((left + 6, middle), (left + 20, middle), (left + 30, middle))
     page.until(f"{page.thumbnail('exposure')} !== {json.dumps(before)}")
-    slid = float(page.run(f"document.querySelector('{slider}').value"))
+    slid = float(page.steady(f"document.querySelector('{slider}').value"))
     assert slid > 1
     page.press("z", "Control")
     page.until(f"{page.thumbnail('exposure')} === {json.dumps(before)}")
@@ -179,7 +179,7 @@ def test_by_keyboard_alone_and_the_values_behind_a_pixel(page: Page) -> None:
     for name in ("photograph", "logarithm"):
         page.type(name)
         page.press("Enter")
-        page.until(f"document.querySelector('{page.node(name)}')")
+        page.stands(name)
     page.run("document.activeElement.blur()")
     for end in ("photograph.picture", "logarithm.c"):
         page.run(f"document.querySelector('{page.port(end)}').focus()")
@@ -236,4 +236,4 @@ def test_a_file_that_is_too_long_is_refused_and_a_line_that_was_cut_is_opened_ag
     page.until("document.querySelector('.lost')")
     page.until("!document.querySelector('.lost')")
     page.search("exposure")
-    page.until(f"document.querySelector('{page.node('exposure')}')")
+    page.stands("exposure")

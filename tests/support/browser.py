@@ -99,10 +99,30 @@ class Browser:
             assert time.monotonic() < end, f"never true: {script}"
             time.sleep(0.02)
 
+    def steady(self, script: str) -> Any:
+        """The value of an expression once it has been the same for half a second."""
+        end = time.monotonic() + TIMEOUT_S
+        found, since = self.run(script), time.monotonic()
+        while time.monotonic() < since + 0.5:
+            assert time.monotonic() < end, f"never steady: {script}"
+            time.sleep(0.02)
+            now = self.run(script)
+            found, since = now, since if now == found else time.monotonic()
+        return found
+
+    def settle(self) -> None:
+        """Waits until the page has drawn what it knows: of two frames, the second comes after the work of the first."""
+        self.run("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(() => drawn(0))))")
+
     def middle(self, selector: str) -> tuple[float, float]:
-        """The middle of an element in the window, to which the page is scrolled."""
-        self.run(f"document.querySelector({json.dumps(selector)}).scrollIntoView({{block: 'center'}})")
-        box = self.run(f"document.querySelector({json.dumps(selector)}).getBoundingClientRect().toJSON()")
+        """The middle of an element in the window, to which the page is scrolled, once the element stands still."""
+        element = f"document.querySelector({json.dumps(selector)})"
+        self.run(f"{element}.scrollIntoView({{block: 'center'}})")
+        end, seen, box = time.monotonic() + TIMEOUT_S, None, {}
+        while seen != box:
+            assert time.monotonic() < end, f"never still: {selector}"
+            self.settle()
+            seen, box = box, self.run(f"{element}.getBoundingClientRect().toJSON()")
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
     def click(self, selector: str) -> None:
@@ -122,6 +142,7 @@ class Browser:
     def release(self, at: tuple[float, float]) -> None:
         """Lets go of the button of the mouse."""
         self._mouse("mouseReleased", at)
+        self.settle()
 
     def _mouse(self, kind: str, at: tuple[float, float], buttons: int = 1) -> None:
         button = "left" if buttons else "none"
