@@ -18,6 +18,7 @@ from fusepy.backend.device.counters import Counters
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.device.target import Target
 from fusepy.backend.slang.compiler import Compiler
+from fusepy.backend.slang.prelude import INCLUDE
 from fusepy.backend.slang.session import digest_name
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.ir.strides import CopyAxis, in_words, merged
@@ -115,8 +116,8 @@ class _Kernel:
         text = (_walking if target.kind == "software" else _flat)(_WORDS[size], rank, wide, in_entry)
         name = digest_name("copy", text)
         sgl.set_cuda_context_current()  # this thread may not be the one of the last call
-        program = compiler.compile(name, text, (), (), "copy_strided").program
-        self._pipeline = COMPUTE.pipeline(sgl, program)
+        self._pipeline, compiled = compiler.pipeline(name, compiler.compile(name, text, (), (), "copy_strided"), ())
+        program = compiled.program
         self._sgl, self._program, self._in_entry = sgl, program, in_entry
         self._renew()
         numbers = 2 + 3 * rank + (4 if target.kind == "software" else 1)
@@ -159,7 +160,7 @@ def _frame(word: str, rank: int, wide: bool, in_entry: bool, parts: str, threads
         "{",
         f"    {index} at = {index}(group.y) * {_GROUPS_PER_ROW} + {index}(group.x);",
         f"    {index} a = block.from, b = block.to;",
-        *(f"    {line}" for line in body),
+        *(f"    {line}" for line in ([INCLUDE] if in_entry else []) + [*body]),  # only CUDA has the block in the entry
         "}",
     ]
     return "\n".join(lines) + "\n"

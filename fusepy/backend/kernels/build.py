@@ -65,7 +65,7 @@ def _from_disk(
     header = None if entry is None else unsealed(entry.header)
     imports = None if header is None else imports_from(device.cache, device.compiler.in_place, header)
     if entry is not None and header is not None and imports is not None:
-        codegen = Codegen(header["optimised"], source.fast_math)
+        codegen = Codegen(header["optimised"], source.fast_math, header["whole_prelude"])
         try:
             program = device.compiler.load_binary(
                 header["name"], entry.payload, sources, source.entry_point, source.conformances, imports, codegen
@@ -121,7 +121,8 @@ def _compiled(
     except CompileError as error:
         device.compiler.remember(name, error)
         raise
-    return kernel, {"name": name, "offsets": offsets, "size": size, "optimised": kernel.optimised}, program
+    made = {"optimised": kernel.codegen.optimised, "whole_prelude": kernel.codegen.whole_prelude}
+    return kernel, {"name": name, "offsets": offsets, "size": size} | made, program
 
 
 def cache_key(device: Device, source: KernelSource, sources: Sequence[ModuleSource]) -> str:

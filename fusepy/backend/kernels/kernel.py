@@ -46,7 +46,7 @@ class Kernel:
         direct: the CUDA driver can launch it: its parameters are one block, and it reads no globals. If the block is unchanged
             and the launch small, it is recorded instead, for half of the time; writing a changed one to the root costs as much.
         eager: its program returns one number or little more, which the host will read, and reads take long behind recorded work.
-        optimised: Slang's optimiser of SPIR-V has run.
+        codegen: how its code was made.
         per_group: elements of one thread group.
         resources: the bindings by name.
         objects: what the pass reads, beside the code.
@@ -54,8 +54,8 @@ class Kernel:
 
     __slots__ = (
         "__weakref__", "_bound", "_buffer", "_count", "_cursor", "_data", "_device", "_function", "_groups", "_launched",
-        "_packed", "_program", "_reads", "_source", "_sources", "_staged", "direct", "eager", "fields", "globals", "objects",
-        "optimised", "packer", "per_group", "pipeline", "resources", "root",
+        "_packed", "_program", "_reads", "_source", "_sources", "_staged", "codegen", "direct", "eager", "fields", "globals",
+        "objects", "packer", "per_group", "pipeline", "resources", "root",
     )  # fmt: skip
 
     def __init__(
@@ -78,7 +78,7 @@ class Kernel:
         self._packed = self._launched = b""  # the block in the root, and that of the last launch through the driver
         self._buffer = bytearray(size)
         self._data = np.frombuffer(self._buffer, np.uint8)
-        self._program, self.optimised = program.program, program.codegen.optimised
+        self._program, self.codegen = program.program, program.codegen
         self._source, self._sources = source, sources
         self._reads: list[str] | None = None
         self.resources, self.objects = source.resources, source.objects

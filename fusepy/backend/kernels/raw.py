@@ -57,7 +57,7 @@ class RawKernel:
         else:
             self._text = name
             source = with_entry_points(source) if device.target.kind == "cuda" else source
-            arguments = (source, name, "\n".join(options.exports()), options.conformances, Codegen(fast_math=options.fast_math))
+            arguments = (source, name, "\n".join(options.exports()), options.conformances, Codegen(None, options.fast_math, True))
             program = device.compiler.link_existing(*arguments)
             check_comparisons(device.raw.info.type, [source], arguments, name, device.facts(source))
         try:
@@ -166,8 +166,8 @@ class RawKernel:
         return [self._pipeline, self._root]
 
 
-def _compile(device: Device, source: ModuleSource, text: str, entry_point: str, options: Options) -> Program:
-    arguments = digest_name("r", text), text, (), (source,), entry_point, options.conformances, Codegen(None, options.fast_math)
+def _compile(device: Device, source: ModuleSource, text: str, entry: str, options: Options) -> Program:
+    arguments = digest_name("r", text), text, (), (source,), entry, options.conformances, Codegen(None, options.fast_math, True)
     program = device.compiler.compile(*arguments)
     check_comparisons(device.raw.info.type, [source], arguments, text, device.facts(source))
     return program

@@ -1,4 +1,7 @@
-"""`Codegen`: how code of kernels is made. spirv-opt runs on code for GPUs; for drivers that run on the CPU, LLVM optimises."""
+"""`Codegen`: how code of kernels is made.
+
+spirv-opt runs on code for GPUs; for drivers that run on the CPU, LLVM optimises. CUDA's compiler reads a short prelude.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,13 @@ class Codegen:
     Attributes:
         optimised: spirv-opt, Slang's optimiser of SPIR-V, runs; None: as the device and the user's modules say.
         fast_math: floats may be rounded otherwise than IEEE 754 says.
+        whole_prelude: CUDA's compiler reads all that Slang writes before a kernel, see `prelude`: a user's entry point has no
+            statement that includes the short one.
     """
 
     optimised: bool | None = None
     fast_math: bool = False
+    whole_prelude: bool = False
 
     def apply(self, options: dict[str, object], kind: spy.DeviceType, optimised: bool) -> None:
         """Changes compiler options of modules into those of a session. Fast arithmetic is an option of CUDA's compiler only.
@@ -40,15 +46,19 @@ class Codegen:
         elif self.optimised and not optimises(options):
             del options[_LEVEL]
 
-    def ways(self, optimised: bool, compile: Callable[[Codegen], Made]) -> tuple[Codegen, Callable[[], Made] | None]:
+    def ways(self, done: Codegen, compile: Callable[[Codegen], Made]) -> tuple[Codegen, Callable[[], Made] | None]:
         """Returns how a program was compiled, and a function that compiles it the other way, if this does not say which.
 
         Args:
-            optimised: spirv-opt runs in the session of the program.
+            done: that of the program's session.
             compile: compiles the program in a given way.
         """
-        other = partial(compile, replace(self, optimised=not optimised))
-        return replace(self, optimised=optimised), other if self.optimised is None else None
+        other = None
+        if not done.whole_prelude:
+            other = partial(compile, replace(self, whole_prelude=True))
+        elif self.optimised is None:
+            other = partial(compile, replace(self, optimised=not done.optimised))
+        return replace(self, optimised=done.optimised, whole_prelude=done.whole_prelude), other
 
 
 PRECISE = Codegen()

@@ -36,7 +36,7 @@ class Program:
     Attributes:
         binaries: waits for its serialised modules and returns them.
         codegen: how its code is made.
-        otherwise: compiles it again, without spirv-opt if it ran, else with it; None if that was asked for.
+        otherwise: compiles it again, see `Codegen.ways`; None if that was asked for.
     """
 
     program: spy.ShaderProgram
@@ -95,8 +95,8 @@ class Compiler:
             module = self._attempt(session, name, text, f"kernel {name}")
             program = _link(session.sgl, module, entry_point, conformances)
         names = [module.name, *(n for n, _ in shims), *(s.name for s in sources)]
-        again = partial(self.compile, name, text, shims, sources, entry_point, conformances)
-        return Program(program, module.name, lambda: collect(session, names, sources), *codegen.ways(session.optimises, again))
+        ways = codegen.ways(session.codegen, partial(self.compile, name, text, shims, sources, entry_point, conformances))
+        return Program(program, module.name, lambda: collect(session, names, sources), *ways)
 
     def close(self, cause: str) -> None:
         """Releases all loaded modules. Every later use raises `DeviceLostError`."""
@@ -120,7 +120,7 @@ class Compiler:
 
         spirv-opt writes constants of four parts for `x / x` of vectors of two or three components, even if the code hides that
         both operands are equal; without it, matrices of small integers that functions return are left in the code. Drivers may
-        refuse either; the program is then compiled the other way.
+        refuse either; the program is then compiled the other way. On CUDA that is with the whole prelude.
 
         Raises:
             CompileError: if it calls functions of doubles that the target does not have.
@@ -131,9 +131,10 @@ class Compiler:
                 return stage.pipeline(self._sessions.device, program.program), program
         except RuntimeError as error:
             refused = not isinstance(error, CompileError) and "error[E" not in str(error)
-            if not refused or program.otherwise is None or self.kind is not spy.DeviceType.vulkan:
+            other = program.otherwise if self.kind is spy.DeviceType.vulkan or not program.codegen.whole_prelude else None
+            if not refused or other is None:
                 raise
-            return self.pipeline(what, program.otherwise(), sources, text, stage)
+            return self.pipeline(what, other(), sources, text, stage)
 
     @contextmanager
     def _examined(self, what: str, sources: Sequence[ModuleSource], text: str) -> Generator[None]:
@@ -203,8 +204,8 @@ class Compiler:
             module = self._load(session, source)
             others = [self._attempt(session, digest_name("c", text), text, "the constants")] if text else []
             program = _link(session.sgl, module, entries, conformances, others)
-        again = partial(self.link_existing, source, entries, text, conformances)
-        return Program(program, "/".join(names_of(entries)), lambda: None, *codegen.ways(session.optimises, again))
+        ways = codegen.ways(session.codegen, partial(self.link_existing, source, entries, text, conformances))
+        return Program(program, "/".join(names_of(entries)), lambda: None, *ways)
 
     def linked(self, source: ModuleSource) -> spy.ShaderProgram:
         """Links a module with all its imports, without an entry point. Its layout lists every global."""

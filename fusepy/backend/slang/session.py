@@ -22,9 +22,9 @@ import slangpy as spy
 
 from fusepy.backend.lost import Lost
 from fusepy.backend.slang.codegen import PRECISE, Codegen, optimises
+from fusepy.backend.slang.prelude import SHORT, macros_are_written, needs_all
 from fusepy.backend.sources.copies.files import is_copy
 from fusepy.backend.sources.lacking import suspect
-from fusepy.backend.sources.libraries import INCLUDE_DIRS
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, CompileError
 
@@ -40,6 +40,7 @@ class SessionKey(NamedTuple):
         options: compiler options.
         extends: digests of texts that extend types.
         written: the defines stand as text before each module of a user, and are no option of the session.
+        short: CUDA's compiler reads the short prelude.
     """
 
     dirs: tuple[str, ...]
@@ -47,20 +48,22 @@ class SessionKey(NamedTuple):
     options: tuple[tuple[str, object], ...]
     extends: tuple[str, ...]
     written: bool
+    short: bool
 
 
 class Session:
     """One Slang session, with the modules loaded into it.
 
     Attributes:
-        optimises: spirv-opt runs on the code of its kernels.
+        codegen: how code of its kernels is made.
     """
 
     def __init__(self, device: spy.Device, key: SessionKey, scratch: Path, binaries: Path | None):
         """Opens a session. `binaries` is the folder where Slang stores parsed modules and finds them again."""
-        dirs, defines, options, _, written = key
-        self.optimises = optimises(dict(options))
-        described = {"include_paths": [scratch, *dirs], "defines": {} if written else dict(defines), **dict(options)}
+        dirs, defines, options, _, written, short = key
+        self.codegen = Codegen(optimises(dict(options)), whole_prelude=not short)
+        macros = ({} if written else dict(defines)) | (SHORT if short else {})
+        described = {"include_paths": [scratch, *dirs], "defines": macros, **dict(options)}
         try:
             self.sgl = device.create_slang_session(
                 compiler_options=described,  # pyright: ignore[reportArgumentType]  # a TypedDict that is built by key
@@ -129,7 +132,7 @@ class Sessions:
         Raises:
             CompileError: if two of them want different things of one session.
         """
-        key = _session_key(sources, codegen, self._kind, self._optimises)
+        key = _session_key(sources, codegen, self._kind, self._optimises, text)
         if self.examines(sources, text):
             shown = (*(pair for pair in key.options if pair[0] not in dict(self._shown)), *self._shown)
             key = key._replace(options=shown)
@@ -182,8 +185,10 @@ def _remove(folder: Path, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _session_key(sources: Sequence[ModuleSource], codegen: Codegen, kind: spy.DeviceType, optimised: bool = True) -> SessionKey:
-    """Returns the key of the session for these modules, see `Codegen.apply`."""
+def _session_key(
+    sources: Sequence[ModuleSource], codegen: Codegen, kind: spy.DeviceType, optimised: bool = True, text: str = ""
+) -> SessionKey:
+    """Returns the key of the session for these modules, and for a generated one of this `text`, see `Codegen.apply`."""
     dirs: dict[str, None] = {}
     defines: dict[str, str] = {}
     options: dict[str, object] = {}
@@ -201,16 +206,10 @@ def _session_key(sources: Sequence[ModuleSource], codegen: Codegen, kind: spy.De
     extends = sorted({digest for source in sources for digest in source.extends} | {s.closure for s in sources if s.home})
     pairs = tuple(sorted(defines.items()))
     found = tuple(sorted(dirs, key=lambda folder: not is_copy(folder)))  # an original would hide a copy behind it
-    return SessionKey(found, pairs, tuple(sorted(options.items())), tuple(extends), bool(pairs) and writes(sources, kind))
-
-
-def writes(sources: Sequence[ModuleSource], kind: spy.DeviceType) -> bool:
-    """True if defines are written before the text of modules: Slang gives those of a session to CUDA's compiler too.
-
-    There a define such as N changes the headers. What a user's modules import does not see defines that are written, so these
-    modules keep the other way.
-    """
-    return kind is spy.DeviceType.cuda and all(path.startswith(INCLUDE_DIRS) for s in sources for path, _ in s.files)
+    short = kind is spy.DeviceType.cuda and not codegen.whole_prelude and not needs_all(sources, text)
+    return SessionKey(
+        found, pairs, tuple(sorted(options.items())), tuple(extends), bool(pairs) and macros_are_written(sources, kind), short
+    )
 
 
 def digest_name(prefix: str, text: str) -> str:

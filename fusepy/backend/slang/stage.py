@@ -12,6 +12,8 @@ from typing import Any, Protocol, TypeAlias
 
 import slangpy as spy
 
+from fusepy.backend.slang.prelude import INCLUDE
+
 THREAD_INDEX = "uint fz_lane : SV_GroupIndex"  # the number of a thread in its group
 THREAD_ID = "uint3 fz_lane : SV_GroupThreadID"  # the position of a thread in its group
 ANY_REGISTERS = 256  # threads of a group, for each of which there are as many registers as CUDA's compiler uses at most
@@ -56,7 +58,7 @@ class _Compute(PipelineStage):
 
     def first(self, text: str, threads: Sequence[int], spirv: bool, cuda: bool) -> list[str]:
         """Returns the first statements of an entry point with this group size, for a program `text`."""
-        return self.exact(text) if spirv else self.bounds(math.prod(threads)) if cuda else []
+        return self.exact(text) if spirv else [INCLUDE, *self.bounds(math.prod(threads))] if cuda else []
 
     def bounds(self, threads: int) -> list[str]:
         """Returns a statement that tells CUDA's compiler how many `threads` share the registers; Slang does not.

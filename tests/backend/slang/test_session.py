@@ -25,7 +25,7 @@ double root(double given) { return exp(log(given) / N); }"""
 def test_defines_mean_nothing_in_what_fusepy_generates(device: Any, written: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if device.target.kind == "cuda" and not written:
         pytest.skip("such defines reach the headers of CUDA")
-    monkeypatch.setattr(session, "writes", lambda sources, kind: written)
+    monkeypatch.setattr(session, "macros_are_written", lambda sources, kind: written)
     source = f"// {written}\n{SOURCE}"
     m = fp.Module.load_from_source(device, f"defined_{written}", source, defines=dict.fromkeys(NAMES, "(1 + 1)"))
     x, table = np.float32([1, 2, 3]), np.float32([5])
@@ -36,7 +36,7 @@ def test_defines_mean_nothing_in_what_fusepy_generates(device: Any, written: boo
 
 
 def test_defines_that_are_written_move_no_line(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "writes", lambda sources, kind: True)
+    monkeypatch.setattr(session, "macros_are_written", lambda sources, kind: True)
     with pytest.raises(fp.CompileError, match=r"moved\.slang:3:\d+"):
         fp.Module.load_from_source(device, "moved", "// one\n// two\nfloat f() { return N + missing; }", defines={"N": "1"})
 
@@ -60,7 +60,7 @@ class Loaded:
         fp.clear_cache()
         before = set(self.device.kernels)
         assert fp.fuse(lambda x: self.module.next(x))(np.float32([1, 2])).tolist() == [2, 3]
-        return [kernel.optimised for key, kernel in self.device.kernels.items() if key not in before]
+        return [kernel.codegen.optimised for key, kernel in self.device.kernels.items() if key not in before]
 
 
 @pytest.mark.parametrize("level", [None, LEVEL.default, LEVEL.none])

@@ -1,0 +1,49 @@
+"""The C++ text that CUDA's compiler reads before a kernel: all that Slang writes for any program, or what kernels mostly use.
+
+Slang's text has 9,000 lines, for which NVRTC takes ten times as long as for a small kernel. A session can leave it out by a
+macro, because NVRTC gets the session's macros; the kernel then includes ``fusepy/slang/fusepy_cuda.h``. Slang's text comes before
+a program that may use more than that, and before one that NVRTC has refused without it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+
+import slangpy as spy
+
+from fusepy.backend.sources.lacking import own_texts
+from fusepy.backend.sources.libraries import FOLDER, INCLUDE_DIRS
+from fusepy.backend.sources.source import ModuleSource
+
+_HEADER = "FUSEPY_CUDA_H"
+# a statement of an entry point; without the macro it includes nothing
+INCLUDE = rf'__requirePrelude("#ifdef {_HEADER}\n#include {_HEADER}\n#endif");'
+# macros of a session. The path is no part of a kernel's text, which caches know it by; NVRTC does not get the include folders
+SHORT = {"SLANG_CUDA_PRELUDE_H": "1", _HEADER: f'"{FOLDER / "fusepy_cuda.h"}"'}
+
+_RESOURCES = re.compile(r"Texture|Sampler|StructuredBuffer|ByteAddressBuffer|ConstantBuffer|ParameterBlock")
+_MORE = re.compile(
+    rf"{_RESOURCES.pattern}|\[\s*shader\b|\bprintf\b|\b(?:Wave|Quad|Coop|Optix|debug)[A-Z]|__requirePrelude|__intrinsic_asm|__target_"
+    r"|\bbfloat|\bBFloat|\bFloat[EB]|\bTorchTensor|\bAtomic(?!Tensor)|\bInterlocked"
+)
+
+
+def needs_all(sources: Sequence[ModuleSource], text: str = "") -> bool:
+    """True if a program of these modules, called by the generated `text`, may use more than the short text has."""
+    return _RESOURCES.search(text) is not None or any(map(_uses_more, sources))
+
+
+@functools.lru_cache(256)
+def _uses_more(source: ModuleSource) -> bool:
+    return any(_MORE.search(text) for _, text in own_texts(source))
+
+
+def macros_are_written(sources: Sequence[ModuleSource], kind: spy.DeviceType) -> bool:
+    """True if defines are written before the text of modules: Slang gives those of a session to CUDA's compiler too.
+
+    There a define such as N changes the headers. What a user's modules import does not see defines that are written, so these
+    modules keep the other way.
+    """
+    return kind is spy.DeviceType.cuda and all(path.startswith(INCLUDE_DIRS) for s in sources for path, _ in s.files)

@@ -1,0 +1,153 @@
+"""The short prelude for CUDA's compiler: code behind it is the code behind Slang's own, and what it lacks has Slang's."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import slangpy as spy
+
+import fusepy as fp
+from fusepy.backend.device.target import Target
+from fusepy.backend.slang.codegen import PRECISE, Codegen
+from fusepy.backend.slang.prelude import INCLUDE, SHORT, needs_all
+from fusepy.backend.slang.session import _session_key
+from fusepy.backend.sources.libraries import FOLDER
+from fusepy.backend.sources.source import ModuleSource
+from fusepy.program import lowering
+from tests.support import nvrtc
+
+needs_nvrtc = pytest.mark.skipif(
+    nvrtc.LIBRARY is None or nvrtc.HEADER is None, reason="needs the packages nvidia-cuda-nvrtc-cu12 and nvidia-cuda-runtime-cu12"
+)
+HALFS = {"SLANG_CUDA_ENABLE_HALF": "1"}  # Slang defines it for a kernel that has them
+SLANG = """
+float3 shade(float3 c, float2 uv) { return lerp(c, sqrt(abs(c)) * dot(uv, uv), step(0.5, c)) + fmod(c, 0.3) / (1 + uv.xyx); }
+float3x3 turned(float3x3 a, float3x3 b, float s) { return transpose(mul(a, b)) * s + (a - b) / 3 - float3x3(s) % a; }
+half3 halved(half3 a, half2 b) { return (a + half3(b * b - b, 1)) / exp(a) + half3(min(a.x, b.y)); }
+int4 bits(int4 a, uint4 b)
+{
+    return (a << 2) ^ int4(b >> 3u) % 7 | ~a & select(a > int4(b), a, -a) + countbits(b.x) + firstbithigh(a.y);
+}
+double2 wide(double2 a, int64_t n) { return floor(a * double(n)) + sign(a) * asdouble(1u, asuint(float(a.x))) + max(n, 3L); }
+bool3 truth(bool3 a, float3 b) { return (a && b > 0) || !(a != (b == 2)); }
+[Differentiable] float2 curve(float2 x, float k)
+{
+    float2 y[2] = { x * k, sin(x) };
+    return y[0] * pow(abs(y[1]), 1.5) + atan2(x, 2.0);
+}
+"""
+FLOATS = ("float", "double", "half")
+INTEGERS = ("int", "uint", "int16_t", "uint8_t", "int64_t", "uint64_t")
+X, XY, BOOLS = np.ones((5, 7, 3), "f4"), np.ones((5, 7, 2), "f4"), np.ones((5, 3), "?")
+PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    "floats": lambda m: fp.fuse(m.shade)(X, XY),
+    "matrices": lambda m: fp.fuse(m.turned)(np.ones((4, 3, 3), "f4"), np.ones((4, 3, 3), "f4"), np.float32(2)),
+    "halfs": lambda m: fp.fuse(m.halved)(np.ones((4, 3), "f2"), np.ones((4, 2), "f2")),
+    "integers": lambda m: fp.fuse(m.bits)(np.ones((4, 4), "i4"), np.ones((4, 4), "u4")),
+    "doubles": lambda m: fp.fuse(m.wide)(np.ones((4, 2)), np.ones(4, "i8")),
+    "bools": lambda m: fp.fuse(m.truth)(BOOLS, X[0, :5]),
+    "rows": lambda m: fp.fuse(lambda x: fp.exp(x - fp.max(x, -1, keepdims=True)) / fp.sum(x, -1, keepdims=True))(
+        X[:, :, 0].copy()
+    ),
+    "sums": lambda m: fp.fuse(lambda x: fp.sum(m.shade(x, 0.5)))(X),
+    "scans": lambda m: fp.fuse(lambda x: fp.cumsum(x))(np.ones(1000, "i4")),
+    "random": lambda m: fp.fuse(lambda x: x + fp.random.normal(fp.random.key(1), (100,)))(np.ones(100, "f4")),
+    "gradients": lambda m: fp.grad(lambda x, k: fp.sum(m.curve(x, k)), (0, 1))(np.ones((9, 2), "f4"), np.float32(2)),
+}
+
+
+class _Seen(Exception):
+    """The first kernel of a program has been emitted."""
+
+
+@pytest.fixture
+def emitted(device: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], Any]:
+    """Returns a function that gives the text for CUDA of the first kernel that a call needs, and the modules that it imports."""
+
+    def kernel(call: Callable[[], Any]) -> Any:
+        def seen(_device: Any, source: Any, sources: Sequence[ModuleSource], *_: Any) -> Any:
+            raise _Seen(source, sources)
+
+        monkeypatch.setattr(device, "target", Target("cuda"))
+        monkeypatch.setattr(lowering, "build_kernel", seen)
+        with pytest.raises(_Seen) as found:
+            call()
+        return found.value.args
+
+    return kernel
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_code_is_the_same_behind_the_short_prelude(name: str, device: Any, emitted: Any, tmp_path: Path) -> None:
+    m = fp.Module.load_from_source(device, "preluded", SLANG)
+    source, modules = emitted(lambda: PROGRAMS[name](m))
+    assert source.text.count(INCLUDE) == 1
+    for module, text in [*((s.name, s.text) for s in modules), *source.shims]:
+        (tmp_path / f"{module}.slang").write_text(text)
+    text = nvrtc.cuda(source.text, source.entry_point, [tmp_path, FOLDER])
+    short, whole = (nvrtc.ptx(text, {**macros, **HALFS}) for macros in (SHORT, {}))
+    assert nvrtc.code(short) == nvrtc.code(whole)
+    assert len(short) < len(whole)  # which has globals of Slang's prelude
+
+
+@needs_nvrtc
+def test_every_operator_of_every_vector() -> None:
+    """As Slang has them, since the code is the same."""
+    lines, names = [], []
+    for element, n in [*itertools.product(FLOATS + INTEGERS, (3,)), *itertools.product(("half", "int"), (2, 4))]:
+        v, name = f"vector<{element}, {n}>", f"{element}_{n}"
+        integer = element in INTEGERS
+        body = [f"r = r {op} (a {op} b);" for op in ("+", "-", "*", "/", *("%&|^" if integer else ()))]
+        chosen = (
+            "r += {0}({1})" if "64" in element else "r = select({1}, r, a)"
+        )  # Slang's prelude has no choice of 64-bit vectors
+        body += [f"{chosen.format(v, f'a {op} b')};" for op in ("<", ">", "<=", ">=", "==", "!=")]
+        body += ["r = -r;", *(["r = ~r;"] if integer else [])]
+        body += ["r = r << (a & 3);", "r = r >> (b & 3);"] if element in ("int", "uint") else []  # others Slang's refuses
+        body += ["r[int(p[0].x) & 1] = a[int(p[1].x) & 1];", f"r += {v}(bool{n}(a > b) && !bool{n}(b > a));"]
+        lines += [f"void all_{name}({v}* p) {{ {v} a = p[1], b = p[2], r = p[3]; {' '.join(body)} p[0] = r; }}"]
+        lines += [f"struct P_{name} {{ {v}* p; }};"]
+        names += [name]
+    fields = " ".join(f"P_{name} {name};" for name in names)
+    calls = " ".join(f"all_{name}(b.{name}.p);" for name in names)
+    text = "\n".join([*lines, f"struct Block {{ {fields} }};", '[shader("compute")] [numthreads(1, 1, 1)]'])
+    text += f"\nvoid every(uniform Block b) {{ {INCLUDE} {calls} }}"
+    short, whole = (nvrtc.ptx(nvrtc.cuda(text, "every", []), {**macros, **HALFS}) for macros in (SHORT, {}))
+    assert nvrtc.code(short) == nvrtc.code(whole)
+    assert len(nvrtc.code(short)) > 20_000
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "whole"),
+    [
+        (SLANG, "", False),
+        ("float f(Texture2D<float> t) { return t.Load(int3(0)); }", "", True),
+        ('void main() { printf("x"); }', "", True),
+        ("float f(float x) { return WaveActiveSum(x); }", "", True),
+        ('[shader("compute")] [numthreads(1, 1, 1)] void main() {}', "", True),
+        (SLANG, "uniform RWTexture2D<float4> r_0;", True),
+        (SLANG, "float v = WaveReadLaneAt(x, 1);", False),  # what fusepy writes itself the short text has
+    ],
+)
+def test_which_programs_have_the_whole_prelude(source: str, text: str, whole: bool) -> None:
+    sources = [ModuleSource.make("preludes", source)]
+    assert needs_all(sources, text) == whole
+    cuda, vulkan = spy.DeviceType.cuda, spy.DeviceType.vulkan
+    assert _session_key(sources, PRECISE, cuda, True, text).short != whole
+    assert not _session_key(sources, Codegen(whole_prelude=True), cuda, True, text).short
+    assert not _session_key(sources, PRECISE, vulkan, True, text).short
+
+
+def test_what_cudas_compiler_refuses_is_compiled_with_the_whole_prelude() -> None:
+    done = Codegen(optimised=True)
+    made, again = PRECISE.ways(done, lambda codegen: codegen)
+    assert (made.whole_prelude, again()) == (False, Codegen(whole_prelude=True))
+    made, again = Codegen(whole_prelude=True).ways(Codegen(True, whole_prelude=True), lambda codegen: codegen)
+    assert made.whole_prelude
+    assert again().optimised is False  # the other way on Vulkan
