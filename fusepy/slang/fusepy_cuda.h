@@ -125,6 +125,7 @@ FZ_COMPARE(<) FZ_COMPARE(>) FZ_COMPARE(<=) FZ_COMPARE(>=) FZ_COMPARE(==) FZ_COMP
         return to;                                                                                              \
     }
 FZ_UNARY(-) FZ_UNARY(!) FZ_UNARY(~)
+FZ uint3 operator*(uint3 a, uint3 b) { return operator*<uint3>(a, b); }  // blockIdx * blockDim, which is a dim3
 #ifdef SLANG_CUDA_ENABLE_HALF  // one instruction for both halfs
 FZ __half2 operator+(const __half2& a, const __half2& b) { return __hadd2(a, b); }
 FZ __half2 operator-(const __half2& a, const __half2& b) { return __hsub2(a, b); }

@@ -12,15 +12,17 @@ from collections.abc import Callable
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.slang.prelude import INCLUDE, SHORT
 from fusepy.backend.slang.stage import COMPUTE
 
 COUNT = 64
-_KERNEL = f"""
+KERNEL = f"""
 struct Block {{ float* a; float* b; float* r; }};
 uniform Block block;
 {" ".join(COMPUTE.attributes((COUNT, 1, 1)))}
 void selfcheck(uint3 thread: SV_DispatchThreadID)
 {{
+    __target_switch {{ case cuda: {INCLUDE} break; default: break; }}
     uint i = thread.x;
     block.r[i] = block.a[i] + block.b[i];
 }}
@@ -29,6 +31,13 @@ void selfcheck(uint3 thread: SV_DispatchThreadID)
 
 def _silent(stage: str) -> None:
     pass
+
+
+def _compile(device: spy.Device, macros: dict[str, str]) -> tuple[spy.ShaderProgram, spy.ComputePipeline]:
+    session = device.create_slang_session(compiler_options={"defines": macros})
+    module = session.load_module_from_source("fusepy_selfcheck", KERNEL)
+    program = session.link_program([module], [module.entry_point("selfcheck")])
+    return program, COMPUTE.pipeline(device, program)
 
 
 def selfcheck(device: spy.Device, enter: Callable[[str], None] = _silent) -> str | None:
@@ -41,10 +50,13 @@ def selfcheck(device: spy.Device, enter: Callable[[str], None] = _silent) -> str
         RuntimeError, slangpy.SlangCompileError: raised by sgl.
     """
     enter("compile")
-    session = device.create_slang_session()
-    module = session.load_module_from_source("fusepy_selfcheck", _KERNEL)
-    program = session.link_program([module], [module.entry_point("selfcheck")])
-    pipeline = COMPUTE.pipeline(device, program)
+    on_cuda = device.info.type is spy.DeviceType.cuda
+    try:
+        program, pipeline = _compile(device, SHORT if on_cuda else {})
+    except RuntimeError:
+        if not on_cuda:
+            raise
+        program, pipeline = _compile(device, {})  # behind the whole prelude, as any kernel that needs it
 
     enter("run")
     a = np.arange(COUNT, dtype=np.float32)

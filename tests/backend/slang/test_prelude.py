@@ -12,6 +12,7 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
+from fusepy.backend.device.selfcheck import KERNEL
 from fusepy.backend.device.target import Target
 from fusepy.backend.slang.codegen import PRECISE, Codegen
 from fusepy.backend.slang.prelude import INCLUDE, SHORT, needs_all
@@ -26,6 +27,8 @@ needs_nvrtc = pytest.mark.skipif(
 )
 HALFS = {"SLANG_CUDA_ENABLE_HALF": "1"}  # Slang defines it for a kernel that has them
 SLANG = """
+uniform float gain;
+float louder(float x) { return x * gain; }
 float3 shade(float3 c, float2 uv) { return lerp(c, sqrt(abs(c)) * dot(uv, uv), step(0.5, c)) + fmod(c, 0.3) / (1 + uv.xyx); }
 float3x3 turned(float3x3 a, float3x3 b, float s) { return transpose(mul(a, b)) * s + (a - b) / 3 - float3x3(s) % a; }
 half3 halved(half3 a, half2 b) { return (a + half3(b * b - b, 1)) / exp(a) + half3(min(a.x, b.y)); }
@@ -46,6 +49,7 @@ INTEGERS = ("int", "uint", "int16_t", "uint8_t", "int64_t", "uint64_t")
 X, XY, BOOLS = np.ones((5, 7, 3), "f4"), np.ones((5, 7, 2), "f4"), np.ones((5, 3), "?")
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "floats": lambda m: fp.fuse(m.shade)(X, XY),
+    "globals": lambda m: fp.fuse(m.louder.set(gain=2.0))(X),
     "matrices": lambda m: fp.fuse(m.turned)(np.ones((4, 3, 3), "f4"), np.ones((4, 3, 3), "f4"), np.float32(2)),
     "halfs": lambda m: fp.fuse(m.halved)(np.ones((4, 3), "f2"), np.ones((4, 2), "f2")),
     "integers": lambda m: fp.fuse(m.bits)(np.ones((4, 4), "i4"), np.ones((4, 4), "u4")),
@@ -94,6 +98,13 @@ def test_code_is_the_same_behind_the_short_prelude(name: str, device: Any, emitt
     short, whole = (nvrtc.ptx(text, {**macros, **HALFS}) for macros in (SHORT, {}))
     assert nvrtc.code(short) == nvrtc.code(whole)
     assert len(short) < len(whole)  # which has globals of Slang's prelude
+
+
+@needs_nvrtc
+def test_the_kernel_that_checks_a_device() -> None:
+    text = nvrtc.cuda(KERNEL, "selfcheck", [])
+    short, whole = (nvrtc.ptx(text, macros) for macros in (SHORT, {}))
+    assert nvrtc.code(short) == nvrtc.code(whole)
 
 
 @needs_nvrtc
