@@ -1,9 +1,10 @@
 // The types and functions that Slang's CUDA code of a kernel uses, for NVRTC, which reads them for each kernel.
 //
 // Slang writes 9,000 lines before each kernel. Most of their time goes into operators, a function for each type and size of vectors;
-// here an operator is one template. Names and meanings are Slang's. Beyond them log10 of doubles has the precision of doubles, vectors
-// of 64 bits can be chosen, and vectors of other integers than int and uint shifted. Textures, surfaces, structured buffers, printf,
-// and what users do with waves are left out: NVRTC refuses them, and the kernel is compiled behind Slang's lines.
+// here an operator is one template. Names and meanings are Slang's. Beyond them there are abs, min, max, sign and shifts of all
+// integers, choices of vectors of 64 bits, inverse hyperbolic functions of doubles, and log10 of doubles in their precision.
+// Textures, surfaces, structured buffers, printf, and what users do with waves are left out: NVRTC refuses them, and the kernel is
+// compiled behind Slang's lines.
 #ifdef SLANG_CUDA_ENABLE_HALF
 #define __CUDA_NO_HALF2_OPERATORS__  // its comparisons give one bool
 #include <cuda_fp16.h>
@@ -231,6 +232,7 @@ FZ_PAIRS(min, fmin) FZ_PAIRS(max, fmax) FZ_PAIRS(pow, pow) FZ_PAIRS(fmod, fmod) 
 FZ_FLOAT_TYPE(float, F32, f) FZ_FLOAT_TYPE(double, F64, )
 template<class T> FZ float make_float(T x) { return (float)x; }
 
+template<class To, class From> FZ To slang_bit_cast(const From& x) { return *(const To*)&x; }
 template<class To, class From> FZ To fz_bits(From x)
 {
     union { From from; To to; } u;
@@ -253,12 +255,12 @@ FZ void F64_asint(double x, int* low, int* high) { *low = int(fz_bits<uint64_t>(
     FZ R I##_max(T a, T b) { return a > b ? a : b; }
 FZ_INTEGERS(I32, int, int) FZ_INTEGERS(U32, uint, uint) FZ_INTEGERS(I64, int64_t, int64_t) FZ_INTEGERS(U64, uint64_t, int64_t)
 FZ_INTEGERS(IPTR, intptr_t, intptr_t) FZ_INTEGERS(UPTR, uintptr_t, uintptr_t)
-FZ int I32_abs(int x) { return x < 0 ? -x : x; }
-FZ int64_t I64_abs(int64_t x) { return x < 0 ? -x : x; }
-FZ intptr_t IPTR_abs(intptr_t x) { return x < 0 ? -x : x; }
-FZ uint U32_abs(uint x) { return x; }
-FZ int64_t U64_abs(uint64_t x) { return x; }
-FZ uintptr_t UPTR_abs(uintptr_t x) { return x; }
+FZ_INTEGERS(I8, int8_t, int8_t) FZ_INTEGERS(U8, uint8_t, uint8_t) FZ_INTEGERS(I16, short, short) FZ_INTEGERS(U16, ushort, ushort)
+#define FZ_SIGNED(I, T) FZ T I##_abs(T x) { return x < 0 ? -x : x; } FZ int I##_sign(T x) { return x == 0 ? 0 : x < 0 ? -1 : 1; }
+#define FZ_UNSIGNED(I, T, R) FZ R I##_abs(T x) { return x; } FZ int I##_sign(T x) { return x != 0; }
+FZ_SIGNED(I8, int8_t) FZ_SIGNED(I16, short) FZ_SIGNED(I32, int) FZ_SIGNED(I64, int64_t) FZ_SIGNED(IPTR, intptr_t)
+FZ_UNSIGNED(U8, uint8_t, uint8_t) FZ_UNSIGNED(U16, ushort, ushort) FZ_UNSIGNED(U32, uint, uint)
+FZ_UNSIGNED(U64, uint64_t, int64_t) FZ_UNSIGNED(UPTR, uintptr_t, uintptr_t)
 
 FZ uint U8_countbits(uint8_t x) { return __popc(x); }
 FZ uint I8_countbits(int8_t x) { return __popc(uint8_t(x)); }
@@ -309,11 +311,18 @@ FZ short F16_asint(__half x) { return __half_as_short(x); }
 // ---- the threads of a warp, and atomic operations
 
 FZ uint _getLaneId() { return ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) & 31; }
+FZ int _getActiveMask() { return __ballot_sync(__activemask(), true); }
 template<class V> FZ V _waveShuffleMultiple(int mask, V from, int lane)
 {
     V to;
-    for (int i = 0; i < FzVector<V>::size; i++)
-        *_slang_vector_get_element_ptr(&to, i) = __shfl_sync(mask, _slang_vector_get_element(from, i), lane);
+    auto each = [&](auto element) {
+        for (int i = 0; i < sizeof(V) / sizeof(element); i++)
+            ((decltype(element)*)&to)[i] = __shfl_sync(mask, ((decltype(element)*)&from)[i], lane);
+    };
+    if constexpr (FzMatrix<V>::is)
+        each(_slang_vector_get_element(from.rows[0], 0));
+    else
+        each(_slang_vector_get_element(from, 0));
     return to;
 }
 FZ bool __ldg(const bool* p) { return __ldg((const char*)p) != 0; }

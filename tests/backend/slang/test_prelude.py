@@ -134,6 +134,22 @@ def test_every_operator_of_every_vector() -> None:
     assert len(nvrtc.code(short)) > 20_000
 
 
+@needs_nvrtc
+def test_functions_of_integers_that_slangs_prelude_lacks() -> None:
+    types = ("int8_t", "uint8_t", "int16_t", "uint16_t", "int", "int64_t")
+    lines = [
+        f"vector<{t}, 3> of_{i}(vector<{t}, 3> a) {{ return (abs(a) + min(a, -a) * max(a, 7) + vector<{t}, 3>(sign(a))) << 2; }}"
+        for i, t in enumerate(types)
+    ]
+    fields = " ".join(f"vector<{t}, 3>* p{i};" for i, t in enumerate(types))
+    body = " ".join(f"b.p{i}[0] = of_{i}(b.p{i}[1]);" for i in range(len(types)))
+    lines += [f"struct Block {{ {fields} }};", '[shader("compute")] [numthreads(1, 1, 1)]']
+    text = nvrtc.cuda("\n".join([*lines, f"void every(uniform Block b) {{ {INCLUDE} {body} }}"]), "every", [])
+    assert "shl.b32" in nvrtc.ptx(text, SHORT)
+    with pytest.raises(ValueError, match="I8_abs"):  # else fusepy need not have them
+        nvrtc.ptx(text, {})
+
+
 @pytest.mark.parametrize(
     ("source", "text", "whole"),
     [
