@@ -22,7 +22,7 @@ from fusepy.pytree import Structure
 from fusepy.trace.arity import check_takes
 from fusepy.trace.bodies import BodyTrace, Use
 from fusepy.trace.carries import Carries, adapts, as_type, parameter_names
-from fusepy.trace.components.numbers import word
+from fusepy.trace.components.numbers import as_integer, word
 from fusepy.trace.components.overflow import add_overflow, report_overflow
 from fusepy.trace.maps import shared_map
 from fusepy.trace.structs import check_loose
@@ -73,16 +73,11 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
         with inner.recording():
             found, structure = flatten_values(function(*given), name)
             values = [inner.output(v, loc) for v in found]
+            values = values if inner.alone else [as_integer(inner, v, loc) for v in values]
         branches.append(inner)
         results.append((structure, values))
     (a, first), (b, second) = results
-    if a != b:
-        raise TraceError(
-            "cond: the branches return different structures",
-            place=loc,
-            saw=f"{a} and {b}",
-            hint="return the same structure from if_true and if_false",
-        )
+    _check_same(a, b, loc)
     paths = a.paths("result")
     agreed = [_agreed(branches, path, x, y, loc) for path, x, y in zip(paths, first, second)]
     outputs = [[pair[i] for pair in agreed] for i in range(2)]
@@ -272,6 +267,16 @@ def _as(inner: BodyTrace, value: Value, type: Type, weak: bool, loc: str | None)
     if weak and value.type.shape == type.shape:  # the result of two Python numbers stays weak: a cast would fix its type
         return inner.builder.add(OPS["construct"], [value], None, {"type": type.name}, loc)[0]
     return as_type(inner, value, type, loc)
+
+
+def _check_same(a: Structure, b: Structure, loc: str | None) -> None:
+    if a != b:
+        raise TraceError(
+            "cond: the branches return different structures",
+            place=loc,
+            saw=f"{a} and {b}",
+            hint="return the same structure from if_true and if_false",
+        )
 
 
 def _check_callable(op: str, takes: Sequence[str], **functions: Any) -> None:

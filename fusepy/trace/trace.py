@@ -34,7 +34,6 @@ from fusepy.location import user_line
 from fusepy.symbolic import TRACING, Symbolic, misplaced
 from fusepy.trace.buffers import check_elements, elements_of
 from fusepy.trace.calls import record_call
-from fusepy.trace.components.checks import requested
 from fusepy.trace.components.grouping import Grouping
 from fusepy.trace.components.numbers import ON_NUMBERS, recorded
 from fusepy.trace.components.plain import PlainVectors
@@ -68,23 +67,23 @@ class Trace:
 
     body, alone, strict, undecided = "", True, False, False
     flags: list[Value] | None = None
+    setup: Setup | None = None  # the globals and hooks of called functions
+    _oracle: SlangOracle | None = None
     prints: list[Request] | None = None
 
     def __init__(self, name: str, device: Device | None):
-        self._device, self._oracle = device, cast("SlangOracle | None", None)
-        self._origins: list[ModuleSource] = []  # modules of structs among the inputs
+        self._device, self._origins = device, list[ModuleSource]()  # `_origins`: modules of structs among the inputs
         self.sources, self.builder = dict[str, ModuleSource](), Builder(name)
         self.captures, self.held = list[Any](), list[tuple[Held, Any]]()  # `held`: see `inputs.of_owner`
         self.given: dict[Value, tuple[int, Any]] = {}  # arguments of the first call, with their indices among the inputs
         self.struct_inputs: dict[tuple[Value, Type], Value] = {}  # arguments of numbers that are read as structs
-        self.setup, self.options = cast("Setup | None", None), NO_OPTIONS  # globals, hooks, compile options of called functions
         self.maps, self.buffers = dict[Value, ArgMap](), dict[Value, Any]()  # `buffers`: captured ones of the graphics layer
         self.integers: dict[Value, Value] = {}  # of floats that stand for the integers of an argument that has gradients: these
         self.named: dict[int, tuple[Any, Type]] = {}  # nested arguments with a declared struct, by identity
         self.grouped: dict[Value, Value] = {}  # for numbers, the vectors whose components they are
         self.extents, self.moves, self.grouping = ExtentFacts(), Moves(), Grouping(self)
         self.plain, self.step_loops = PlainVectors(self, self.grouping), list[StepLoop]()
-        self.loose: dict[Value, tuple[str, int]] = {}  # see `structs.placed`
+        self.options, self.loose = NO_OPTIONS, dict[Value, tuple[str, int]]()  # `loose`: see `structs.placed`
         self._captured, self.derived = dict[int, Value](), -1  # `derived` is the number of nodes behind the last gradient
         self.chain: tuple[Trace, ...] = (self,)
         self.active, self.hosted, self.told = True, set[Value](), set[Value]()
@@ -296,5 +295,4 @@ class Trace:
 
     def finish(self, outputs: Sequence[Traced]) -> Graph:
         assert not self._origins or self.oracle is self.builder.oracle  # the property imports modules of structs without calls
-        stored = [o._value for o in outputs] + requested(self)  # pyright: ignore[reportPrivateUsage]
-        return self.builder.finish(finished(self, stored))
+        return self.builder.finish(finished(self, [o._value for o in outputs]))  # pyright: ignore[reportPrivateUsage]

@@ -11,7 +11,7 @@ from fusepy.errors import TraceError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.types import INT64, UINT64, Type
+from fusepy.ir.types import INT64, Type
 from fusepy.ir.value import may_wrap
 from fusepy.trace.components.integers import MEANINGS
 from fusepy.trace.open_trace import OpenTrace
@@ -30,8 +30,9 @@ def requested(trace: OpenTrace) -> list[Value]:
     Raises:
         TraceError: in the body of a loop, a branch or a stage, whose values are of one element.
     """
-    for value, want, loc in [] if trace.body and trace.flags is None else conversions(trace):
-        _check_fits(trace, value, want, loc)
+    if not (trace.body and trace.flags is None):
+        for value, want, loc in conversions(trace):
+            _check_fits(trace, value, want, loc)
     return [v for request in trace.prints or () for v in request.values]
 
 
@@ -39,7 +40,9 @@ def conversions(trace: OpenTrace) -> Iterator[tuple[Value, Type, str | None]]:
     """Yields the integers which kernels compute of numbers, with a type that they are converted to and may not fit."""
     for node in trace.builder.nodes:
         for i, value in enumerate(node.operands):
-            if value.weak and _is_computed(trace, value) and not (trace.body and node.op.name == "cast"):
+            if not value.weak or value.arrival.literal or (value.name is not None and not trace.body):
+                continue
+            if _is_computed(trace, value) and not (trace.body and node.op.name == "cast"):
                 want = _wanted(trace, node, i)
                 if want is not None and may_wrap(value, want):
                     yield value, want, node.loc
@@ -47,9 +50,17 @@ def conversions(trace: OpenTrace) -> Iterator[tuple[Value, Type, str | None]]:
 
 def _is_computed(trace: OpenTrace, value: Value) -> bool:
     """True for a value that kernels compute, also if it comes from the step before."""
-    return not value.arrival.literal and (
-        value.name is None or (trace.body != "" and trace.alone and trace.behind(value) is None)
-    )
+    trace, value = root_of(trace, value)
+    return not value.arrival.literal and (value.name is None or (trace.body != "" and trace.alone))
+
+
+def root_of(trace: OpenTrace, value: Value) -> tuple[OpenTrace, Value]:
+    """Returns a value as the trace has it that made it."""
+    behind: tuple[OpenTrace, Value] | None = (trace, value)
+    while behind is not None:
+        trace, value = behind
+        behind = trace.behind(value)
+    return trace, value
 
 
 def _wanted(trace: OpenTrace, node: Node, i: int) -> Type | None:
@@ -62,10 +73,7 @@ def _wanted(trace: OpenTrace, node: Node, i: int) -> Type | None:
 
 
 def _check_fits(trace: OpenTrace, value: Value, want: Type, loc: str | None) -> None:
-    behind: tuple[OpenTrace, Value] | None = (trace, value)
-    while behind is not None:
-        trace, value = behind
-        behind = trace.behind(value)
+    trace, value = root_of(trace, value)
     if trace.prints is None:
         raise TraceError(
             f"a number that a kernel computes in {trace.body or 'a stage'} may not fit {want}",
@@ -78,7 +86,7 @@ def _check_fits(trace: OpenTrace, value: Value, want: Type, loc: str | None) -> 
 
 def check_growth(trace: OpenTrace, op: str, values: Sequence[Value], result: Value, loc: str | None) -> None:
     """Has each call check that an integer with 64 bits, which its kernels compute of such integers, did not wrap."""
-    if not result.weak or result.rank or result.type not in (INT64, UINT64) or trace.prints is None:
+    if result.rank or trace.prints is None:
         return
     known = trace.moves.bits
     bits = [known.get(v, 8 * v.type.dtype.itemsize) for v in values if v.type.dtype is not None]

@@ -14,8 +14,8 @@ from fusepy.ir.arrivals import WORD
 from fusepy.ir.graph import Attr, Graph, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.promotion import of_numbers, type_of_number
-from fusepy.ir.types import INT, INT64, UINT, UINT64, Kind, Type
-from fusepy.trace.components.checks import COMPARES, GROWS, check_growth, comparable, is_carried
+from fusepy.ir.types import BOOL, INT, INT64, UINT, UINT64, Kind, Type
+from fusepy.trace.components.checks import COMPARES, GROWS, check_growth, comparable, is_carried, root_of
 from fusepy.trace.components.integers import MEANINGS, NumberView, Place
 from fusepy.trace.inputs import add_input
 from fusepy.trace.open_trace import OpenTrace
@@ -40,11 +40,28 @@ def recorded(
     given = _wide(trace, op, values, maps, loc)
     if op in COMPARES:
         given = comparable(trace, given, maps, loc)
+    elif trace.body or op == "select" or given[0].arrival.word or given[-1].arrival.word:
+        given = _beside_flags(trace, op, given, loc)
     made = trace.builder.add(OPS[op], given, maps, attrs, loc)
     word(made[0], given)
-    if op in GROWS:
+    if op in GROWS and made[0].weak and made[0].type in (INT64, UINT64):
         check_growth(trace, op, given, made[0], loc)
     return made
+
+
+def _beside_flags(trace: OpenTrace, op: str, values: Sequence[Value], loc: str | None) -> Sequence[Value]:
+    """Returns the operands with numbers as the integers that they stand for where flags or a choice take their type."""
+    first = int(op == "select")
+    strong = {v.type.scalar for v in values[first:] if not v.weak}
+    if strong - {BOOL} or all(v.weak for v in values):
+        return values
+    return [*values[:first], *(as_integer(trace, v, loc) for v in values[first:])]
+
+
+def as_integer(trace: OpenTrace, value: Value, loc: str | None) -> Value:
+    """Returns a number of 64 bits that stands for an integer of 32 bits as such; every other value itself."""
+    _, root = root_of(trace, value)
+    return trace.builder.add(OPS["construct"], [value], None, {"type": INT.name}, loc)[0] if root.arrival.word else value
 
 
 def word(result: Value, values: Sequence[Value]) -> None:
@@ -79,7 +96,7 @@ def _wide(trace: OpenTrace, op: str, values: Sequence[Value], maps: Sequence[Arg
     if op == "pow":
         numbers = values[:1]  # an exponent stays one of the call, which is checked
     if any(is_carried(trace, v) for v in numbers):
-        return values
+        return [as_integer(trace, v, loc) for v in values]
     found = [wide(trace, v, m, loc) if v in numbers else v for v, m in zip(values, maps)]
     return values if all(a is b for a, b in zip(found, values)) else found
 
@@ -115,10 +132,7 @@ def _known(trace: OpenTrace, value: Value) -> tuple[OpenTrace | None, int | Plac
         maker = trace.grouping.extents.maker(value)
         number = None if maker is None else maker.attrs.get("value")
         return (None, int(number)) if isinstance(number, int) else None
-    behind: tuple[OpenTrace, Value] | None = (trace, value)
-    while behind is not None:
-        trace, value = behind
-        behind = trace.behind(value)
+    trace, value = root_of(trace, value)
     if value not in trace.given or not value.arrival.plain or value in trace.maps:
         return None
     return trace, Place(trace.given[value][0])

@@ -136,10 +136,12 @@ class PlainVectors:
 
         Where an eager call refuses the extents, numbers go along the axes of the vectors.
         """
-        vectors = [v for v in values if self.holds(v) or self._is_single(v, values)]
+        vectors = [v for v in values if self.holds(v) or (v.type.kind is Kind.VECTOR and self._is_single(v, values))]
         if not vectors or not isinstance(OPS[op], Componentwise):
             return values, maps
-        lists = self._beside_tensors(vectors, values) + [v for v in vectors if self._is_single(v, values)]
+        lists = self._beside_tensors(vectors, values) + [
+            v for v in vectors if v.type.kind is Kind.VECTOR and self._is_single(v, values)
+        ]
         vectors = [v for v in vectors if v not in lists]
         seen = [self.numbers(v, loc) if v in lists else v for v in values]
         if any(v.type.kind is Kind.ARRAY for v in vectors):  # which have no operators
@@ -150,7 +152,7 @@ class PlainVectors:
 
     def _is_single(self, value: Value, values: Sequence[Value]) -> bool:
         """True for one vector of numbers beside arrays of numbers, along which it goes: NumPy takes it for a list."""
-        if self.trace.body or value.rank or value.type.kind is not Kind.VECTOR or value in self.trace.maps:
+        if self.trace.body or value.rank or value in self.trace.maps:
             return False
         if not self._of_numbers(value):
             return False

@@ -62,12 +62,12 @@ class RangeRequest(NamedTuple):
     def run(self, results: Iterator[Any]) -> None:
         """Raises `RangeError` if the integer does not fit."""
         found = [contents_of(next(results)) for _ in self.values]
-        number = found[0] if self.meaning is None else self.meaning(*map(int, found))
+        number = found[0] if self.meaning is None else self.meaning(*(int(n) for n in found if n is not None))
         check_range(number, self.type, "a number that a kernel computes", self.place)
 
 
 class Request(Protocol):
-    """What a call does with further results of its kernels once it has run: it prints or checks them."""
+    """A print or a check of further results of the kernels, once a call has run."""
 
     @property
     def values(self) -> Sequence[Value]: ...
