@@ -131,10 +131,10 @@ class BodyTrace(Trace):
 
     def __init__(self, parent: Trace, body: str, name: str):
         super().__init__(name, None)
-        self.parent, self.body, self.alone, self.flags = parent, body, False, []
+        self.parent, self.body, self.alone = parent, body, False
         self.inside = self.builder = BodyBuilder(name)
-        self.sources, self.named = parent.sources, parent.named
-        self.chain = (self, *parent.chain)
+        self.flags = []
+        self.sources, self.named, self.chain = parent.sources, parent.named, (self, *parent.chain)
         self._stand_ins: dict[Value, Value] = {}
         self._behind: dict[Value, Value] = {}
 
