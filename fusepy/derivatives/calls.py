@@ -161,7 +161,7 @@ def check(
     if grades or (found is not None and order == 1 and not forward and any(is_sampled(x.type) for x in operands)):
         grades, found = True, oracle.undifferentiable(node.text("module"), replace(call, graded=True), forward)
     if found is not None and forward and any(is_sampled(x.type) for x in operands):
-        raise backwards_only(node)
+        raise backwards_only(node, None)
     if found is not None:
         words, hint = found
         raise GradientError(f"Slang cannot differentiate {node.text('function')}", place=node.loc, saw=words, hint=hint)

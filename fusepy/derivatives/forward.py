@@ -11,7 +11,7 @@ from fusepy.derivatives.differential import differential
 from fusepy.derivatives.extents import Extents, Shapes, Unasked, ViewOp, max_rank
 from fusepy.derivatives.folds import along
 from fusepy.derivatives.memory.rereads import Rereads
-from fusepy.derivatives.refused import no_gradient, written
+from fusepy.derivatives.refused import backwards_only, written
 from fusepy.derivatives.second.calls import tangent_of_vjp
 from fusepy.derivatives.second.gathers import AddedTangents
 from fusepy.derivatives.second.loops import tangent_of_loop_vjp
@@ -162,7 +162,7 @@ class Forward:
         if x.type.kind in AS_ONE and x.type.element is not None and only_taken(node, node.operands.index(value)):
             return Term(self.terms, tangent, x.dims, self.whole(x.type))  # linear in the array
         if x.type.kind in AS_ONE:
-            raise written(node, value) if node.op.name.endswith("vjp") else no_gradient(node, f"{x.type} is read whole")
+            raise written(node, value) if node.op.name.endswith("vjp") else backwards_only(node, x.type)
         type = differential(x.type, self.oracle) if x.wants is not None else None
         if x.wants is not None and type is None:
             return None

@@ -52,10 +52,13 @@ def from_outside(value: Value, what: str, place: str | None) -> GradientError:
     )
 
 
-def backwards_only(node: Node) -> GradientError:
-    """Returns the error about forward mode through a function that samples a texture, which Slang refuses as [Differentiable]."""
-    what = f"{node.text('function')} has no tangent: it reads a texture"
-    return GradientError(what, place=node.loc, hint="go backwards, by fp.grad or fp.vjp: what is read of textures has gradients")
+def backwards_only(node: Node, array: Type | None) -> GradientError:
+    """Returns the error about forward mode through a function that reads an array whole, or samples a texture."""
+    what = f"{called(node)} has no tangent: it reads {array or 'a texture'} whole"
+    hint = "go backwards, by fp.grad or fp.vjp: what functions read of arrays and textures has gradients"
+    if array is not None and array.kind is Kind.WHOLE:
+        hint += "; or read the elements outside of the function: m.f(x[i]) in place of m.f(x, i)"
+    return GradientError(what, place=node.loc, hint=hint)
 
 
 def read_whole(node: Node, type: Type) -> GradientError:

@@ -15,6 +15,7 @@ class TypedAttr:
 
 
 Attr = str | int | float | bool | tuple[str, ...] | TypedAttr
+_INTEGERS = ("ii", "iu", "ui", "uu")
 Dims = tuple["int | None", ...]
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -92,12 +93,16 @@ def is_open(value: Value) -> bool:
     return value.arrival.open and value.type.kind is Kind.SCALAR
 
 
-def may_wrap(value: Value, have: Type, want: Type) -> bool:
-    """True for an integer that a kernel computes, and smaller integers: it may not fit, and only the kernel knows."""
-    had, wanted = have.dtype, want.dtype
-    if value.name is not None or value.arrival.literal or had is None or wanted is None:
-        return False
-    return had.kind in "iu" and wanted.kind in "iu" and wanted.itemsize < (4 if value.arrival.word else had.itemsize)
+def may_wrap(value: Value, want: Type) -> bool:
+    """True for a Python number, and integers that do not hold all of its type."""
+    had, wanted = value.type.dtype, want.dtype
+    return (
+        value.weak
+        and had is not None
+        and wanted is not None
+        and had.kind + wanted.kind in _INTEGERS
+        and not np.can_cast(had, wanted)
+    )
 
 
 def declare(type: Type, name: str) -> str:

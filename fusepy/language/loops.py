@@ -13,15 +13,17 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.control import grid_rank
-from fusepy.ir.ops.promotion import promote
-from fusepy.ir.types import BOOL, INT, Kind, Type
+from fusepy.ir.ops.promotion import of_numbers, promote
+from fusepy.ir.types import BOOL, Type
 from fusepy.language.eager_loops import Arguments, is_reversible
-from fusepy.language.step_loops import over_arrays, refusal, stepped
+from fusepy.language.step_loops import index_type, over_arrays, refusal, stepped
 from fusepy.location import user_line
 from fusepy.pytree import Structure
 from fusepy.trace.arity import check_takes
 from fusepy.trace.bodies import BodyTrace, Use
 from fusepy.trace.carries import Carries, adapts, as_type, parameter_names
+from fusepy.trace.components.numbers import as_integer, word
+from fusepy.trace.components.overflow import add_overflow, report_overflow
 from fusepy.trace.maps import shared_map
 from fusepy.trace.structs import check_loose
 from fusepy.trace.structure import flatten_values
@@ -67,23 +69,23 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
     results: list[tuple[Structure, list[Value]]] = []
     for name, function in (("if_true", if_true), ("if_false", if_false)):
         inner = BodyTrace(trace, "cond", name)
+        inner.alone = trace.alone and of_numbers([test])
         with inner.recording():
             found, structure = flatten_values(function(*given), name)
             values = [inner.output(v, loc) for v in found]
+            values = values if inner.alone else [as_integer(inner, v, loc) for v in values]
         branches.append(inner)
         results.append((structure, values))
     (a, first), (b, second) = results
-    if a != b:
-        raise TraceError(
-            "cond: the branches return different structures",
-            place=loc,
-            saw=f"{a} and {b}",
-            hint="return the same structure from if_true and if_false",
-        )
+    _check_same(a, b, loc)
     paths = a.paths("result")
     agreed = [_agreed(branches, path, x, y, loc) for path, x, y in zip(paths, first, second)]
     outputs = [[pair[i] for pair in agreed] for i in range(2)]
-    return b.fill(_add(trace, "cond", [test], [said], branches, outputs, {}, loc))
+    flagged = add_overflow(branches, outputs)
+    made = _add(trace, "cond", [test], [said], branches, outputs, {}, loc)
+    if flagged:
+        report_overflow(trace, trace.own(made.pop()), "cond", loc)
+    return b.fill(made)
 
 
 def fori_loop(
@@ -140,9 +142,9 @@ def _loop(lo: Any, hi: Any, body: Any, init: Any, unroll: bool, most: int | None
     trace = current_trace()
     assert trace is not None
     ends, said = trace.operands([lo, hi], loc)
-    index = _index_type(ends, loc)
+    index = index_type(ends, loc)
     i, c = parameter_names(body, ["i", "c"])
-    carries = Carries(trace, "fori_loop", init, c, loc)
+    carries = Carries(trace, "fori_loop", init, c, loc, ends)
     try:
         inner, outputs = carries.run(body, "body", (i, index))
     except FusepyError as error:
@@ -154,7 +156,7 @@ def _loop(lo: Any, hi: Any, body: Any, init: Any, unroll: bool, most: int | None
     attrs: dict[str, Attr] = {"unroll": True} if unroll else {}
     if most is not None:
         attrs["max_steps"] = most
-    return carries.structure.fill(_add(trace, "fori_loop", [*ends, *starts], maps, [inner], [outputs], attrs, loc))
+    return carries.results(_add(trace, "fori_loop", [*ends, *starts], maps, [inner], [outputs], attrs, loc))
 
 
 def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, *, max_steps: int | None = None) -> Any:
@@ -200,8 +202,9 @@ def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     with tester.recording():
         holds = _bool(tester.output(test(*given), loc), "while_loop: what the test gives back", loc)
     starts, maps = carries.starts()
+    holds = carries.overflow.ended(tester, holds)
     attrs: dict[str, Attr] = {} if max_steps is None else {"max_steps": max_steps}
-    return carries.structure.fill(_add(trace, "while_loop", starts, maps, [tester, inner], [[holds], outputs], attrs, loc))
+    return carries.results(_add(trace, "while_loop", starts, maps, [tester, inner], [[holds], outputs], attrs, loc))
 
 
 def _add(
@@ -220,6 +223,8 @@ def _add(
     values = [*operands, *(use.value for use in uses)]
     said, inherited = shared_map(trace, values, [*maps, *(use.map for use in uses)])
     results = trace.builder.add(OPS[op], values, said, attrs, loc, graphs)
+    for result in results:
+        word(result, values)
     if not trace.body:
         check_loose(trace, op, values, loc, grid_rank(trace.builder.nodes[-1]))
     if inherited is not None:
@@ -234,26 +239,6 @@ def _bool(value: Value, what: str, loc: str | None) -> Value:
             f"{what} is a {value.type}", place=loc, saw=value.type, expected="bool", hint="compare it: x > 0, n != 0"
         )
     return value
-
-
-def _index_type(ends: Sequence[Value], loc: str | None) -> Type:
-    """Returns the type of the index: an integer of at least 32 bits that fits both bounds.
-
-    Raises:
-        TraceError: for a bound that is no integer.
-    """
-    for value, name in zip(ends, ("lo", "hi")):
-        if value.type.kind is not Kind.SCALAR or value.type.dtype is None or value.type.dtype.kind not in "iu":
-            raise TraceError(
-                f"fori_loop: {name} is a {value.type}",
-                place=loc,
-                expected="an integer",
-                hint="convert it with fp.vcast(…, 'int')",
-            )
-    found = promote([(INT if v.arrival.word else v.type, v.weak) for v in ends])
-    assert found is not None
-    assert found.dtype is not None
-    return found if found.dtype.itemsize >= 4 else INT
 
 
 def _agreed(branches: Sequence[BodyTrace], path: str, a: Value, b: Value, loc: str | None) -> tuple[Value, Value]:
@@ -282,6 +267,16 @@ def _as(inner: BodyTrace, value: Value, type: Type, weak: bool, loc: str | None)
     if weak and value.type.shape == type.shape:  # the result of two Python numbers stays weak: a cast would fix its type
         return inner.builder.add(OPS["construct"], [value], None, {"type": type.name}, loc)[0]
     return as_type(inner, value, type, loc)
+
+
+def _check_same(a: Structure, b: Structure, loc: str | None) -> None:
+    if a != b:
+        raise TraceError(
+            "cond: the branches return different structures",
+            place=loc,
+            saw=f"{a} and {b}",
+            hint="return the same structure from if_true and if_false",
+        )
 
 
 def _check_callable(op: str, takes: Sequence[str], **functions: Any) -> None:

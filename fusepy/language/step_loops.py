@@ -8,7 +8,7 @@ read it, so two buffers take turns.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ from fusepy.errors import ArgumentError, FusepyError, ResolveError, ShapeError, 
 from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.base import filled_axes
+from fusepy.ir.ops.promotion import promote
 from fusepy.ir.resolve.settle import settle
+from fusepy.ir.types import INT, Kind, Type
 from fusepy.passes.partition.levels import reads_whole
 from fusepy.pytree import Structure
 from fusepy.trace.bodies import BodyTrace
@@ -34,6 +36,26 @@ Kept = tuple[str, int]  # the type and the rank of a leaf
 
 def _start(leaf: Leaf) -> Kept:
     return str(leaf.said.type or leaf.start.type), leaf.start.rank - filled_axes(leaf.start, leaf.said.type)
+
+
+def index_type(ends: Sequence[Value], loc: str | None) -> Type:
+    """Returns the type of the index: an integer of at least 32 bits that fits both bounds.
+
+    Raises:
+        TraceError: for a bound that is no integer.
+    """
+    for value, name in zip(ends, ("lo", "hi")):
+        if value.type.kind is not Kind.SCALAR or value.type.dtype is None or value.type.dtype.kind not in "iu":
+            raise TraceError(
+                f"fori_loop: {name} is a {value.type}",
+                place=loc,
+                expected="an integer",
+                hint="convert it with fp.vcast(…, 'int')",
+            )
+    found = promote([(INT if v.arrival.word else v.type, v.weak) for v in ends])
+    assert found is not None
+    assert found.dtype is not None
+    return found if found.dtype.itemsize >= 4 else INT
 
 
 def over_arrays(carries: Carries, error: FusepyError) -> bool:

@@ -87,6 +87,8 @@ def _container(recording: Recording) -> str:
     word = leading(map(unmapped, recording.arguments)).word
     if word != "scalar":
         return word
+    if recording.trace.moves.tensors:
+        return "tensor"
     captured = [(c, kind_of_class(c.__class__)) for c in map(unmapped, recording.trace.captures) if not is_added(c)]
     return leading(c for c, kind in captured if kind is not None).word
 

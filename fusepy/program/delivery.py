@@ -29,7 +29,7 @@ from fusepy.program.destinations import Destinations
 from fusepy.program.inputs import Inputs
 from fusepy.program.relocation import Detours
 from fusepy.pytree import LEAF
-from fusepy.trace.prints.log import print_all
+from fusepy.trace.prints.log import run_requests
 from fusepy.trace.recording import Recording
 
 
@@ -118,7 +118,7 @@ class Delivery:
             if keep:
                 handed.append(target if target is not None else self.hand_out(tensor))
         if self.recording.prints:
-            sink.after(partial(print_all, self.recording.prints, results[returned:]))
+            sink.after(partial(run_requests, self.recording.prints, results[returned:]))
         structure = self.recording.structure
         return handed[0] if structure is LEAF else structure.fill(handed)
 

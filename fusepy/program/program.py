@@ -29,6 +29,7 @@ from fusepy.program.lent import lent_call
 from fusepy.program.lowering import Lowering
 from fusepy.program.state import ProgramState, TextureStore
 from fusepy.pytree import LEAF
+from fusepy.trace.prints.log import PrintRequest, Request
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -159,7 +160,7 @@ class Program(Delivery):
             self.device.queue.follow(self.follows())
             self.device.queue.follow(NULL_STREAM)
         if self.recording.prints and not sink.captures:
-            raise _early_print(self.graph.name)
+            raise _too_early(self.graph.name, self.recording.prints[0])
         placed = self.inputs.placed(args)
         handed = self.deliver(args, placed, result, sink, bindings)
         sink.keep(Written(placed) if self.acts else placed, handed, result)
@@ -198,9 +199,10 @@ class Program(Delivery):
         return memory if getattr(memory, "element", None) is self.element else None
 
 
-def _early_print(name: str) -> ArgumentError:
-    """Returns the error for `fusepy.debug.print` in a call that runs when the user submits it."""
+def _too_early(name: str, request: Request) -> ArgumentError:
+    """Returns the error for a print, or a check of a number, in a call that runs when the user submits it."""
+    does = "debug.print() prints" if isinstance(request, PrintRequest) else "an integer that kernels compute is checked"
     return ArgumentError(
-        f"{name}.append_to(): debug.print() prints when a call has run, and this one runs when you submit it",
-        hint="call the function itself to print, or return what is printed and read it after you have submitted the encoder",
+        f"{name}.append_to(): {does} when a call has run, and this one runs when you submit it",
+        hint="call the function itself, or return the value and read it after you have submitted the encoder",
     )

@@ -21,6 +21,7 @@ from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.ops.folds import SORTS
 from fusepy.ir.types import AS_ONE, Type
 from fusepy.location import user_line
+from fusepy.trace.components.checks import requested
 from fusepy.trace.maps import check_axes
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
@@ -130,12 +131,10 @@ class BodyTrace(Trace):
 
     def __init__(self, parent: Trace, body: str, name: str):
         super().__init__(name, None)
-        self.parent = parent
-        self.body = body
+        self.parent, self.body, self.alone = parent, body, False
         self.inside = self.builder = BodyBuilder(name)
-        self.sources = parent.sources
-        self.named = parent.named
-        self.chain = (self, *parent.chain)
+        self.flags = []
+        self.sources, self.named, self.chain = parent.sources, parent.named, (self, *parent.chain)
         self._stand_ins: dict[Value, Value] = {}
         self._behind: dict[Value, Value] = {}
 
@@ -208,6 +207,7 @@ class BodyTrace(Trace):
 
     def close(self, uses: Sequence[Use], outputs: Sequence[Value]) -> Graph:
         """Makes the graph of the body. It gets an input for each of `uses`, even if it does not use all of them."""
+        requested(self)
         inputs = [*self.builder.inputs]
         taken = {v.name for v in inputs}
         for use in uses:

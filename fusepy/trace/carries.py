@@ -12,13 +12,15 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import filled_axes
-from fusepy.ir.ops.promotion import promote
+from fusepy.ir.ops.promotion import of_numbers, promote
 from fusepy.ir.types import INT, Kind, Type
 from fusepy.pytree import Structure
 from fusepy.trace.bodies import BodyTrace
+from fusepy.trace.components.overflow import Overflow, report_overflow
 from fusepy.trace.maps import check_axes
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace
+from fusepy.trace.traced import Traced
 
 Index = tuple[str, Type]
 _ORDER = {"b": 0, "i": 1, "u": 1, "f": 2}
@@ -60,7 +62,7 @@ class Carries:
         inner: the last trace of a body.
     """
 
-    def __init__(self, trace: Trace, op: str, init: Any, name: str, loc: str | None):
+    def __init__(self, trace: Trace, op: str, init: Any, name: str, loc: str | None, bounds: Sequence[Value] = ()):
         self.trace = trace
         self.inner: BodyTrace | None = None
         self.op = op
@@ -69,6 +71,8 @@ class Carries:
         paths = self.structure.paths(name)
         values = [trace.operand(v, path, loc) for v, path in zip(found, paths)]
         self.leaves = [Leaf(path, v, said, INT if v.arrival.word else v.type, v.weak) for (v, said), path in zip(values, paths)]
+        self.alone = of_numbers([*bounds, *(leaf.start for leaf in self.leaves)])
+        self.overflow = Overflow(trace, op, loc)
         for leaf in self.leaves:
             check_axes(op, leaf.start, leaf.said, loc)
             if leaf.type.kind in _UNCARRIED:
@@ -83,14 +87,23 @@ class Carries:
         self, function: Callable[..., Any], name: str, index: tuple[str, Type] | None = None
     ) -> tuple[BodyTrace, list[Value]]:
         """Traces the body that returns the carry, again and again until the types are settled."""
+        types = [(leaf.type, leaf.open) for leaf in self.leaves]
         while True:
             inner, given = self.enter(name, index)
             with inner.recording():
                 outputs = self.outputs(inner, self.call(function, given))
-            if not any(leaf.open for leaf in self.leaves):
-                return inner, [self.converted(inner, leaf, v) for leaf, v in zip(self.leaves, outputs)]
-            told = [self.settle(leaf, v) for leaf, v in zip(self.leaves, outputs)]
+            if self.alone and not of_numbers(use.value for use in inner.uses()):  # it runs for each element of an array
+                self.alone = False
+                for leaf, known in zip(self.leaves, types):
+                    leaf.type, leaf.open = known
+                continue
+            told = (
+                [self.settle(leaf, v) for leaf, v in zip(self.leaves, outputs)] if any(leaf.open for leaf in self.leaves) else []
+            )
             if not any(told):
+                if self.alone or not told:
+                    found = [self.converted(inner, leaf, v) for leaf, v in zip(self.leaves, outputs)]
+                    return inner, found + self.overflow.step(inner)
                 for leaf in self.leaves:
                     leaf.open = False
 
@@ -109,8 +122,10 @@ class Carries:
     def enter(self, name: str, index: Index | None = None) -> tuple[BodyTrace, list[Any]]:
         """Makes a trace of a body, and the arguments of its function."""
         inner = self.inner = BodyTrace(self.trace, self.op, name)
-        given = [inner.start(*index)] if index is not None else []
+        inner.alone = self.alone and self.trace.alone
+        given = [inner.start(*index, self.alone)] if index is not None else []
         starts = [inner.start(leaf.path, leaf.type, leaf.open) for leaf in self.leaves]
+        self.overflow.enter(inner)
         inner.inside.parts.update(inner.own(v) for leaf, v in zip(self.leaves, starts) if leaf.spread)
         return inner, [*given, self.structure.fill(starts)]
 
@@ -167,7 +182,15 @@ class Carries:
     def starts(self) -> tuple[list[Value], list[ArgMap]]:
         """Returns the values before the first step, with their conversions to the types of the carry."""
         maps = [ArgMap(leaf.said.dims, leaf.type if leaf.type is not leaf.start.type else None) for leaf in self.leaves]
-        return [leaf.start for leaf in self.leaves], maps
+        values = [*(leaf.start for leaf in self.leaves), *self.overflow.start()]
+        return values, [*maps, *[UNSAID] * (len(values) - len(maps))]
+
+    def results(self, values: Sequence[Traced]) -> Any:
+        """Returns what the loop gives back, in the structure of the carry."""
+        count = len(self.leaves)
+        for flag in values[count:]:
+            report_overflow(self.trace, self.trace.own(flag), self.op, self.loc)
+        return self.structure.fill(values[:count])
 
 
 def adapts(value: Value, want: Type) -> bool:

@@ -16,7 +16,7 @@ from fusepy.ir.graph import Attr, Node, Value
 from fusepy.ir.types import Type
 from fusepy.ir.value import Dims
 from fusepy.trace.moves.state import Moves
-from fusepy.trace.prints.log import PrintRequest
+from fusepy.trace.prints.log import Request
 
 
 class StepLoop(NamedTuple):
@@ -45,6 +45,8 @@ class OpenTrace(Protocol):
     """The protocol of `Trace` for the files that it imports; see there."""
 
     body: str
+    alone: bool
+    flags: list[Value] | None
     strict: bool
     active: bool
     sources: dict[str, ModuleSource]
@@ -63,7 +65,7 @@ class OpenTrace(Protocol):
     extents: ExtentFacts
     moves: Moves
     plain: Any  # `components.plain.PlainVectors`
-    prints: list[PrintRequest] | None
+    prints: list[Request] | None
 
     @property
     def grouping(self) -> Groups: ...

@@ -13,7 +13,7 @@ from fusepy.errors import TraceRecursionError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph
 from fusepy.pytree import Structure
-from fusepy.trace.prints.log import PrintRequest
+from fusepy.trace.prints.log import Request
 from fusepy.trace.trace import Trace
 
 _tracing: ContextVar[tuple[Any, ...]] = ContextVar("fusepy_tracing", default=())  # the functions that are being traced
@@ -50,7 +50,7 @@ class Recording:
     said: Mapping[int, ArgMap] = field(default_factory=lambda: NOTHING_SAID)
     grads: Sequence[int] = ()
     classes: Sequence[str] = ()
-    prints: Sequence[PrintRequest] = ()
+    prints: Sequence[Request] = ()
     printed: int = 0
 
 

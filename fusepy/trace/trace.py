@@ -44,7 +44,7 @@ from fusepy.trace.moves.members import array_member, indexed, part
 from fusepy.trace.moves.state import Moves
 from fusepy.trace.moves.stored import finished
 from fusepy.trace.open_trace import StepLoop
-from fusepy.trace.prints.log import PrintRequest
+from fusepy.trace.prints.log import Request
 from fusepy.trace.setup import Setup
 from fusepy.trace.structs import as_struct_input
 from fusepy.trace.traced import Traced
@@ -59,32 +59,31 @@ class Trace:
         captures: the captured values, in the order of their inputs, which follow those of the arguments.
         strict: True if NumPy's default dtypes are refused where Slang takes smaller types.
         body: the operation that it is a body of, such as ``"fori_loop"``; empty for a function.
+        alone: True if all that a body takes are numbers, so that it runs in one thread; `flags` are True where one did not fit.
         chain: the trace itself, and the traces around it.
         hosted, told: the inputs that stand for arrays of the host, results of `lazy`; the results of a user's `vcast`.
         prints: the requests of `fusepy.debug.print`; ``None`` where nothing can be printed.
     """
 
-    body, strict, undecided = "", False, False
-    prints: list[PrintRequest] | None = None
+    body, alone, strict, undecided = "", True, False, False
+    flags: list[Value] | None = None
+    setup: Setup | None = None  # the globals and hooks of called functions
+    _oracle: SlangOracle | None = None
+    prints: list[Request] | None = None
 
     def __init__(self, name: str, device: Device | None):
-        self._device = device
-        self._oracle: SlangOracle | None = None
-        self._origins: list[ModuleSource] = []  # modules of structs among the inputs
-        self.sources: dict[str, ModuleSource] = {}
-        self.builder = Builder(name)
+        self._device, self._origins = device, list[ModuleSource]()  # `_origins`: modules of structs among the inputs
+        self.sources, self.builder = dict[str, ModuleSource](), Builder(name)
         self.captures, self.held = list[Any](), list[tuple[Held, Any]]()  # `held`: see `inputs.of_owner`
         self.given: dict[Value, tuple[int, Any]] = {}  # arguments of the first call, with their indices among the inputs
         self.struct_inputs: dict[tuple[Value, Type], Value] = {}  # arguments of numbers that are read as structs
-        self.setup: Setup | None = None  # the globals and hooks of called functions; `options` are their compile options
-        self.options: Options = NO_OPTIONS
         self.maps, self.buffers = dict[Value, ArgMap](), dict[Value, Any]()  # `buffers`: captured ones of the graphics layer
         self.integers: dict[Value, Value] = {}  # of floats that stand for the integers of an argument that has gradients: these
         self.named: dict[int, tuple[Any, Type]] = {}  # nested arguments with a declared struct, by identity
         self.grouped: dict[Value, Value] = {}  # for numbers, the vectors whose components they are
         self.extents, self.moves, self.grouping = ExtentFacts(), Moves(), Grouping(self)
         self.plain, self.step_loops = PlainVectors(self, self.grouping), list[StepLoop]()
-        self.loose: dict[Value, tuple[str, int]] = {}  # see `structs.placed`
+        self.options, self.loose = NO_OPTIONS, dict[Value, tuple[str, int]]()  # `loose`: see `structs.placed`
         self._captured, self.derived = dict[int, Value](), -1  # `derived` is the number of nodes behind the last gradient
         self.chain: tuple[Trace, ...] = (self,)
         self.active, self.hosted, self.told = True, set[Value](), set[Value]()
@@ -296,5 +295,4 @@ class Trace:
 
     def finish(self, outputs: Sequence[Traced]) -> Graph:
         assert not self._origins or self.oracle is self.builder.oracle  # the property imports modules of structs without calls
-        printed = [v for request in self.prints for v in request.values] if self.prints else []
-        return self.builder.finish(finished(self, [o._value for o in outputs] + printed))  # pyright: ignore[reportPrivateUsage]
+        return self.builder.finish(finished(self, [o._value for o in outputs]))  # pyright: ignore[reportPrivateUsage]

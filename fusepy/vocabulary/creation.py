@@ -25,7 +25,7 @@ from fusepy.language.movement.joins import stacked
 from fusepy.language.movement.views import Extents
 from fusepy.symbolic import Symbolic
 from fusepy.trace.trace import current_trace
-from fusepy.vocabulary.arithmetic import traced, typed
+from fusepy.vocabulary.arithmetic import contents, traced, typed
 
 __all__ = ["arange", "array", "asarray", "empty", "eye", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
 
@@ -99,8 +99,7 @@ def full(shape: Extents, value: Any, dtype: Any = None, device: Any = None) -> A
     """
     device = _device(device, "full")
     if device is None:
-        value = traced(value)
-        return _spread(typed(value, value.type if dtype is None else dtype), as_shape(shape))
+        return _spread(contents(value, dtype), as_shape(shape))
     return Tensor.full(device, shape, value, _type_of(value) if dtype is None else dtype)
 
 
@@ -199,8 +198,8 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
     """
     target, x = _device(device, "asarray"), stacked(x)
     if target is None:
-        x = traced(x)  # numbers and lists have their type for good, as the tensor of an eager call
-        return x if dtype is None and not x.is_weak else typed(x, x.type if dtype is None else dtype)
+        cast("Any", current_trace()).moves.tensors = True
+        return contents(x, dtype)
     held: Any = getattr(x, "element", None)  # of a tensor
     if held is not None and device is None:
         return x if dtype is None or element_of(dtype).same(held) else typed(x, dtype)

@@ -16,6 +16,7 @@ int whole(int x) { return x; }
 uint natural(uint x) { return x; }
 int64_t large(int64_t x) { return x; }
 uint8_t byte(int x) { return uint8_t(x); }
+int small(int8_t x) { return x; }
 float twice(float x) { return 2 * x; }
 """
 RAY = "struct Ray { float3 at; float t; };"
@@ -72,26 +73,51 @@ def test_integers_of_results_have_64_bits(m: Any) -> None:
         "counted": lambda n: fp.fori_loop(0, m.whole(n) - LARGE + 3, lambda i, c: m.whole(i) + c, m.whole(n) + 1),
         "beside integers": lambda n: fp.Tensor([1, 2]) + (m.whole(n) + 1) * fp.sum([n, 1]) // n,
         "at a place": lambda n: fp.take(np.float32([1, 2, 3]), m.whole(n) + 1 - LARGE),
+        "in a smaller parameter": lambda n: m.whole(m.large(n)) + m.natural(m.whole(n)) + m.small(m.large(n) - LARGE),
+        "beside flags": lambda n: fp.add(np.array([True, False]), fp.sum([n, 2])),
+        "chosen by flags": lambda n: fp.where(np.array([True, False]), m.whole(n) + 1, False),
+        "chosen by numbers": lambda n: fp.where(np.float32([0, 2]), fp.sum([n, 2]), 7),
+        "in an array": lambda n: fp.full(2, m.whole(n) + 1),
+        "compared with an array": lambda n: fp.less(np.int32([1, 2]), m.whole(n) * m.whole(n)),
+        "compared below 0": lambda n: fp.greater(np.uint32([1, 2]), m.whole(n) - 2 * LARGE),
+        "large beside an array": lambda n: fp.equal(np.int32([1, 2]), n * n),
+        "small beside bytes": lambda n: fp.less(np.uint8([1, 2]), n),
     }
     found = [w for name, of in operations.items() for w in findings(name, of, LARGE)]
     assert not found, "\n".join(found)
 
 
 @pytest.mark.req("V1", "C13")
-def test_integers_that_do_not_fit_are_refused(m: Any) -> None:
+def test_integers_that_do_not_fit_are_refused(m: Any, device: Any) -> None:
     small = np.uint8([1, 2])
     for of in (lambda n: small + n * n, lambda n: m.whole(n * n * n), lambda n: np.int32([1]) + n * n, lambda n: n**5 - n**4):
         assert fp.fuse(of)(2) is not None
         with pytest.raises(fp.RangeError):
             fp.fuse(of)(LARGE)
+    x, u = np.int32([1, 2]), np.uint32([1, 2])
+    computed: list[Callable[[Any], Any]] = [
+        lambda n: small + m.whole(n), lambda n: small * fp.sum([n, 1]), lambda n: x + m.whole(n) * m.whole(n),
+        lambda n: fp.clip(x, 0, m.whole(n) * n), lambda n: fp.where(x > 1, x, m.whole(n) * n), lambda n: u + (3 - m.whole(n)),
+        lambda n: m.whole(m.large(n) * n), lambda n: m.natural(3 - m.whole(n)), lambda n: m.small(m.whole(n)),
+        lambda n: fp.take(x, m.whole(n) * n), lambda n: fp.full_like(x, m.whole(n) * n),
+        lambda n: fp.pad(x, 1, constant_values=m.whole(n) * n), lambda n: x + m.large(n) * m.large(n) * m.large(n) * m.large(n),
+    ]  # fmt: skip
+    for of in computed:  # which are read once the kernels have run
+        fused = fp.fuse(of)
+        assert np.array_equal(np.asarray(fused(2)), np.asarray(of(2)))
+        with pytest.raises(fp.RangeError, match="a number that a kernel computes"):
+            fused(LARGE)
+        with fp.lazy(), pytest.raises((fp.RangeError, OverflowError)):
+            np.asarray(of(LARGE))
+    with pytest.raises(fp.RangeError, match="a number that a kernel computes"):
+        fp.fuse(lambda n: fp.fori_loop(0, m.whole(n) * n, lambda i, c: c, x))(LARGE)
     with pytest.raises(fp.RangeError, match=r"2\.0\*\*n"):
         fp.fuse(lambda n: 2**n)(10**9)
     with pytest.raises(fp.TraceError, match="negative"):
         fp.fuse(lambda n: n ** (n - 3))(2)
-    for of in (lambda n: small + m.whole(n), lambda n: small * fp.sum([n, 1]), lambda n: m.whole(n) < small):
-        with pytest.raises(fp.TraceError, match=r"fp\.vcast\(number, 'uint8_t'\)"):
-            fp.fuse(of)(2)
-    assert fp.fuse(lambda n: small + fp.vcast(m.whole(n), "uint8_t"))(2).tolist() == [3, 4]
+    encoder = device.sgl.create_command_encoder()
+    with pytest.raises(fp.ArgumentError, match="an integer that kernels compute is checked"):
+        fp.fuse(lambda x, n: x + m.whole(n)).append_to(encoder, fp.Tensor(small), 2)
 
 
 @pytest.mark.req("V1", "C13")
@@ -160,9 +186,16 @@ def test_a_list_of_torch_tensors_is_a_tensor(device: Any) -> None:
 @pytest.mark.req("V1", "C13")
 def test_constructed_and_converted_numbers_mean_the_same_in_each_mode(m: Any, device: Any) -> None:
     floats, halfs = fp.Tensor([1.0, 2.0]), fp.Tensor([1.0, 2.0], dtype="half")
+    image = np.float32([[1, 2, 3], [4, 5, 6]])
     whole, grid = fp.Tensor([1, 2], dtype="int"), fp.Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     operations: dict[str, Callable[[Any], Any]] = {
+        "tensor": lambda k: fp.asarray([k, 2.0]),
+        "tensor of one": lambda k: fp.asarray(k) * 2,
+        "tensor of integers": lambda k: fp.array([3, 2 if k is None else 1]),
         "vector": lambda k: grid * m.float3(k, 1, 2),
+        "vector along an axis": lambda k: fp.maximum(image, m.float3(k, 1, 2) + 1),
+        "vector along an axis, as an operator": lambda k: fp.astype(image * m.float3(k, 1, 2), "float"),
+        "vector along an axis of one": lambda k: fp.multiply(fp.float3(k, 1, 2), image[:, :1]),
         "vector first": lambda k: fp.maximum(m.float3(k, 1, 2), grid),
         "double": lambda k: floats + fp.astype(k, "double"),
         "half": lambda k: whole + fp.astype(k, "half"),

@@ -44,6 +44,14 @@ def in_range(scalar: str, v: Any) -> None:
         raise Refused("overflow")
 
 
+def of_python(v: Any, comp: tuple[int, ...], e: Any) -> Val:
+    """Python's integers, which do not wrap: of the smallest type of 32 bits and more that holds them."""
+    in_range("int64_t", v)
+    info = np.iinfo(np.int32)
+    fits = not v.size or (v.min() >= info.min and v.max() <= info.max)
+    return make("int" if fits else "int64_t", comp, v, e, weak=True)
+
+
 def _short(v: Any, scalar: str) -> Any:
     """Where numbers have some bits to spare: drivers may add and multiply in another order, where others become inexact."""
     mantissa, _ = np.frexp(np.asarray(v, WIDE))
@@ -62,6 +70,8 @@ def arithmetic(f: Callable[..., Any]) -> Meaning:
                 size = np.abs(v) if f is np.multiply else np.where(np.isfinite(v), sum(np.abs(x) for x, _ in pairs), 0)
                 e = np.where((e == 0) & _short(v, scalar), e, e + UNIT[scalar] * size.astype(np.float64))
             return make(scalar, comp, v, e, all_weak(*values))
+        if all_weak(*values) and scalar != "uint64_t":
+            return of_python(f(*(v.astype(WIDE) for v, _ in pairs)), comp, sum(e for _, e in pairs))
         with np.errstate(all="ignore"):
             in_range(scalar, f(*(v.astype(WIDE) for v, _ in pairs)))
             return make(scalar, comp, f(*(v for v, _ in pairs)), sum(e for _, e in pairs), all_weak(*values))
@@ -119,6 +129,8 @@ def negative(x: Val) -> Val:
     scalar = "int" if x.scalar == "bool" else x.scalar
     x2 = convert(x, scalar)
     if not is_float(scalar):
+        if x.weak:
+            return of_python(-x2.v.astype(WIDE), x.comp, x2.e)
         in_range(scalar, -x2.v.astype(WIDE))
     return make(scalar, x.comp, np.negative(x2.v), x2.e, x.weak, rounds=0)
 
@@ -132,6 +144,8 @@ def bitwise(f: Callable[..., Any], shifts: bool = False) -> Meaning:
         v = [p[0] for p in pairs]
         if shifts and (np.any(v[1] < 0) or np.any(pairs[1][1])):
             raise Refused("a negative count")
+        if f is np.left_shift and all_weak(*values):
+            return of_python(np.ldexp(v[0].astype(WIDE), v[1]), comp, pairs[0][1])
         return make(scalar, comp, f(*v), sum(p[1] for p in pairs), all_weak(*values))
 
     return run
@@ -140,7 +154,8 @@ def bitwise(f: Callable[..., Any], shifts: bool = False) -> Meaning:
 def compare(f: Callable[..., Any]) -> Meaning:
     def run(a: Val, b: Val) -> Val:
         scalar = promote(a, b)
-        comp, ((x, ex), (y, ey)) = aligned(convert(a, scalar), convert(b, scalar))
+        exact = not any(is_float(x.scalar) for x in (a, b)) and scalar != "uint64_t"  # numbers beyond the array's type too
+        comp, ((x, ex), (y, ey)) = aligned(*(convert(v, "int64_t" if exact else scalar) for v in (a, b)))
         if is_float(scalar):
             with np.errstate(invalid="ignore"):  # of two infinities
                 near = (ex + ey > 0) & ~(np.abs(x - y) > ex + ey)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz import uploads, vocabulary
+from tests.fuzz import numbers, uploads, vocabulary
 from tests.fuzz.arguments import LETTERS, argument
 from tests.fuzz.chance import draw_chance
 from tests.fuzz.draw_calls import draw_call, draw_outer, draw_struct
@@ -24,7 +24,7 @@ from tests.fuzz.words import draw_word
 EXTENTS = [1, 2, 3, 4, 5, 7, 8, 17]
 KINDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")
 MOST = 1 << 14
-THEMES = ["float", "float", "int", "any", "any", "vector", "vector", "double", "half", "struct", "texture", "default"]
+THEMES = ["float", "float", "int", "any", "any", "vector", "vector", "double", "half", "struct", "texture", "default", "numbers"]
 THEMES = os.environ.get("FUSEPY_FUZZ_THEMES", ",".join(THEMES)).split(",")  # other ones make other programs of the same seeds
 
 
@@ -54,8 +54,8 @@ class Draw:
         if self.chance(0.05):
             p.sizes[0][LETTERS[0]] = self.one([300, 1025, 4097]) if rank == 1 else 33
         theme = self.one(THEMES)
-        for _ in range(self.one([1, 1, 2, 2, 2, 3])):
-            p.args.append(argument(self, rank, theme))
+        for i in range(self.one([1, 1, 2, 2, 2, 3]) + (theme == "numbers")):
+            p.args.append(numbers.draw_number(self, not i) if theme == "numbers" else argument(self, rank, theme))
         self.values = [meant(p, c) for c in range(CALLS)]
         wanted, tries = self.one([1, 1, 2, 2, 3, 3, 4, 5, 7]), 0
         # a result inherits the dimensions of vmap in a fused function only, so nothing follows that would be another call by call
@@ -132,6 +132,8 @@ class Draw:
         x = self.values[0][a]
         if any(v.scalar == "Ray" for v in self.values[0]) and self.chance(0.5):
             return draw_struct(self)
+        if any(v.weak and not v.rank for v in self.values[0]) and self.chance(0.4):
+            return numbers.draw(self)
         if any(v.arrives for v in self.values[0]) and self.chance(0.3):
             return draw_call(self, a) if self.chance(0.8) else uploads.draw_channels(self)
         if 0.33 <= r < 0.36 or 0.44 <= r < 0.48 or 0.77 <= r < 0.79:

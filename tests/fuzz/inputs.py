@@ -154,4 +154,5 @@ def of_tensors(program: Program, values: Sequence[Val]) -> Program:
 def container(program: Program) -> str:
     """What the results of the program are handed out as."""
     kinds = {"tensor" if a.passed == TEXTURE else a.passed for a in program.args}
+    kinds |= {"tensor" for step in program.steps if step.attrs.get("form") == "tensor" and not kinds & {"torch", "numpy", "list"}}
     return next((k for k in ("tensor", "torch", "numpy", "list") if k in kinds), "number")

@@ -11,6 +11,7 @@ from tests.fuzz.components import cast, construct, cross, dot, index, matmul, me
 from tests.fuzz.control import MEANINGS
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
 from tests.fuzz.movement import move
+from tests.fuzz.numbers import numbers
 from tests.fuzz.program import Program, Step
 from tests.fuzz.reductions import fold_call, reduce, scan
 from tests.fuzz.uploads import channels
@@ -69,6 +70,7 @@ KNOWN: dict[str, Callable[..., list[Val]]] = {
     "word": word,
     "vocabulary": vocabulary,
     "chance": chance,
+    "numbers": numbers,
     "call": call,
     "image": image,
     "accumulate": accumulate,

@@ -35,6 +35,7 @@ def _axes_turned(a: Any, parts: int) -> Any:
 
 MOVES = {
     "flip": Move("fp.flip({0}, {1})", lambda a, n: a[::-1]),
+    "backwards": Move("fp.moveaxis(fp.moveaxis({0}, {1}, 0)[::-1], 0, {1})", lambda a, n: a[::-1]),
     "roll": Move("fp.roll({0}, {2}, {1})", lambda a, n: np.roll(a, n, axis=0)),
     "behind": Move("fp.split({0}, (1,), {1})[1]", lambda a, n: a[1:]),
     "twice": Move("fp.concatenate([{0}, {0}], {1})", lambda a, n: np.concatenate([a, a])),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.fuzz import chance, movement, vocabulary, words
+from tests.fuzz import chance, movement, numbers, vocabulary, words
 from tests.fuzz.elementwise import OPERATORS, SEVERAL, UNARY
 from tests.fuzz.program import Program, Step
 from tests.fuzz.values import type_name
@@ -55,6 +55,8 @@ def expression(step: Step, names: list[str]) -> str:
         return chance.text(a, names)
     if op == "vocabulary":
         return vocabulary.text(a, names)
+    if op == "numbers":
+        return numbers.text(a, names)
     if op == "word":
         return words.text(a, names)
     if op == "fold":
@@ -91,7 +93,20 @@ def direct(step: Step) -> bool:
         return "grid" not in step.attrs["generator"]  # that of a traced value
     if step.op == "vocabulary":
         return vocabulary.direct(step.attrs)
-    return step.op in (*UNARY, *SEVERAL, *VECTOR, "reduce", "scan", "fold", "move", "word", "outer", "accumulate", "image")
+    return step.op in (
+        *UNARY,
+        *SEVERAL,
+        *VECTOR,
+        "reduce",
+        "scan",
+        "fold",
+        "move",
+        "word",
+        "numbers",
+        "outer",
+        "accumulate",
+        "image",
+    )
 
 
 def statements(step: Step, names: list[str], out: list[str]) -> list[str]:

@@ -13,7 +13,7 @@ from fusepy.ir.narrowing import Narrowing, narrowed
 from fusepy.ir.oracle import INOUT, OUT, Answer, Oracle, Param, Signature
 from fusepy.ir.resolve.offers import Offer, array_offers, fitting, fixed_offers, named_offers, offers_of
 from fusepy.ir.types import FLOAT, HALF, INT, Kind, Type
-from fusepy.ir.value import Value, may_wrap
+from fusepy.ir.value import Value
 
 _OPERATOR = re.compile(r"(^|::)operator\W")
 MAX_QUESTIONS = 4096
@@ -136,8 +136,6 @@ def exact(value: Value, offer: Offer, param: Param, oracle: Oracle) -> bool:
     if value.weak and offer.type.is_numeric and want.is_numeric:
         if offer.type.is_float and not want.is_float:
             return False  # Slang would cut 0.5 to 0 silently
-        if may_wrap(value, offer.type, want):
-            return False
         if offer.type.shape == want.shape:
             return True
         return value.arrival.plain and offer.type.kind is Kind.SCALAR and not value.rank

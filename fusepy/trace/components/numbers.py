@@ -9,23 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fusepy.errors import TraceError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.arrivals import WORD
 from fusepy.ir.graph import Attr, Graph, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.promotion import of_numbers, type_of_number
-from fusepy.ir.types import INT, INT64, UINT, UINT64, Kind, Type
-from fusepy.ir.value import may_wrap
+from fusepy.ir.types import BOOL, INT, INT64, UINT, UINT64, Kind, Type
+from fusepy.trace.components.checks import COMPARES, GROWS, check_growth, comparable, is_carried, root_of
 from fusepy.trace.components.integers import MEANINGS, NumberView, Place
 from fusepy.trace.inputs import add_input
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.traced import Traced
 
 LONGEST_NAME = 40
-_GROWS = ("add", "sub", "mul", "neg", "abs", "pow", "shl")
-_COMPARES = ("lt", "le", "gt", "ge", "eq", "ne")
-ON_NUMBERS = frozenset((*MEANINGS, *_COMPARES, "select", "clip"))
+ON_NUMBERS = frozenset((*MEANINGS, *COMPARES, "select", "clip"))
 
 
 def recorded(
@@ -41,19 +38,30 @@ def recorded(
     if found is not None:
         return (found,)
     given = _wide(trace, op, values, maps, loc)
+    if op in COMPARES:
+        given = comparable(trace, given, maps, loc)
+    elif trace.body or op == "select" or given[0].arrival.word or given[-1].arrival.word:
+        given = _beside_flags(trace, op, given, loc)
     made = trace.builder.add(OPS[op], given, maps, attrs, loc)
     word(made[0], given)
-    strong = [v.type.scalar for v in values if not v.weak]
-    for value in values:
-        for type in strong:
-            if value.weak and type is not None and may_wrap(value, value.type, type):
-                raise TraceError(
-                    f"a number that a kernel computes may not fit {type}",
-                    place=loc,
-                    saw=f"{value.type} beside {type}",
-                    hint=f"say the type of the number, with fp.vcast(number, '{type}')",
-                )
+    if op in GROWS and made[0].weak and made[0].type in (INT64, UINT64):
+        check_growth(trace, op, given, made[0], loc)
     return made
+
+
+def _beside_flags(trace: OpenTrace, op: str, values: Sequence[Value], loc: str | None) -> Sequence[Value]:
+    """Returns the operands with numbers as the integers that they stand for where flags or a choice take their type."""
+    first = int(op == "select")
+    strong = {v.type.scalar for v in values[first:] if not v.weak}
+    if strong - {BOOL} or all(v.weak for v in values):
+        return values
+    return [*values[:first], *(as_integer(trace, v, loc) for v in values[first:])]
+
+
+def as_integer(trace: OpenTrace, value: Value, loc: str | None) -> Value:
+    """Returns a number of 64 bits that stands for an integer of 32 bits as such; every other value itself."""
+    _, root = root_of(trace, value)
+    return trace.builder.add(OPS["construct"], [value], None, {"type": INT.name}, loc)[0] if root.arrival.word else value
 
 
 def word(result: Value, values: Sequence[Value]) -> None:
@@ -64,10 +72,11 @@ def word(result: Value, values: Sequence[Value]) -> None:
 
 def wide(trace: OpenTrace, value: Value, said: ArgMap, loc: str | None) -> Value:
     """Returns an integer of 32 bits that is a Python number, or a list of them, with 64 bits; every other value itself."""
-    if trace.body or said.dims is not None or value.type not in (INT, UINT) or not of_numbers([value]):
+    if said.dims is not None or value.type not in (INT, UINT) or not of_numbers([value]):
         return value
     (made,) = trace.builder.add(OPS["construct"], [value], None, {"type": INT64.name}, loc)
     made.arrival = WORD
+    trace.moves.bits[made] = 32 + (value.type is UINT)
     return made
 
 
@@ -82,10 +91,12 @@ def _wide(trace: OpenTrace, op: str, values: Sequence[Value], maps: Sequence[Arg
     if not of_numbers(numbers) or any(v.type.kind is not Kind.SCALAR or v.type.is_float for v in numbers):
         return values
     types = {v.type for v in numbers}
-    if UINT64 in types or not (types & {INT, UINT} if op in _GROWS else UINT in types and len(types) > 1):
+    if UINT64 in types or not (types & {INT, UINT} if op in GROWS else UINT in types and len(types) > 1):
         return values
     if op == "pow":
         numbers = values[:1]  # an exponent stays one of the call, which is checked
+    if any(is_carried(trace, v) for v in numbers):
+        return [as_integer(trace, v, loc) for v in values]
     found = [wide(trace, v, m, loc) if v in numbers else v for v, m in zip(values, maps)]
     return values if all(a is b for a, b in zip(found, values)) else found
 
@@ -121,10 +132,7 @@ def _known(trace: OpenTrace, value: Value) -> tuple[OpenTrace | None, int | Plac
         maker = trace.grouping.extents.maker(value)
         number = None if maker is None else maker.attrs.get("value")
         return (None, int(number)) if isinstance(number, int) else None
-    behind: tuple[OpenTrace, Value] | None = (trace, value)
-    while behind is not None:
-        trace, value = behind
-        behind = trace.behind(value)
+    trace, value = root_of(trace, value)
     if value not in trace.given or not value.arrival.plain or value in trace.maps:
         return None
     return trace, Place(trace.given[value][0])

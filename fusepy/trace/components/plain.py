@@ -46,6 +46,7 @@ class PlainVectors:
         self.trace, self.grouping = trace, grouping
         self._typed: dict[Value, bool | None] = {}  # whether values are in tensors; ``None`` for single ones
         self._split: dict[Value, Value] = {}
+        self._named = set[Value]()  # vectors that the user constructs of single numbers
 
     def holds(self, value: Value) -> bool:
         """True for vectors, matrices and arrays that are numbers eagerly, and that nobody has mapped or cast to vectors."""
@@ -81,6 +82,7 @@ class PlainVectors:
         """Takes what the user constructs of single numbers for a vector: ``float3(1, 2, 3)``."""
         if not self.trace.body and self._in_tensors(value) is None:
             self._typed[value] = True
+            self._named.add(value)
 
     def follow(self, value: Value, other: Value) -> None:
         """Takes the vectors `value` as numbers if `other` is in an array of numbers, whatever else they are computed of."""
@@ -134,10 +136,12 @@ class PlainVectors:
 
         Where an eager call refuses the extents, numbers go along the axes of the vectors.
         """
-        vectors = [v for v in values if self.holds(v)]
+        vectors = [v for v in values if self.holds(v) or (v.type.kind is Kind.VECTOR and self._is_single(v, values))]
         if not vectors or not isinstance(OPS[op], Componentwise):
             return values, maps
-        lists = self._beside_tensors(vectors, values)
+        lists = self._beside_tensors(vectors, values) + [
+            v for v in vectors if v.type.kind is Kind.VECTOR and self._is_single(v, values)
+        ]
         vectors = [v for v in vectors if v not in lists]
         seen = [self.numbers(v, loc) if v in lists else v for v in values]
         if any(v.type.kind is Kind.ARRAY for v in vectors):  # which have no operators
@@ -145,6 +149,22 @@ class PlainVectors:
         elif vectors and len({v.type.shape for v in seen if v.type.shape}) == 1:
             seen = self._along(vectors, seen, loc)
         return seen, [m if a is b else self.trace.maps.get(a, UNSAID) for a, b, m in zip(seen, values, maps)]
+
+    def _is_single(self, value: Value, values: Sequence[Value]) -> bool:
+        """True for one vector of numbers beside arrays of numbers, along which it goes: NumPy takes it for a list."""
+        if self.trace.body or value.rank or value in self.trace.maps:
+            return False
+        if not self._of_numbers(value):
+            return False
+        others = [self._in_tensors(v) for v in values if v.rank and v not in self.trace.maps and not is_spread(v)]
+        return False in others and True not in others
+
+    def _of_numbers(self, value: Value) -> bool:
+        """True for a vector that is made of single numbers, or passed as such."""
+        node = self.grouping.extents.maker(value)
+        if node is None:
+            return value.name is not None and _given_as(self.trace, value) == "vector"
+        return value in self._named or (node.op.name != "cast" and any(map(self._of_numbers, node.operands)))
 
     def _beside_tensors(self, vectors: Sequence[Value], values: Sequence[Value]) -> list[Value]:
         """Returns the vectors of numbers alone that go along the axes of tensors beside them, as lists do in an eager call."""

@@ -18,6 +18,8 @@ class Moves:
     Attributes:
         integers: numbers that are parameters of the program, so that no kernel depends on them.
         numbers: inputs that are integers which each call computes, by how.
+        bits: for integers with 64 bits that kernels compute of Python's numbers, the bits that they may have.
+        tensors: true if the program makes tensors of numbers, so that it returns tensors where all arguments are numbers.
         views: inputs that are views of arrays among the inputs, by array and steps.
         of: the same the other way round.
         shapes: see `fusepy.trace.moves.shapes`.
@@ -30,6 +32,8 @@ class Moves:
 
     integers: dict[int, Value] = field(default_factory=dict[int, Value])
     numbers: dict[Any, Value] = field(default_factory=dict[Any, Value])
+    tensors: bool = False
+    bits: dict[Value, int] = field(default_factory=dict[Value, int])
     views: dict[tuple[Value, Steps, int], Value] = field(default_factory=dict[tuple[Value, Steps, int], Value])
     of: dict[Value, tuple[Value, Steps, int]] = field(default_factory=dict[Value, tuple[Value, Steps, int]])
     shapes: Any = None

@@ -17,6 +17,7 @@ from fusepy.ir.narrowing import DEFAULTS
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.cost import LAUNCH_BYTES, compute_bytes, element_bytes
 from fusepy.passes.rewrite import substitute
+from fusepy.trace.components.checks import requested
 from fusepy.trace.moves.parts import MovedPart
 from fusepy.trace.moves.shapes import KnownShapes
 from fusepy.trace.moves.uploads import upload_apart
@@ -49,7 +50,13 @@ class Copy:
 
 
 def finished(trace: OpenTrace, outputs: Sequence[Value]) -> list[Value]:
-    """Settles what is stored for its views, and which arrays are uploaded twice, of a whole function; returns its outputs."""
+    """Settles what a function stores for views and checks, and which arrays are uploaded twice; returns its outputs."""
+    asked = bool(trace.prints)
+    for node in trace.builder.nodes:
+        for value in node.operands:
+            asked = asked or (value.weak and value.name is None and not value.arrival.literal)
+    if asked:
+        outputs = [*outputs, *requested(trace)]
     for value in trace.builder.inputs:
         if value.copied and value.type in DEFAULTS:
             upload_apart(trace, outputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -12,6 +12,8 @@ import numpy as np
 from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.backend.memory.host_arrays import contents_of
 from fusepy.errors import ArgumentError
+from fusepy.ir.ranges import check_range
+from fusepy.ir.types import Type
 from fusepy.ir.value import Value
 from fusepy.pytree import Structure, flatten
 
@@ -36,23 +38,54 @@ class PrintRequest(NamedTuple):
         """The values that the kernels store for it."""
         return [leaf for leaf in self.leaves if isinstance(leaf, Value)]
 
-    def render(self, results: Iterator[Any]) -> str:
-        """Returns the text, with the next of `results` for each value."""
+    def run(self, results: Iterator[Any]) -> None:
+        """Prints the text, with the next of `results` for each value."""
         args, kwargs = self.structure.fill([next(results) if isinstance(leaf, Value) else leaf for leaf in self.leaves])
-        return rendered(self.text, args, kwargs)
+        print(rendered(self.text, args, kwargs))
 
 
-def print_all(requests: Sequence[PrintRequest], results: Sequence[Any]) -> None:
-    """Prints requests in the order of the program; `results` are their values."""
+class RangeRequest(NamedTuple):
+    """The check that an integer which kernels compute fits its type.
+
+    Attributes:
+        values: the integer, or the operands of the operation that makes it: the values that the kernels store for it.
+        type: the type.
+        place: the user's line.
+        meaning: the operation with Python's integers, which do not wrap.
+    """
+
+    values: Sequence[Value]
+    type: Type
+    place: str | None
+    meaning: Callable[..., int] | None = None
+
+    def run(self, results: Iterator[Any]) -> None:
+        """Raises `RangeError` if the integer does not fit."""
+        found = [contents_of(next(results)) for _ in self.values]
+        number = found[0] if self.meaning is None else self.meaning(*(int(n) for n in found if n is not None))
+        check_range(number, self.type, "a number that a kernel computes", self.place)
+
+
+class Request(Protocol):
+    """A print or a check of further results of the kernels, once a call has run."""
+
+    @property
+    def values(self) -> Sequence[Value]: ...
+
+    def run(self, results: Iterator[Any]) -> None: ...
+
+
+def run_requests(requests: Sequence[Request], results: Sequence[Any]) -> None:
+    """Prints and checks in the order of the program; `results` are the values of the requests."""
     rest = iter(results)
     for request in requests:
-        print(request.render(rest))
+        request.run(rest)
 
 
 class Printing(Protocol):
     """The part of a trace that holds the requests; ``None`` where nothing can be printed."""
 
-    prints: list[PrintRequest] | None
+    prints: list[Request] | None
 
 
 @contextmanager

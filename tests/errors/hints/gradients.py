@@ -470,9 +470,9 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "the tangent of an array that is read whole": (
         lambda m: fp.jvp(lambda x: m.pick(x, COUNTS), (A,), (A,)),
-        "or pass its result as an argument",
-        lambda m: fp.jvp(lambda picked: 2 * picked, (fp.grad(lambda t: m.pick(t, COUNTS))(A),), (np.ones_like(A),)).d,
-        np.full(3, 2.0, F32),
+        "m.f(x[i]) in place of m.f(x, i)",
+        lambda m: fp.jvp(lambda x: m.squared(x[COUNTS]), (A,), (np.ones_like(A),)).d,
+        2 * A[COUNTS],
     ),
     "one value for the results of several calls": (
         lambda m: m.add(A, 1.0, _result=np.zeros((), F32)),
