@@ -45,18 +45,18 @@ def by_field(given: Any, known: Container[str]) -> Any:
 
 
 def attributes(trace: Trace, given: Any, vertex: Function | FusedFunction) -> Mapping[str, Any]:
-    """Returns the traced attributes of vertices by name.
-
-    The fields of an array of structs are parameters of the vertex function; or the array is its first one.
-    """
+    """Returns the traced attributes of vertices by name; of structs their fields, unless the function takes such structs."""
     if given is None or isinstance(given, Mapping):
         return {name: captured(trace, v, name) for name, v in cast("Mapping[str, Any]", given or {}).items()}
     names = parameters(vertex)
     first = next(iter(names), "vertices")
     whole = captured(trace, given, first)
-    named = isinstance(whole, Traced) and whole.type.kind is Kind.NAMED
-    fields = (trace.oracle.fields(whole.type) if named else None) or ()
-    return {p.name: getattr(whole, p.name) for p in fields if p.name in names} or {first: whole}
+    if not isinstance(whole, Traced) or whole.type.kind is not Kind.NAMED:
+        return {first: whole}
+    found = {p.name: getattr(whole, p.name) for p in trace.oracle.fields(whole.type) or ()}
+    taken = [p.type for s in vertex.tracer.declared() for p in s.params] if isinstance(vertex, Function) else []
+    apart = whole.type not in taken if isinstance(vertex, Function) else not names.keys().isdisjoint(found)
+    return found if found and apart else {first: whole}
 
 
 def captured(trace: Trace, value: Any, name: str) -> Any:
