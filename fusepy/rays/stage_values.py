@@ -1,4 +1,4 @@
-"""What stages of rays in Python know besides the payload: values of the ray and of the hit, by the names of parameters."""
+"""Values of the ray and of the hit that stages in Python take, by the names of parameters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ VALUES = {
 
 
 class TriangleHit:
-    """What a stage in Python knows of a triangle that is met.
+    """A hit of a triangle, as a stage in Python gets it.
 
     Attributes:
         barycentrics: the weights of the second and the third vertex.

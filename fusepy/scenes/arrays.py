@@ -11,9 +11,10 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.registry import host_array, kind_of_value
 from fusepy.backend.memory.host_arrays import as_array
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import ShapeError, UnsupportedArgumentError
+from fusepy.errors import ShapeError, TraceError, UnsupportedArgumentError
 from fusepy.ir.types import FLOAT, INT, UINT, Type
 from fusepy.ir.value import Array
+from fusepy.trace.traced import Traced
 
 
 def rows_of(value: Any, columns: int, type: Type, what: str, device: Device, checked: bool) -> tuple[Tensor, Array | None]:
@@ -28,7 +29,13 @@ def rows_of(value: Any, columns: int, type: Type, what: str, device: Device, che
     Raises:
         ShapeError: for another shape.
         UnsupportedArgumentError: for other types of numbers.
+        TraceError: for a value of a fused function.
     """
+    if isinstance(value, Traced):
+        raise TraceError(
+            f"{what} of a value that a fused function computes",
+            hint="make the mesh before the call, and pass its scene as an argument; mesh.refit(x) takes the result of a call",
+        )
     host = host_array(value)
     if host is None and isinstance(value, Sequence):
         host = as_array(cast("Any", value))

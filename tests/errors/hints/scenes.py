@@ -95,6 +95,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: seen(fp.Mesh(FLAT, PAIR)),
         SEEN,
     ),
+    "a mesh of what a fused function computes": (
+        lambda m: fp.fuse(lambda p: seen(fp.Mesh(p * 2, PAIR)))(FLAT),
+        "make the mesh before the call, and pass its scene as an argument",
+        lambda m: seen(fp.Mesh(fp.fuse(lambda p: p * 1)(FLAT), PAIR)),
+        SEEN,
+    ),
     "a device without rays": (
         lambda m: fp.Mesh(FLAT, PAIR, device=fp.init_device("cpu")),
         'device = fp.init_device("vulkan")',
