@@ -52,7 +52,7 @@ class Instance:
         if not isinstance(self.geometry, Geometry):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError("an instance shows no geometry", saw=type(self.geometry).__name__, hint="give a Mesh, or Boxes")
         for name, end in _WIDE.items():
-            number = getattr(self, name)
+            number: Any = getattr(self, name)
             if name == "hit_group" and isinstance(number, str):
                 continue
             if number is not None and not isinstance(number, (int, np.integer)):
