@@ -55,7 +55,7 @@ class Instance:
             number: Any = getattr(self, name)
             if name == "hit_group" and isinstance(number, str):
                 continue
-            if number is not None and not isinstance(number, (int, np.integer)):
+            if number is not None and not issubclass(number.__class__, (int, np.integer)):
                 raise ArgumentError(
                     f"{name} of an instance is an integer", saw=repr(number), hint=f"choose a number from 0 to {end - 1}"
                 )
