@@ -130,10 +130,10 @@ class Raster(DeviceFunction):
         self: Self, vertices: Any, indices: Any, instances: Any, targets: Any, result: Any, shared: Mapping[str, Any]
     ) -> tuple[Self, dict[str, Any], Any]:
         """Returns the function with the globals of a call, its arguments, and the destination of its results."""
-        name, first = self.__name__, self.tracer.drawing.before[0]
-        given: dict[str, Any] = {"vertices": counted(by_field(vertices, first), "vertices", name)}
+        name, known = self.__name__, self.tracer.shared
+        given: dict[str, Any] = {"vertices": counted(by_field(vertices, known), "vertices", name)}
         given["indices"] = indices_of(indices, given["vertices"], name)
-        given["instances"] = counted(by_field(instances, first), "instances", name)
+        given["instances"] = counted(by_field(instances, known), "instances", name)
         return self.drawn({k: v for k, v in given.items() if v is not None}, targets, result, shared)
 
     def drawn(

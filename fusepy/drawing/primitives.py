@@ -16,6 +16,8 @@ from fusepy.backend.marshals.registry import host_array
 from fusepy.drawing.arguments import extents, indices_of
 from fusepy.drawing.function import Raster
 from fusepy.drawing.making import raster
+from fusepy.drawing.opposites import opposite_corners
+from fusepy.drawing.samples import check_sizes, has_one_channel, image_of
 from fusepy.drawing.vectors import checked_rows, grouped, like, node_of_graphs, on_device_of, whole
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.functions.fused import FusedFunction
@@ -24,6 +26,7 @@ from fusepy.language.generators import grid
 from fusepy.modules.module import Module
 
 Array = np.ndarray[Any, np.dtype[Any]]
+_IN_CLIP_SPACE = "join x, y, z and w = 1: fp.concatenate([xyz, ones], axis=1)"
 
 
 @node_of_graphs(lambda *args, **named: 2 if _given(args, named, 3, "derivatives") else 1)
@@ -98,7 +101,7 @@ def antialias(image: Any, fragments: Any, positions: Any, triangles: Any, opposi
     So the image changes smoothly as vertices move, and has a gradient by `positions` along silhouettes.
 
     Args:
-        image: (height, width) floats, or (height, width, 2 to 4).
+        image: (height, width) floats, or (height, width, 1 to 4).
         fragments, positions, triangles: what `rasterize` has returned and taken.
         opposites: what `opposite_corners` returns; needed where `triangles` lie on the device or are traced.
 
@@ -107,6 +110,7 @@ def antialias(image: Any, fragments: Any, positions: Any, triangles: Any, opposi
 
     Raises:
         ArgumentError: without `opposites` where they cannot be found.
+        ShapeError: for an image that is not of the size of the fragments, or has more channels.
 
     Example:
         >>> import fusepy as fp
@@ -125,42 +129,8 @@ def antialias(image: Any, fragments: Any, positions: Any, triangles: Any, opposi
                 hint="pass opposites=fp.opposite_corners(triangles), made before from a NumPy array",
             )
         opposites = opposite_corners(triangles)
+    check_sizes("antialias", image=image, fragments=fragments)
     return on_device_of(image, "primitives", _Primitives).fused_antialias(image, fragments, positions, triangles, opposites)
-
-
-def opposite_corners(triangles: Any) -> Array:
-    """Returns, for each corner of each triangle, the vertex on the other side of the edge across from it.
-
-    Args:
-        triangles: (m, 3) integers, which are read on the host.
-
-    Returns:
-        (m, 3) integers; -1 where no triangle, or more than one, lies on the other side.
-
-    Raises:
-        ShapeError: if `triangles` are no triangles.
-
-    Example:
-        >>> import fusepy as fp
-        >>> fp.opposite_corners([[0, 1, 2], [2, 1, 3]]).tolist()
-        [[3, -1, -1], [-1, -1, 0]]
-    """
-    listed = np.asarray(triangles.to_numpy() if hasattr(triangles, "to_numpy") else triangles)
-    if listed.ndim != 2 or listed.shape[1] != 3 or listed.dtype.kind not in "iu":
-        raise ShapeError(
-            "opposite_corners takes triangles",
-            saw=f"{listed.dtype} of {listed.shape}",
-            expected="(m, 3) integers",
-            hint="give the numbers of the vertices of each triangle: np.array([[0, 1, 2]])",
-        )
-    corners = listed.reshape(-1).astype(np.int32)
-    edges = np.sort(np.stack([np.roll(listed, -1, 1), np.roll(listed, -2, 1)], -1).reshape(-1, 2), axis=1)
-    _, edge, count = np.unique(edges, axis=0, return_inverse=True, return_counts=True)
-    edge = edge.reshape(-1)
-    both = np.zeros(len(count), np.int64)
-    np.add.at(both, edge, corners)
-    found = np.where(count[edge] == 2, both[edge] - corners, -1)
-    return found.reshape(listed.shape).astype(np.int32)
 
 
 # ---- on a device -----------------------------------------------------------------------------------------------------
@@ -179,8 +149,7 @@ class _Primitives:
     def rasterize(self, positions: Any, triangles: Any, size: tuple[int, int], derivatives: bool) -> Any:
         if self._draw is None:
             self._draw = raster(self.module, vertex="_id_vertex", fragment="_id_fragment").options(depth="less")
-        hint = "join x, y, z and w = 1: fp.concatenate([xyz, ones], axis=1)"
-        positions = checked_rows(positions, (4,), "rasterize: positions", hint)
+        positions = checked_rows(positions, (4,), "rasterize: positions", _IN_CLIP_SPACE)
         vectors = grouped(positions, 1)
         numbers, _ = self._draw({"position": stop_gradient(vectors)}, triangles, targets=size)
         args = numbers, grid(size), size[::-1], whole(positions, 1), triangles
@@ -204,9 +173,13 @@ class _Primitives:
         return values, self.module.interpolated_derivatives(fragments, grouped(derivatives, 2), whole_attributes, triangles)
 
     def antialias(self, image: Any, fragments: Any, positions: Any, triangles: Any, opposites: Any) -> Any:
-        size = image.shape[:2]
-        args = whole(image, 2), stop_gradient(grouped(fragments, 2)), whole(positions, 1), triangles, opposites
-        return like(image, self.module.antialiased(*args, grid(size), size[::-1]))
+        one, size = has_one_channel(image), image.shape[:2]
+        image = image_of(image, "antialias: image")
+        own = stop_gradient(grouped(fragments, 2))
+        positions = checked_rows(positions, (4,), "antialias: positions", _IN_CLIP_SPACE)
+        args = image, own, whole(positions, 1), triangles, opposites, own
+        blended = like(image, self.module.antialiased(*args, grid(size), size[::-1]))
+        return blended[..., None] if one else blended
 
 
 def _given(args: Sequence[Any], named: Mapping[str, Any], place: int, name: str) -> Any:

@@ -12,13 +12,14 @@ from fusepy.backend.raster.state import RasterState
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.semantics import members_of
 from fusepy.drawing.interface import check_interface, handed_on
-from fusepy.drawing.mapped import PER_INSTANCE, PER_VERTEX, SHARED, Groups, captured, parameters
+from fusepy.drawing.mapped import PER_INSTANCE, PER_VERTEX, SHARED, Groups, attributes, captured
 from fusepy.drawing.mesh_stage import MeshStage
 from fusepy.drawing.stages import DrawStage
 from fusepy.drawing.targets import check_blend, targets_of
 from fusepy.errors import ArgumentError, ShapeError, TraceError
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
+from fusepy.functions.python_tracer import PythonTracer
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
@@ -52,6 +53,16 @@ class Drawing:
         """All functions, in the order in which they run."""
         return (*self.before, self.fragment)
 
+    @property
+    def static(self) -> frozenset[str]:
+        """The names of the static arguments of the fused functions."""
+        fused = [cast("PythonTracer", f.tracer) for f in self.functions if isinstance(f, FusedFunction)]
+        return frozenset[str]().union(*(tracer.static for tracer in fused))
+
+    def captured(self, trace: Trace, group: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns arguments with their arrays traced; static ones stay Python values."""
+        return {name: v if name in self.static else captured(trace, v, name) for name, v in group.items()}
+
 
 def record_draw(
     drawing: Drawing,
@@ -75,8 +86,8 @@ def record_draw(
         UnsupportedArgumentError: if a target cannot hold what the fragment function returns.
     """
     loc = user_line()
-    given: Sequence[Mapping[str, Any]] = (_named(vertices, drawing.before[0]), instances or {}, shared)
-    corners, each, shared = ({name: captured(trace, v, name) for name, v in group.items()} for group in given)
+    corners = attributes(trace, vertices, drawing.before[0])
+    each, shared = drawing.captured(trace, instances or {}), drawing.captured(trace, shared)
     groups: Groups = [(corners, PER_VERTEX), (each, PER_INSTANCE), (shared, SHARED)]
     vertex = DrawStage(trace, "vertex", drawing.before[0])
     interface = vertex.run(lambda _: groups)
@@ -94,7 +105,7 @@ def record_mesh(drawing: Drawing, trace: Trace, size: Any, groups: Any, shared: 
     Args:
         groups: a grid of the numbers of groups.
     """
-    shared = {name: captured(trace, v, name) for name, v in shared.items()}
+    shared = drawing.captured(trace, shared)
     kinds = ("task", "mesh")[-len(drawing.before) :]
     stages = [MeshStage(trace, kind, function) for kind, function in zip(kinds, drawing.before)]
     for stage in stages:
@@ -168,13 +179,6 @@ def _added(
     return made[0] if len(made) == 1 else tuple(made)
 
 
-def _named(given: Any, vertex: Function | FusedFunction) -> Mapping[str, Any]:
-    """Returns the attributes of vertices by name; an array of structs is the first parameter of the vertex function."""
-    if given is None or isinstance(given, Mapping):
-        return cast("Mapping[str, Any]", given or {})
-    return {next(iter(parameters(vertex)), "vertices"): given}
-
-
 def _position(vertex: DrawStage, varyings: Sequence[str]) -> str:
     """Returns the member of the vertex function's result that is the position; empty if that function clips by itself."""
     if varyings[0]:
@@ -205,6 +209,7 @@ def _settled(use: Use, name: str, loc: str | None) -> ArgMap:
             f"{name}: the array {use.value.name or 'that was computed'!r} is used element by element in a function of vertices",
             place=loc,
             saw=f"{use.value.type} over {use.value.rank} axes",
-            hint="pass it among the vertices, or to a Slang function that takes the whole array",
+            hint="write fp.float3(x, y, z) of a vector of numbers, or pass it by name, as light=… of the draw; pass what differs"
+            " among the vertices, and a whole array to a Slang function that takes it",
         )
     return use.map if use.map.dims is not None else ArgMap((), use.map.type)

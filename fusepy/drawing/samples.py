@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from fusepy.drawing.mapped import captured
-from fusepy.drawing.vectors import grouped, whole
+from fusepy.drawing.vectors import grouped, holds_floats, whole
 from fusepy.errors import ArgumentError, ShapeError, UnsupportedArgumentError, did_you_mean
 from fusepy.ir.types import Kind
 from fusepy.location import user_line
+from fusepy.symbolic import Symbolic
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 
@@ -76,21 +77,21 @@ def image_of(given: Any, what: str) -> Any:
     """
     given, trace = _traced(given, what), current_trace()
     assert trace is not None
-    scalar, texels = given.type.scalar, trace.lift(given).arrival.texels
-    if scalar is None or scalar.name not in ("float", "double") or texels:
+    texels = trace.lift(given).arrival.texels
+    if not holds_floats(given) or texels:
         raise UnsupportedArgumentError(
-            f"texture: {what} holds no floats",
+            f"{what} holds no floats",
             place=user_line(),
             saw=f"a texture of {given.type}" if texels else given.type,
             expected="an array or tensor of float, float2, float3 or float4",
-            hint="convert it with .astype(np.float32); a texture of slangpy is sampled by SampleLevel in a Slang function",
+            hint='convert it: fp.astype(image, "float"); a texture of slangpy is sampled by SampleLevel in a Slang function',
         )
     if has_one_channel(given):
         given = given[..., 0]
     vectors = given.rank == 3 and given.type.kind is Kind.SCALAR and given.shape[2] in (2, 3, 4)
     if (given.rank != 2 and not vectors) or 0 in given.shape:
         raise ShapeError(
-            f"texture: {what} is no image",
+            f"{what} is no image",
             place=user_line(),
             saw=f"an array of {tuple(given.shape)}",
             expected="(height, width), or (height, width, 1 to 4)",
@@ -99,9 +100,22 @@ def image_of(given: Any, what: str) -> Any:
     return whole(given, 2)
 
 
+def check_sizes(what: str, **images: Any) -> None:
+    """Raises `ShapeError` for images of different heights and widths; those that a program computes are checked by the call."""
+    known = {name: tuple(image.shape[:2]) for name, image in images.items() if not isinstance(image, (Symbolic, list))}
+    if len(set(known.values())) > 1:
+        raise ShapeError(
+            f"{what}: the images are of different sizes",
+            place=user_line(),
+            saw=", ".join(f"{name} {shape}" for name, shape in known.items()),
+            expected="one height and width",
+            hint="compute the image of the same fragments, as interpolate does",
+        )
+
+
 def given_levels(mip: Sequence[Any], last: int | None) -> list[Any]:
     """Returns the levels from 1 on that a call has given."""
-    levels = [image_of(one, f"level {k + 1}") for k, one in enumerate(mip)]
+    levels = [image_of(one, f"texture: level {k + 1}") for k, one in enumerate(mip)]
     return levels if last is None else levels[:last]
 
 

@@ -107,7 +107,9 @@ class _Samples:
     ) -> Any:
         """Returns the samples; `chosen` has what `texture` takes to choose among mip levels, as far as it was given."""
         one, boundary = has_one_channel(image), BOUNDARIES.index(boundary_mode)
-        found = self._sampled(image_of(image, "image"), vectors_of(uv, 2, "uv"), filter_mode, boundary, max_mip_level, **chosen)
+        found = self._sampled(
+            image_of(image, "texture: image"), vectors_of(uv, 2, "uv"), filter_mode, boundary, max_mip_level, **chosen
+        )
         return found[..., None] if one else found
 
     def _sampled(self, image: Any, uv: Any, filter_mode: str, boundary: int, max_mip_level: int | None, **chosen: Any) -> Any:
@@ -138,7 +140,7 @@ class _Samples:
 
     def _levels(self, image: Any, last: int | None) -> tuple[Any, ...]:
         one = has_one_channel(image)
-        return tuple(level[..., None] if one else level for level in self._halves(image_of(image, "image"), last))
+        return tuple(level[..., None] if one else level for level in self._halves(image_of(image, "texture: image"), last))
 
     def _halves(self, image: Any, last: int | None) -> list[Any]:
         """Returns the levels from 1 on."""

@@ -29,7 +29,7 @@ class RasterTracer(PythonTracer):
         self.drawing = drawing
         self.shared = _parameters(drawing)
         self._bound: dict[tuple[str, ...], tuple[PythonTracer, tuple[object, ...], tuple[str, ...]]] = {}
-        super().__init__(_function(drawing, self.shared), (), device)
+        super().__init__(_function(drawing, self.shared), sorted(drawing.static), device)
 
     def bind(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any = None
@@ -37,7 +37,8 @@ class RasterTracer(PythonTracer):
         """Binds a call. What an earlier call with the same names has found is used again: finding it takes longer than a draw."""
         names = (*kwargs, str(kwargs.get("image_formats")))
         found = self._bound.get(names)
-        if args or any(value.__class__ in STATIC for name, value in kwargs.items() if name != "image_formats"):
+        static = any(value.__class__ in STATIC for name, value in kwargs.items() if name != "image_formats")
+        if args or static or not self.static.isdisjoint(kwargs):
             return super().bind(args, kwargs, result)
         if found is None:
             made, key, _, named, _ = super().bind(args, kwargs, result)

@@ -10,8 +10,9 @@ from fusepy.arguments.mapping import vcast
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
 from fusepy.drawing.mapped import captured
-from fusepy.errors import ShapeError
+from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.functions.nodes import Use, graph_values
+from fusepy.ir.narrowing import is_default
 from fusepy.ir.types import FLOAT, Kind, Type
 from fusepy.location import user_line
 from fusepy.modules.libraries import library
@@ -42,12 +43,21 @@ def checked_rows(given: Any, widths: Sequence[int], what: str, hint: str) -> Any
 
     Raises:
         ShapeError: for an array of another shape.
+        UnsupportedArgumentError: for other numbers.
     """
     trace = current_trace()
     assert trace is not None
     given = captured(trace, given, "argument")
     if not isinstance(given, Traced):
         return given
+    if not holds_floats(given):
+        raise UnsupportedArgumentError(
+            f"{what} hold no floats of 32 bits",
+            place=user_line(),
+            saw=given.type,
+            expected="float",
+            hint='convert them: fp.astype(x, "float"), which has a gradient',
+        )
     shape = (*given.shape, *given.type.shape[len(given.shape) - given.rank :])  # that of numbers, as fused functions see it
     if len(shape) not in (1, 2) or (shape[1] if len(shape) == 2 else 1) not in widths or shape[1:] == (1,):
         raise ShapeError(
@@ -58,6 +68,14 @@ def checked_rows(given: Any, widths: Sequence[int], what: str, hint: str) -> Any
             hint=hint,
         )
     return given
+
+
+def holds_floats(given: Traced) -> bool:
+    """True for floats of 32 bits, numbers of Python, and arrays of NumPy's doubles, which are uploaded as floats."""
+    trace = current_trace()
+    assert trace is not None
+    held = trace.lift(given)
+    return held.weak or held.type.scalar is FLOAT or (held.type.is_float and is_default(held))
 
 
 def whole(value: Any, axes: int) -> Any:

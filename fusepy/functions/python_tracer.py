@@ -116,10 +116,10 @@ class PythonTracer:
         return made
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
-        """Calls the function inside a trace, so that it becomes part of the trace."""
+        """Calls the function inside a trace, so that it becomes part of the trace. A pullback calls a bound one, by keyword."""
         if config.specs or config.named_specs:
             args, kwargs = as_declared(config.spec, self.parameter_names(), args, kwargs)
-        own, _, _, named, _ = self.bind(args, kwargs) if self.annotations else (self, (), (), kwargs, None)
+        own, _, _, named, _ = self.bind(args, kwargs) if self.annotations and not self.values else (self, (), (), kwargs, None)
         with entered(self, self.__name__), held_to(trace, config.strict, config.strict_broadcasting):
             found = own._called(named, trace) if own.annotations or own.values or not args else self.function(*args, **kwargs)
         if self.accumulator is None:

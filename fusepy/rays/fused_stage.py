@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any, cast
 
 from fusepy.errors import ArgumentError, did_you_mean
@@ -16,33 +15,12 @@ from fusepy.ir.printer import print_graph
 from fusepy.ir.types import BOOL, Kind, Type
 from fusepy.location import user_line
 from fusepy.passes.pipeline import REWRITES, run_pipeline
+from fusepy.rays.stage_values import TRIANGLE, VALUES, TriangleHit
 from fusepy.trace.bodies import BodyTrace
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
 
-TRIANGLE = "BuiltInTriangleIntersectionAttributes"
-_ALWAYS = {"dispatch_rays_index": ("DispatchRaysIndex", "uint3"), "dispatch_rays_dimensions": ("DispatchRaysDimensions", "uint3")}
-_OF_RAYS = {
-    "world_ray_origin": ("WorldRayOrigin", "float3"),
-    "world_ray_direction": ("WorldRayDirection", "float3"),
-    "ray_t_min": ("RayTMin", "float"),
-    "ray_t_current": ("RayTCurrent", "float"),
-}
-_OF_HITS = {
-    "object_ray_origin": ("ObjectRayOrigin", "float3"),
-    "object_ray_direction": ("ObjectRayDirection", "float3"),
-    "instance_index": ("InstanceIndex", "uint"),
-    "instance_id": ("InstanceID", "uint"),
-    "primitive_index": ("PrimitiveIndex", "uint"),
-    "hit_kind": ("HitKind", "uint"),
-}
 _VECTOR = re.compile(r"(float|int|uint|bool)[234]\Z")  # slangpy's vectors
-VALUES = {
-    "miss": {**_ALWAYS, **_OF_RAYS},
-    "closesthit": {**_ALWAYS, **_OF_RAYS, **_OF_HITS},
-    "anyhit": {**_ALWAYS, **_OF_RAYS, **_OF_HITS},
-    "callable": _ALWAYS,
-}
 
 
 def annotated(function: FusedFunction, count: int, structs: Collection[str]) -> tuple[str, ...]:
@@ -99,7 +77,8 @@ class FusedStage:
                 f"{self.name} reads a value from outside, which the stage {self.kind} cannot",
                 place=user_line(),
                 saw=", ".join(f"{u.value.name}: {u.value.type} over {u.value.rank} axes" for u in self.inner.uses()),
-                hint="hand it on in the payload; or read it from a global in a Slang function, and give it by set()",
+                hint="write fp.float3(x, y, z) of a vector of numbers; read an array from a global in a Slang function, and give"
+                " it by set(); or hand the value on in the payload",
             )
         plain = self.inner.close([], outputs)
         modules = [(alias, source.closure) for alias, source in self.inner.sources.items()]
@@ -153,7 +132,7 @@ class FusedStage:
 
     def _attributes(self) -> Any:
         if self.types[1] == TRIANGLE:
-            return SimpleNamespace(barycentrics=self._own("barycentrics", "float2"))
+            return TriangleHit(self._own("barycentrics", "float2"))
         return self._own("attributes", self.types[1])
 
     # ---- results ------------------------------------------------------------------------------------------------

@@ -9,69 +9,81 @@ import numpy as np
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.registry import host_array, kind_of_value
+from fusepy.backend.memory.host_arrays import as_array
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import ShapeError, UnsupportedArgumentError
-from fusepy.ir.types import FLOAT, UINT, Type
+from fusepy.errors import ShapeError, TraceError, UnsupportedArgumentError
+from fusepy.ir.types import FLOAT, INT, UINT, Type
 from fusepy.ir.value import Array
+from fusepy.trace.traced import Traced
 
 
 def rows_of(value: Any, columns: int, type: Type, what: str, device: Device, checked: bool) -> tuple[Tensor, Array | None]:
     """Returns an array as a contiguous tensor ``(n, columns)`` of floats or unsigned integers, and its numbers if `checked`.
 
+    The numbers are as they were given: what 32 bits cannot hold is not cut yet.
+
     Args:
         value: an array of shape ``(n, columns)``, or a tensor of vectors of shape ``(n,)``; integers also one after the other.
+            A tensor whose numbers have not 32 bits is read back and converted.
 
     Raises:
         ShapeError: for another shape.
         UnsupportedArgumentError: for other types of numbers.
+        TraceError: for a value of a fused function.
     """
+    if isinstance(value, Traced):
+        raise TraceError(
+            f"{what} of a value that a fused function computes",
+            hint="make the mesh before the call, and pass its scene as an argument; mesh.refit(x) takes the result of a call",
+        )
     host = host_array(value)
     if host is None and isinstance(value, Sequence):
-        host = np.asarray(cast("Any", value))
-    if host is not None:
-        wanted = "fiu" if type is FLOAT else "iu"
-        if host.dtype.kind not in wanted:
-            raise _wrong_type(what, host.dtype, type)
-        host = _in_rows(host, columns, type)
-        _check_shape(host.shape, columns, what)
-        if type is UINT and host.size and (host.min() < 0 or host.max() > 0xFFFFFFFF):
-            raise ShapeError(f"{what} holds a number below 0", saw=host.min(), hint="number the vertices from 0")
-        array = np.ascontiguousarray(host, type.dtype)
-        return Tensor.from_numpy(device, array), array if checked else None
-    if not hasattr(cast("object", value), "shape"):
-        raise UnsupportedArgumentError(
-            f"{what} are an array", saw=repr(cast("object", value))[:60], hint=f"pass an array of shape (n, {columns})"
-        )
-    tensor = kind_of_value(value).place(value, type, device)
-    scalar = tensor.dtype.scalar
-    if scalar is None or (scalar is not type and not (type is UINT and scalar.name == "int")):
-        raise _wrong_type(what, tensor.dtype, type)
-    if tensor.device is not device:
-        hint = "copy it over with Tensor.from_numpy(device, t.to_numpy())"
-        raise ShapeError(f"{what} lies on another device", saw=tensor.device.opened, expected=device.opened, hint=hint)
-    flat = _in_rows(tensor.flatten_dtype().contiguous(), columns, type)
-    _check_shape(flat.shape, columns, what)
-    return flat, flat.to_numpy() if checked else None
+        host = as_array(cast("Any", value))
+    if host is None:
+        if not hasattr(cast("object", value), "shape"):
+            raise UnsupportedArgumentError(
+                f"{what} are an array", saw=repr(cast("object", value))[:60], hint=f"pass an array of shape (n, {columns})"
+            )
+        tensor = _on(device, kind_of_value(value).place(value, type, device), what)
+        if tensor.dtype.scalar is type or (type is UINT and tensor.dtype.scalar is INT):
+            flat = _in_rows(tensor.flatten_dtype().contiguous(), columns, type)
+            _check_shape(flat.shape, columns, what)
+            return flat, flat.to_numpy() if checked else None
+        if tensor.dtype.scalar is None:
+            raise _wrong_type(what, tensor.dtype, type)
+        host = tensor.to_numpy()
+    if host.dtype.kind not in ("fiu" if type is FLOAT else "iu"):
+        raise _wrong_type(what, host.dtype, type)
+    host = _in_rows(host, columns, type)
+    _check_shape(host.shape, columns, what)
+    with np.errstate(over="ignore"):  # the caller checks the numbers, and names the row
+        return Tensor.from_numpy(device, np.ascontiguousarray(host, type.dtype)), host if checked else None
 
 
 def check_finite_rows(array: Array, what: str) -> None:
-    """Raises `ShapeError` for NaN and infinities, naming the first row that has one."""
-    if not np.isfinite(array).all():
-        row = int(np.flatnonzero(~np.isfinite(array).all(axis=-1))[0])
+    """Raises `ShapeError` for NaN, infinities and numbers that become infinite as a float, naming the first row that has one."""
+    fine = (np.abs(array) <= np.finfo(np.float32).max).all(axis=-1)
+    if not fine.all():
+        row = int(np.flatnonzero(~fine)[0])
         raise ShapeError(
-            f"{what}[{row}] is not finite",
+            f"{what}[{row}] is not finite" + " as a float" * bool(np.isfinite(array[row]).all()),
             saw=array[row].tolist(),
             expected="finite numbers",
             hint="remove such rows; checked=False omits this check, and rays then miss what they belong to",
         )
 
 
-def check_count(what: str, saw: int, expected: int) -> None:
+def check_count(what: str, saw: int, expected: int, hint: str = "make a new one for another number") -> None:
     """Raises `ShapeError` for another number of rows."""
     if saw != expected:
-        raise ShapeError(
-            f"{what} has another number of rows", saw=saw, expected=expected, hint="make a new one for another number"
-        )
+        raise ShapeError(f"{what} has another number of rows", saw=saw, expected=expected, hint=hint)
+
+
+def _on(device: Device, tensor: Tensor, what: str) -> Tensor:
+    if tensor.device is not device:
+        hint = "copy it over with Tensor.from_numpy(device, t.to_numpy())"
+        raise ShapeError(f"{what} lies on another device", saw=tensor.device.opened, expected=device.opened, hint=hint)
+    return tensor
 
 
 def _in_rows(given: Any, columns: int, type: Type) -> Any:

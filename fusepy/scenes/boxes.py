@@ -74,7 +74,7 @@ class Boxes(Geometry):
     def _corners(self, low: Any, high: Any, device: Device) -> Tensor:
         lows, first = rows_of(low, 3, FLOAT, "low", device, self._checked)
         highs, last = rows_of(high, 3, FLOAT, "high", device, self._checked)
-        check_count("high", highs.shape[0], lows.shape[0])
+        check_count("high", highs.shape[0], lows.shape[0], "give one row of low and of high for each box")
         if not lows.shape[0]:
             raise ShapeError("no boxes", hint="give at least one box, or leave them out")
         if first is not None and last is not None:

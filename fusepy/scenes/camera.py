@@ -51,9 +51,11 @@ class Camera:
                 expected="a target apart from the position, and up across the view",
                 hint="move the target, or choose another up, such as (0, 0, 1)",
             )
-        if not (0 < fov < 180 and aspect > 0):
+        given: tuple[Any, Any] = fov, aspect
+        numbers = all(isinstance(number, (int, float, np.number)) for number in given)
+        if not (numbers and 0 < fov < 180 and 0 < aspect < math.inf):
             raise ShapeError(
-                "a camera without an image", saw=f"fov {fov}, aspect {aspect}", expected="0 < fov < 180, aspect > 0",
+                "a camera without an image", saw=f"fov {fov!r}, aspect {aspect!r}", expected="0 < fov < 180, aspect > 0",
                 hint="give the angle in degrees, and width / height",
             )  # fmt: skip
         reach = math.tan(math.radians(fov) / 2)

@@ -71,7 +71,7 @@ class Mesh(Geometry):
 
     Attributes:
         vertex_count, triangle_count: numbers of vertices and triangles.
-        indices, normals, uvs: tensors of plain numbers on the device, which a ``Tensor<int3, 1>``, ``Tensor<float3, 1>`` and
+        indices, normals, uvs: tensors of plain numbers on the device, which a ``Tensor<uint3, 1>``, ``Tensor<float3, 1>`` and
             ``Tensor<float2, 1>`` of Slang takes; `normals` and `uvs` are ``None`` if there are none.
 
     Raises:
@@ -152,7 +152,7 @@ class Mesh(Geometry):
         if given is None:
             return None
         found, _ = rows_of(given, columns, FLOAT, what, device, False)
-        check_count(what, found.shape[0], self.vertex_count)
+        check_count(what, found.shape[0], self.vertex_count, f"give one row of {what} for each vertex")
         return found
 
     @staticmethod
@@ -195,11 +195,11 @@ def _in_a_row(count: int) -> Array:
 def _check(positions: Array | None, indices: Array | None, vertices: int) -> None:
     if positions is not None:
         check_finite_rows(positions, "positions")
-    if indices is not None and indices.size and int(indices.max()) >= vertices:
-        row = int(np.flatnonzero((indices >= vertices).any(axis=-1))[0])
+    if indices is not None and indices.size and not (int(indices.min()) >= 0 and int(indices.max()) < vertices):
+        row = int(np.flatnonzero(((indices < 0) | (indices >= vertices)).any(axis=-1))[0])
         raise ShapeError(
             f"indices[{row}] names a vertex that does not exist",
             saw=indices[row].tolist(),
-            expected=f"numbers below {vertices}",
+            expected=f"0 to {vertices - 1}",
             hint="number the vertices from 0, also in formats that begin with 1",
         )

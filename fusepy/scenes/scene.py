@@ -34,7 +34,7 @@ class Instance:
         counter_clockwise: the front of its triangles.
 
     Raises:
-        ArgumentError: for anything else than geometry.
+        ArgumentError: for anything else than geometry, and for numbers that are no integers.
         RangeError: for a number that does not fit its bits.
         ShapeError: for another transform.
     """
@@ -52,9 +52,13 @@ class Instance:
         if not isinstance(self.geometry, Geometry):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError("an instance shows no geometry", saw=type(self.geometry).__name__, hint="give a Mesh, or Boxes")
         for name, end in _WIDE.items():
-            number = getattr(self, name)
+            number: Any = getattr(self, name)
             if name == "hit_group" and isinstance(number, str):
                 continue
+            if number is not None and not issubclass(number.__class__, (int, np.integer)):
+                raise ArgumentError(
+                    f"{name} of an instance is an integer", saw=repr(number), hint=f"choose a number from 0 to {end - 1}"
+                )
             if number is not None and not 0 <= number < end:
                 more = "smaller" if number >= end else "larger"
                 raise RangeError(

@@ -162,10 +162,10 @@ class StudioEngine:
         Raises:
             FusepyError: if the output cannot be computed, or has no such element.
         """
+        program = program_of(self.node_library, document, end)  # refuses nodes and outputs that are gone, too
         built = self.builder.whole(document, [end])
         with of_python(built.files):
             report = fp.inspect_pixel(built.graph, built.arguments, at=at)
-        program = program_of(self.node_library, document, end)
         return pixel_rows(self.node_library, document, program, report)
 
     def export(self, document: Document, end: Socket | None = None) -> str:
@@ -190,7 +190,7 @@ def error_json(library: Library, document: Document, name: str, error: FusepyErr
 def pixel_rows(library: Library, document: Document, program: ExportedProgram, report: PixelReport) -> list[dict[str, Any]]:
     """Returns the values behind a pixel. Of a source, its inner steps are left out: the last one is its output."""
     rows = [(node_at(value.line, document), value) for value in report.values]
-    sources = {name for name, node in document.nodes.items() if isinstance(library.recipes[node.kind], SourceRecipe)}
+    sources = {name for name, node in document.nodes.items() if isinstance(library.recipes.get(node.kind), SourceRecipe)}
     last = {node: i for i, (node, _) in enumerate(rows) if node in sources}
     inner = {f"{name}_{argument}" for name in sources for argument in ("grid", "size")}
     shown = [

@@ -38,7 +38,12 @@ def inside(folder: Path, name: Any, suffixes: Sequence[str] = ()) -> Path:
     if not isinstance(name, str) or not name or len(name) > 400 or not name.isprintable():
         _refuse("this is no name of a file", name, 'give a path below the folder of the studio, such as "look.slang"')
     path = Path(name)
-    if path.is_absolute() or ".." in path.parts or not (folder / path).resolve().is_relative_to(folder.resolve()):
+    try:
+        resolved = (folder / path).resolve()
+        resolved.exists()
+    except (OSError, RuntimeError) as error:  # a name that is too long, a folder that may not be read, a link to itself
+        _refuse("no file can be there", name, f"choose another name: {getattr(error, 'strerror', None) or error}")
+    if path.is_absolute() or ".." in path.parts or not resolved.is_relative_to(folder.resolve()):
         _refuse("the path leads out of the folder of the studio", name, "copy the file into it, or start the studio further up")
     if suffixes and path.suffix.lower() not in suffixes:
         _refuse("the file has another ending", name, f"give one of {', '.join(suffixes)}")

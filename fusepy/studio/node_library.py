@@ -170,4 +170,4 @@ class Library:
             recipe = slang_recipe(node, name, signature, file, notes, defaults, i)
             if recipe.kind.outputs:  # a node is its outputs
                 self.recipes[recipe.kind.name] = recipe
-                self.notes[recipe.kind.name] = Path(source.path).name, notes
+                self.notes[recipe.kind.name] = Path(source.label).name, notes

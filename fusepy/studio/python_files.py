@@ -85,4 +85,6 @@ def written(file: Path) -> int | None:
 
 
 def _is_fused(value: Any) -> bool:
+    if isinstance(value, fp.Raster):
+        return False  # nothing in a graph makes vertices and indices: a fused function that draws is a node
     return isinstance(value, DeviceFunction) and (isinstance(value, RayFunction) or not isinstance(value, Function))

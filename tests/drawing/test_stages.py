@@ -15,6 +15,9 @@ import fusepy;
 struct In { float2 at; float3 colour; uint id : SV_VertexID; };
 struct Corner { float4 position : SV_Position; float3 colour; };
 Corner vs(In v, float2 by) { return { float4(v.at + by, 0.5, 1), v.colour }; }
+struct Packed { float2 at; float3 colour; };
+Corner apart(float2 at, float3 colour, float2 by) { return { float4(at + by, 0.5, 1), colour }; }
+float3 row(Tensor<float3, 1> rows, int i) { return rows[i]; }
 struct Blind { float4 colour; };
 Blind nowhere(float2 at) { return { float4(at, 0, 1) }; }
 float4 alone(float2 at) { return float4(at, 0.5, 1); }
@@ -122,3 +125,48 @@ def test_a_function_that_is_not_there(m: Any) -> None:
         fp.raster(m, vertex="vz", fragment="fs")
     with pytest.raises(fp.ArgumentError, match="fragment is a function"):
         fp.raster(m, vertex="vs", fragment=3)
+
+
+@pytest.mark.req("R4")
+def test_static_arguments_of_a_fused_stage_come_from_the_draw(m: Any) -> None:
+    @fp.fuse(static=["mode", "steps"])
+    def shade(colour: Any, mode: str, steps: int = 1) -> Any:
+        total = sum((colour for _ in range(steps)), 0 * colour)
+        return fp.float4(total if mode == "sum" else 1 - total, 1.0)
+
+    plain = image("vs", "fs", m, gain=1.0, **BY)[..., :3]
+    draw = fp.raster(m, vertex="vs", fragment=shade)
+    for mode, steps, wanted in (("sum", 1, plain), ("sum", 3, 3 * plain), ("rest", 1, 1 - plain), ("sum", 1, plain)):
+        given = {"vertices": V, "mode": mode, "targets": (4, 6), **BY}
+        found = draw(**given) if steps == 1 else draw(steps=steps, **given)
+        np.testing.assert_allclose(found[..., :3], wanted, atol=1e-6)
+        fused = fp.fuse(lambda v: draw(v, mode=mode, steps=steps, targets=(4, 6), **BY))  # noqa: B023
+        np.testing.assert_allclose(fused(V)[..., :3], wanted, atol=1e-6)
+
+
+@pytest.mark.req("R4")
+@pytest.mark.parametrize("captured", [False, True])
+def test_whole_arrays_are_read_in_stages_of_python(m: Any, captured: bool) -> None:
+    lut, rows = np.float32([5, 6, 7, 8, 9, 10]), np.float32(np.arange(18).reshape(6, 3))
+
+    def shade(colour: Any, lut: Any, rows: Any) -> Any:
+        return fp.float4(m.table(colour, lut).x, fp.take(lut, fp.astype(colour.x * 4, "int")), m.row(rows, 2).yz)
+
+    given = {} if captured else {"lut": lut, "rows": rows}
+    found = image("vs", (lambda colour: shade(colour, lut, rows)) if captured else shade, m, **BY, **given)
+    assert np.unique(found.reshape(-1, 4), axis=0).tolist() == [[8, 9, 7, 8]]
+
+
+@pytest.mark.req("R4")
+def test_fields_of_structs_are_attributes_of_either_kind_of_function(m: Any) -> None:
+    plain = image("vs", "fs", m, gain=1.0, **BY)
+    rows = np.zeros(3, [("colour", "3f4"), ("weight", "f4"), ("at", "2f4")])
+    rows["at"], rows["colour"] = V["at"], V["colour"]
+    np.testing.assert_array_equal(image("vs", "fs", m, rows, gain=1.0, **BY), plain)  # a struct of the function, other fields
+    tensor = fp.Tensor.zeros(m.device, (3,), m.Packed)
+    tensor.at[:], tensor.colour[:] = V["at"], V["colour"]
+    for vertex in ("vs", "apart"):
+        drawn = fp.raster(m, vertex=vertex, fragment="fs")
+        np.testing.assert_array_equal(drawn(tensor, targets=(4, 6), gain=1.0, **BY).to_numpy(), plain)
+    fused = fp.fuse(lambda t: fp.raster(m, vertex="apart", fragment="fs")(t, targets=(4, 6), gain=1.0, **BY))
+    np.testing.assert_array_equal(fused(tensor).to_numpy(), plain)

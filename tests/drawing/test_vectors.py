@@ -35,3 +35,24 @@ def test_computed_vertices_have_one_width(device: Any, form: str) -> None:
     np.testing.assert_allclose(found, np.asarray(fp.interpolate(CORNERS[:, :2], wanted, np.int32([[0, 1, 2]]))), atol=1e-6)
     with pytest.raises(fp.ShapeError, match=r"positions are of another shape[\s\S]*\(3, 2\)[\s\S]*\(n, 4\)"):
         fp.fuse(lambda corners: fp.rasterize(m.flat(corners), np.int32([[0, 1, 2]]), (6, 8)))(corners)
+
+
+@pytest.mark.req("R5")
+def test_an_image_that_is_antialiased_has_the_size_of_the_fragments(device: Any) -> None:
+    need_raster(device)
+    corners, triangles = np.concatenate([CORNERS, np.ones((3, 1), np.float32)], 1), np.int32([[0, 1, 2]])
+
+    def blended(image: Any, corners: Any) -> Any:
+        return fp.antialias(image, fp.rasterize(corners, triangles, (6, 8)), corners, triangles)
+
+    image = np.random.default_rng(2).random((6, 8, 1), dtype=np.float32)
+    np.testing.assert_array_equal(blended(image, corners)[..., 0], blended(image[..., 0], corners))
+    for wrong in (np.ones((6, 9, 3), np.float32), np.ones((1, 8, 3), np.float32), np.ones((12, 8), np.float32)):
+        with pytest.raises(fp.ShapeError, match="images are of different sizes"):
+            blended(wrong, corners)
+        if wrong.shape[0] > 1:  # in a fused function only the call knows the sizes; what has one row is stretched there
+            with pytest.raises(fp.ShapeError, match="do not broadcast"):
+                fp.fuse(lambda image, corners: blended(image * 2, corners))(wrong, corners)
+    for given in (corners.astype(np.float16), corners.astype(np.int32)):
+        with pytest.raises(fp.UnsupportedArgumentError, match="antialias: positions hold no floats of 32 bits"):
+            fp.antialias(image, fp.rasterize(corners, triangles, (6, 8)), given, triangles)

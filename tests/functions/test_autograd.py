@@ -42,6 +42,10 @@ class Net:
         self.w, self.b = w, b
 
 
+def _times(p: Any, n: int, twice: bool) -> Any:
+    return p * float(n) if twice else p
+
+
 def _in_a_graph(m: Any, w: Any, b: Any) -> Any:
     graph = fp.Graph(inputs=["x"])
     (x,) = graph.get_inputs()
@@ -85,6 +89,7 @@ CALLS: dict[str, tuple[Program, Program]] = {
         lambda m, w, b: fp.fuse(lambda p, n, k=3.0: m.poly(p, 2.0) * n * k, static=["n"])(w, 2),
         lambda m, w, b: 24 * w,
     ),
+    "static beside an annotation": (lambda m, w, b: fp.fuse(_times, static=["n", "twice"])(w, 2, True), lambda m, w, b: 2 * w),
     "nested": (
         lambda m, w, b: fp.fuse(lambda p, x: {"y": p["w"] * x, "z": [p["b"]["c"] * x]})({"w": w, "b": {"c": b}}, K),
         lambda m, w, b: (w * torch.tensor(K), b * torch.tensor(K)),

@@ -43,6 +43,8 @@ def test_slang_and_python_have_the_same_rays(device: Any) -> None:
         (lambda: fp.Camera((0, 0, 0), (0, 2, 0)), "looks nowhere"),
         (lambda: fp.Camera((0, 0), (0, 0, 1)), "position of a camera is three numbers"),
         (lambda: fp.Camera((0, 0, 0), (0, 0, 1), fov=180), "without an image"),
+        (lambda: fp.Camera((0, 0, 0), (0, 0, 1), fov="wide"), "without an image"),
+        (lambda: fp.Camera((0, 0, 0), (0, 0, 1), aspect=np.inf), "without an image"),
         (lambda: fp.pixel_to_uv((1, 2, 3), (4, 4)), "two coordinates"),
     ],
 )

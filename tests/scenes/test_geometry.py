@@ -26,16 +26,20 @@ def with_nan() -> Any:
 @pytest.mark.parametrize(
     ("build", "error", "words"),
     [
-        (lambda: fp.Mesh(FLAT, [[0, 1, 4]]), fp.ShapeError, r"indices\[0\] names a vertex[\s\S]*below 4"),
+        (lambda: fp.Mesh(FLAT, [[0, 1, 4]]), fp.ShapeError, r"indices\[0\] names a vertex[\s\S]*0 to 3"),
         (lambda: fp.Mesh(fp.Tensor(FLAT), fp.Tensor(np.uint32([[0, 1, 2], [3, 9, 1]]))), fp.ShapeError, r"indices\[1\]"),
-        (lambda: fp.Mesh(FLAT, [[0, 1, -1]]), fp.ShapeError, "below 0"),
+        (lambda: fp.Mesh(FLAT, [[0, 1, -1]]), fp.ShapeError, r"indices\[0\] names a vertex[\s\S]*-1"),
+        (lambda: fp.Mesh(fp.Tensor(FLAT), fp.Tensor(np.int32([[0, 1, -1]]))), fp.ShapeError, r"indices\[0\][\s\S]*-1"),
+        (lambda: fp.Mesh(np.full((3, 3), 1e300)), fp.ShapeError, r"positions\[0\] is not finite as a float[\s\S]*1e\+300"),
+        (lambda: fp.Mesh([[0, 0, 0], [1, 1], [0, 1, 0]]), fp.ShapeError, "the same length"),
+        (lambda: fp.Mesh(FLAT, PAIR, normals=FLAT[:2]), fp.ShapeError, "one row of normals for each vertex"),
         (lambda: fp.Mesh(with_nan(), PAIR), fp.ShapeError, r"positions\[2\] is not finite"),
         (lambda: fp.Mesh(fp.Tensor(with_nan()), PAIR), fp.ShapeError, r"positions\[2\] is not finite"),
         (lambda: fp.Mesh(FLAT, np.zeros((0, 3), np.uint32)), fp.ShapeError, "without triangles"),
         (lambda: fp.Mesh(FLAT), fp.ShapeError, "multiple of 3"),
         (lambda: fp.Mesh(FLAT[:, :2], PAIR), fp.ShapeError, r"positions has another shape[\s\S]*\(n, 3\)"),
         (lambda: fp.Mesh(FLAT, np.float32(PAIR)), fp.UnsupportedArgumentError, "indices holds no integers"),
-        (lambda: fp.Mesh(fp.Tensor(np.int32(FLAT)), PAIR), fp.UnsupportedArgumentError, "positions holds no floats"),
+        (lambda: fp.Mesh(fp.Tensor(FLAT > 0), PAIR), fp.UnsupportedArgumentError, "positions holds no floats"),
         (lambda: fp.Mesh(FLAT, PAIR).refit(FLAT[:3]), fp.ShapeError, "another number of rows"),
         (lambda: fp.Mesh(FLAT, PAIR).refit(with_nan()), fp.ShapeError, "not finite"),
         (lambda: fp.Mesh(FLAT, PAIR).rebuild(FLAT, [[0, 1, 2], [0, 1, 7]]), fp.ShapeError, r"indices\[1\]"),
@@ -59,6 +63,8 @@ def test_indices_lie_in_rows_or_one_after_the_other(device: Any) -> None:
     flat = np.int32(PAIR).ravel()
     for given in (flat, flat.tolist(), fp.Tensor.from_numpy(device, flat)):
         assert fp.Mesh(FLAT, given, device=device).indices.to_numpy().tolist() == PAIR
+    for type in (np.int64, np.uint8, np.uint16):
+        assert fp.Mesh(FLAT, fp.Tensor.from_numpy(device, flat.astype(type))).indices.to_numpy().tolist() == PAIR
     with pytest.raises(fp.ShapeError, match=r"indices has another shape[\s\S]*\(5,\)"):
         fp.Mesh(FLAT, flat[:5], device=device)
 

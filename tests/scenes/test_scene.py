@@ -251,6 +251,8 @@ def test_what_is_no_scene_is_refused(m: Any, device: Any) -> None:
         fp.Scene([mesh, np.eye(3)])
     with pytest.raises(fp.RangeError, match="mask"):
         fp.Instance(mesh, mask=256)
+    with pytest.raises(fp.ArgumentError, match=r"id of an instance is an integer[\s\S]*1\.5"):
+        fp.Instance(mesh, id=1.5)  # type: ignore
     with pytest.raises(fp.ShapeError, match="affine"):
         fp.Instance(mesh, np.eye(4)[::-1])
     with pytest.raises(fp.ShapeError, match="no such instance"):

@@ -148,11 +148,26 @@ def test_a_hostile_file_is_a_named_error(file: object, words: str):
     assert len(str(error.value)) < 2000
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "../x.slang", "a/../../x.slang", "link/x.slang", "", "a\0b.slang", "x.py", 3])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/etc/passwd",
+        "../x.slang",
+        "a/../../x.slang",
+        "link/x.slang",
+        "",
+        "a\0b.slang",
+        "x.py",
+        3,
+        f"{'x' * 300}.slang",
+        "me/x.slang",
+    ],
+)
 def test_no_path_leads_out_of_the_folder(name: object, tmp_path: Path):
     folder = tmp_path / "inner"
     folder.mkdir()
     (folder / "link").symlink_to(tmp_path)
+    (folder / "me").symlink_to("me")
     with pytest.raises(StudioError) as error:
         inside(folder, name, (".slang",))
     assert error.value.hint

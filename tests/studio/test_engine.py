@@ -174,6 +174,15 @@ def test_a_pixel_has_every_value_with_its_lines(bench: Bench):
     assert rows[-1]["python"] == "mine.py:7"
     with pytest.raises(FusepyError, match="no element"):
         bench.engine.pixel(bench.document, ("root", "result"), (48, 0))
+    with pytest.raises(StudioError, match="no node 'root'"):
+        bench.engine.pixel(Document(), ("root", "result"), (0, 0))
+    source = (bench.engine.folder / "look.slang").read_text(encoding="utf-8")
+    (bench.engine.folder / "look.slang").write_text(source.replace("rings", "circles"), encoding="utf-8")
+    assert bench.engine.changed()
+    rows = bench.engine.pixel(bench.document, ("root", "result"), (y, x))  # another node has a function that is gone
+    assert [row["name"] for row in rows] == ["photograph_picture", "luma", "root"]
+    with pytest.raises(StudioError, match=r"no kind of nodes 'look\.slang/rings'"):
+        bench.engine.pixel(bench.document, ("contrast", "result"), (0, 0))
 
 
 def test_files_that_cannot_be_used_are_named_errors(engine: StudioEngine, folder: Path):
@@ -237,6 +246,7 @@ def test_stages_are_nodes(folder: Path):
     (folder / "stages.slang").write_text(STAGES, encoding="utf-8")
     (folder / "stages.py").write_text(PYTHON, encoding="utf-8")
     bench = Bench(StudioEngine(str(folder), (), (str(folder / "stages.py"),)))
+    assert "stages.py/draw" not in bench.kinds  # nothing in a graph makes its vertices
     for kind in ("pixels", "stages.py/render", "stages.py/drawn"):
         bench.add(kind)
     bench.set("render", "size", [512, 512])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fusepy.backend.emit.operand import Operand
 from fusepy.errors import ShapeError
 from fusepy.ir.strides import contiguous_strides
+from fusepy.ir.types import Kind, Type
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,6 @@ def _mismatch(a: Operand, b: Operand, shapes: Sequence[tuple[int, ...]], rank: i
         if m != n and (strict or 1 not in (m, n)):
             saw += f": {m} on axis {_axis(a, d)} against {n} on axis {_axis(b, d)}"
             break
-    numbers = not scalar.made and y[-1:] == vector.want.shape != () and not scalar.want.shape  # rows of them would be vectors
     made = a.made or b.made
     stretches = strict and made and "against" not in saw
     both = f"{_called(a)} and {second_name}" if made else f"arguments {a.label!r} and {b.label!r}"
@@ -143,10 +143,21 @@ def _mismatch(a: Operand, b: Operand, shapes: Sequence[tuple[int, ...]], rank: i
         expected="identical shapes: Strict broadcasting is enabled" if strict else "equal extents, or 1",
         hint="strict broadcasting stretches nothing, not even what a reduction leaves: call the function without it"
         if stretches
-        else f'take {scalar.label!r} as vectors: fp.vcast({scalar.label}, "{vector.want}"); or reshape it'
-        if numbers
-        else "reshape one of them, or map its axes elsewhere with vmap",
+        else _reshaped([(vector, x), (scalar, y)]),
     )
+
+
+def _reshaped(pair: Sequence[tuple[Operand, tuple[int, ...]]]) -> str:
+    """Returns the hint for operands that do not broadcast: rows of numbers may be meant as the vectors that others are."""
+    for (_, x), (rows, y) in (pair, pair[::-1]):
+        if not y or rows.made or rows.want.kind is not Kind.SCALAR:
+            continue
+        wanted = next((o.want for o, _ in pair if o.want.shape == y[-1:]), None)
+        if wanted is None and x == y[:-1] and y[-1] in (2, 3, 4):
+            wanted = Type.vector(rows.want, y[-1])
+        if wanted is not None:
+            return f'take {rows.label!r} as vectors: fp.vcast({rows.label}, "{wanted}"); or reshape it'
+    return "reshape one of them, or map its axes elsewhere with vmap"
 
 
 def _called(operand: Operand) -> str:

@@ -98,7 +98,7 @@ class Target:
                 expected=f"{result.rank} axes" if kind.rank != result.rank else "a texture that Slang can write by coordinates",
                 hint="write a cube as a texture_2d_array and copy its layers"
                 if "Cube" in kind.container
-                else "choose another type",
+                else "run the call over the texture's axes, as those of fp.grid((height, width)); or give another texture",
             )
         normalised = kind.format is format_for(result.type, normalised=True)
         return Target(texture_type(kind.container, kind.texel, result.type, what, normalised), kind, shared)

@@ -22,6 +22,7 @@ _NARROW_MATRIX = re.compile(r"\bmatrix\s*<\s*u?int(?:8|16|64)_t\b|\bu?int(?:8|16
 
 _ARRAY_TYPE = re.compile(r"undefined identifier '(?:W|RW|Atomic)?(?:Diff)?(?:Tensor|NDBuffer)'")
 _WITHOUT = re.compile(r"call to non-(?:backward-|forward-)?differentiable function `(\w+)`")
+_OF_TEXTURES = ("Load", "SampleLevel", "Sample", "SampleBias", "SampleGrad", "Gather", "GetDimensions")
 _INSTEAD = {
     "smoothstep": "float t = saturate((x - a) / (b - a)); then t * t * (3 - 2 * t)",
     "exp10": "pow(10, x)",
@@ -34,13 +35,15 @@ _INSTEAD = {
     "min3": "min(min(x, y), z)",
     "powr": "pow(x, y)",
 }
+_FIRST_LINE = re.compile(r"^(?=(?:fatal )?(?:error|warning)\b)", re.M)  # of a diagnostic
 _FLAT = ("ceil", "floor", "modf", "rint", "round", "step", "trunc")
 _UNSIZED_GLOBAL = re.compile(r"\b(\w+)\s*\[\s*\]\s*;")
 
 
 def clean(words: str) -> str:
-    """Removes repeated lines from Slang's diagnostics."""
-    return _NOISE.sub("", words).strip()
+    """Removes repeated lines from Slang's diagnostics, and puts errors before warnings."""
+    parts = _FIRST_LINE.split(_NOISE.sub("", words).strip())
+    return "\n".join(part.strip("\n") for part in sorted(parts, key=lambda part: part.startswith("warning")) if part)
 
 
 def cleaned(error: Exception) -> str:
@@ -96,6 +99,8 @@ def _underived(name: str) -> str:
         return f"Slang has no derivative of {name}: write {_INSTEAD[name]}"
     if name in _FLAT:
         return f"the derivative of {name} is 0: write no_diff {name}(…)"
+    if name in _OF_TEXTURES:
+        return "remove [Differentiable] from the function that reads the texture: without it, fusepy makes the derivative"
     return f"write [Differentiable] before {name}, or no_diff {name}(…) if the derivative does not depend on it"
 
 

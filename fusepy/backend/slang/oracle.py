@@ -282,7 +282,7 @@ class SlangOracle:
         method = callee is not None and bool(types) and any(callee.takes_this(f) for f in callee.overloads())
         if callee is not None and method:
             function = callee.name
-        return self._compiler.probe(called([s.name for s in sources], function, types, method), sources) or ""
+        return self._compiler.probe(called(self.imports(module, [function], types), function, types, method), sources) or ""
 
     def _conforming(self, module: str, interface: Type) -> list[str] | None:
         layout = reflected(self._module(module))

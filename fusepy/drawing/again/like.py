@@ -26,6 +26,7 @@ from fusepy.errors import FusepyError
 from fusepy.functions.call import key_of
 from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.parts import STATIC, ProgramTable
+from fusepy.functions.python_tracer import PythonTracer
 from fusepy.location import user_line
 from fusepy.program.bound import SetUpProgram, check_names
 from fusepy.program.destinations import destinations
@@ -205,6 +206,7 @@ def keep(
     if (
         not _is_plain(function, result)
         or function.config.structs
+        or not cast("PythonTracer", function.tracer).static.isdisjoint(given)
         or not (_is_told(groups[0]) and _is_told(groups[2]) and all(map(_is_leaf, shared)))
         or not (_is_told(groups[1]) or groups[1].__class__ in _HOST)
     ):

@@ -105,12 +105,15 @@ class Construct(Op):
         count = sum(int(np.prod(t.shape)) for t in types)
         other = next((t for t in types if not t.is_numeric), None)
         if not type.is_numeric or other is not None or count != int(np.prod(type.shape)):
+            fields = (oracle.fields(other) if other is not None and oracle is not None else None) or ()
             raise TraceError(
                 f"{type} cannot be built from ({', '.join(map(str, types))})",
                 place=node.loc,
                 saw=f"{count} components" if other is None else f"a {other}",
                 expected=f"{int(np.prod(type.shape))} components",
-                hint="give one number per component, or vectors that add up to them",
+                hint="give one number per component, or vectors that add up to them"
+                if not fields
+                else f"take a member of the {other}, such as x.{fields[-1].name}",
             )
         return [computed(node, type, of_numbers(node.operands))]
 

@@ -41,6 +41,10 @@ def overwritten(values: Any) -> Any:
     return t
 
 
+def coloured(pixels: Any) -> Any:
+    return fp.float3(1, 2, 3) + 0.0 * pixels.x
+
+
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     # textures and resources
     "a texel for three channels": (
@@ -196,6 +200,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "take 'b' as vectors: fp.vcast(b, \"float3\")",
         lambda m: fused(lambda a, b: a * fp.vcast(b, "float3"), tensor(ramp(2, 4, 3), "float3"), ramp(2, 4, 3)).to_numpy(),
         ramp(2, 4, 3) ** 2,
+    ),
+    "vectors of coordinates with rows of numbers": (
+        lambda m: fused(lambda b: coloured(fp.grid((2, 4))) * b, ramp(2, 4, 3)),
+        "take 'b' as vectors: fp.vcast(b, \"float3\")",
+        lambda m: fused(lambda b: coloured(fp.grid((2, 4))) * fp.vcast(b, "float3"), ramp(2, 4, 3)),
+        np.float32([1, 2, 3]) * ramp(2, 4, 3),
     ),
     "a batch of no list": (
         lambda m: fp.Batchable(1.0),

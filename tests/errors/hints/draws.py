@@ -20,6 +20,7 @@ float4 fs(Corner c) { return float4(c.colour, 1); }
 struct Blind { float4 position; };
 Blind blind(float2 at) { return { float4(at, 0, 1) }; }
 void nothing(float2 at) {}
+Corner scaled(float2 at, float3 colour, float scale) { return { float4(at * scale, 0.5, 1), colour }; }
 Corner two(float2 at) { return { float4(at, 0.5, 1), 1 }; }
 Corner two(float3 at) { return { float4(at, 1), 1 }; }
 Corner written(float2 at, inout float3 colour) { return { float4(at, 0.5, 1), colour }; }
@@ -43,6 +44,10 @@ def drawn(vertex: Any = "vs", fragment: Any = "fs", vertices: Any = V, indices: 
 
 def right(m: Any) -> Any:
     return drawn()
+
+
+def placed(at: Any, colour: Any, weights: Any) -> Any:
+    return {"position": fp.float4(at, 0.5, 1.0), "colour": colour * weights.x}
 
 
 def texture(size: int = 2, format: Any = spy.Format.rgba32_float, usage: Any = spy.TextureUsage.render_target) -> Any:
@@ -153,8 +158,26 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "an array in a function of fragments": (
         lambda m: drawn("vs", lambda c: fp.float4(c.colour.x * COLOUR.sum(1))),
-        "pass it among the vertices",
-        right,
+        "write fp.float3(x, y, z) of a vector of numbers",
+        lambda m: drawn("vs", lambda c: fp.float4(c.colour * fp.float3(1, 1, 1), 1.0)),
+        WHITE,
+    ),
+    "another number for each vertex among the rest": (
+        lambda m: drawn("scaled", scale=np.float32([1, 1, 1])),
+        "give it among the vertices or instances, for which it may differ",
+        lambda m: drawn("scaled", vertices={**V, "scale": np.float32([1, 1, 1])}),
+        WHITE,
+    ),
+    "seven numbers for each vertex of a Python function": (
+        lambda m: drawn(placed, vertices={**V, "weights": np.ones((3, 7), np.float32)}),
+        "split it into several attributes",
+        lambda m: drawn(placed, vertices={**V, "weights": np.ones((3, 4), np.float32)}),
+        WHITE,
+    ),
+    "all that a vertex function hands on, as a number": (
+        lambda m: drawn("vs", lambda c: fp.float4(c, 1.0)),
+        "take a member of the Corner, such as x.colour",
+        lambda m: drawn("vs", lambda c: fp.float4(c.colour, 1.0)),
         WHITE,
     ),
     "fewer formats than colours": (

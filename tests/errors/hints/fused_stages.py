@@ -37,8 +37,20 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a value from outside": (
         lambda m: fused(closesthit=lambda payload: {"t": payload.t + fp.Tensor([1.0])}),
-        "hand it on in the payload; or read it from a global in a Slang function, and give it by set()",
+        "read an array from a global in a Slang function, and give it by set(); or hand the value on in the payload",
         lambda m: fused(closesthit=lambda payload, ray_t_current: {"t": payload.t + ray_t_current}),
+        SEEN,
+    ),
+    "all of a hit": (
+        lambda m: fused(closesthit=lambda payload, at: at),
+        "take its member barycentrics, or name a parameter so",
+        lambda m: fused(closesthit=lambda payload, at, ray_t_current: {"t": ray_t_current + 0 * at.barycentrics.x}),
+        SEEN,
+    ),
+    "another member of a hit": (
+        lambda m: fused(closesthit=lambda payload, at: {"t": at.ray_t_current}),
+        "for values of the ray, name a parameter so: world_ray_origin",
+        lambda m: fused(closesthit=lambda payload, at, ray_t_current: {"t": ray_t_current}),
         SEEN,
     ),
     "a pipeline in a stage": (

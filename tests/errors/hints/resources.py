@@ -103,7 +103,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a result of one axis in an image": (
         lambda m: r(m).colour(X, _result=texture()),
-        "choose another type",
+        "or give another texture",
         lambda m: r(m).colour(X, _result="texture").to_numpy().reshape(-1, 4)[:, 1],
         2 * X,
     ),

@@ -14,6 +14,7 @@ IMAGE = np.float32([[0, 1], [2, 3]])
 MIDDLE = np.float32([[0.5, 0.5]])
 MEAN = np.float32([1.5])
 WIDE = np.ones((2, 2, 5), np.float32) * np.float32([1.5, 0, 0, 0, 0])
+CORNERS, TRIANGLE = np.float32([[-1, -1, 0.5, 1], [3, -1, 0.5, 1], [-1, 3, 0.5, 1]]), np.int32([[0, 1, 2]])
 LONG = np.full((6, 2), 1.5, np.float32)
 
 
@@ -27,18 +28,34 @@ def right(m: Any) -> Any:
 
 def stepped(count: int) -> Any:
     need_raster(fp.default_device())
-    corners = np.float32([[-1, -1, 0.5, 1], [3, -1, 0.5, 1], [-1, 3, 0.5, 1]])
-    fragments, steps = fp.rasterize(corners, [[0, 1, 2]], (2, 2), derivatives=True)
+    fragments, steps = fp.rasterize(CORNERS, TRIANGLE, (2, 2), derivatives=True)
     values = np.float32([[0, 0, 7], [2, 0, 7], [0, 2, 7]])[:, :count].copy()
     return fp.interpolate(values, fragments, [[0, 1, 2]], steps)[1][0, 0]
+
+
+def blended(image: Any, corners: Any = CORNERS) -> Any:
+    need_raster(fp.default_device())
+    return fp.antialias(image, fp.rasterize(CORNERS, TRIANGLE, (2, 2)), corners, TRIANGLE)
 
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     "an image of integers": (
         lambda m: sampled(IMAGE.astype(np.uint8)),
-        "convert it with .astype(np.float32)",
-        lambda m: sampled(IMAGE.astype(np.uint8).astype(np.float32)),
+        'convert it: fp.astype(image, "float")',
+        lambda m: sampled(fp.astype(IMAGE.astype(np.uint8), "float")),
         MEAN,
+    ),
+    "an image of another size than its fragments": (
+        lambda m: blended(np.ones((3, 3), np.float32)),
+        "compute the image of the same fragments, as interpolate does",
+        lambda m: blended(fp.interpolate(np.ones(3, np.float32), fp.rasterize(CORNERS, TRIANGLE, (2, 2)), TRIANGLE)),
+        np.ones((2, 2), np.float32),
+    ),
+    "corners as doubles": (
+        lambda m: blended(np.ones((2, 2), np.float32), fp.Tensor(CORNERS.astype(np.float64))),
+        'convert them: fp.astype(x, "float")',
+        lambda m: blended(np.ones((2, 2), np.float32), fp.astype(fp.Tensor(CORNERS.astype(np.float64)), "float")),
+        np.ones((2, 2), np.float32),
     ),
     "an image of five channels": (
         lambda m: sampled(WIDE),

@@ -95,6 +95,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: seen(fp.Mesh(FLAT, PAIR)),
         SEEN,
     ),
+    "a mesh of what a fused function computes": (
+        lambda m: fp.fuse(lambda p: seen(fp.Mesh(p * 2, PAIR)))(FLAT),
+        "make the mesh before the call, and pass its scene as an argument",
+        lambda m: seen(fp.Mesh(fp.fuse(lambda p: p * 1)(FLAT), PAIR)),
+        SEEN,
+    ),
     "a device without rays": (
         lambda m: fp.Mesh(FLAT, PAIR, device=fp.init_device("cpu")),
         'device = fp.init_device("vulkan")',
@@ -158,6 +164,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "make a new one for another number",
         lambda m: seen(fp.Mesh(FLAT[:3], PAIR[:1])),
         np.array([1, 99, 99], F32),
+    ),
+    "fewer normals than vertices": (
+        lambda m: fp.Mesh(FLAT, PAIR, normals=FLAT[:2]),
+        "give one row of normals for each vertex",
+        lambda m: seen(fp.Mesh(FLAT, PAIR, normals=FLAT)),
+        SEEN,
+    ),
+    "fewer upper corners than boxes": (
+        lambda m: fp.Boxes(LOW, LOW[:1] + 1),
+        "give one row of low and of high for each box",
+        lambda m: inside(fp.Boxes(LOW, LOW + 1)),
+        np.array([1, 2, 0], np.int32),
     ),
     "a vertex below 0": (
         lambda m: fp.Mesh(FLAT, PAIR.astype(np.int32) - 1),
@@ -276,6 +294,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     "a mask of nine bits": (
         lambda m: fp.Instance(fp.Mesh(FLAT, PAIR), mask=256),
         "choose a smaller mask",
+        lambda m: seen(fp.Instance(fp.Mesh(FLAT, PAIR), mask=255)),
+        SEEN,
+    ),
+    "a fraction of a mask": (
+        lambda m: fp.Instance(fp.Mesh(FLAT, PAIR), mask=1.5),
+        "choose a number from 0 to 255",
         lambda m: seen(fp.Instance(fp.Mesh(FLAT, PAIR), mask=255)),
         SEEN,
     ),

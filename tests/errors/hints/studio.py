@@ -324,6 +324,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: inside(folder(), "look.slang").name == "look.slang",
         True,
     ),
+    "a name that is too long": (
+        lambda m: inside(folder(), f"{'x' * 300}.slang"),
+        "choose another name",
+        lambda m: inside(folder(), "look.slang").name == "look.slang",
+        True,
+    ),
     "a path of another ending": (
         lambda m: inside(folder(), "look.txt", (".slang",)),
         "give one of .slang",
