@@ -46,7 +46,6 @@ class OpenTrace(Protocol):
 
     body: str
     alone: bool
-    flags: list[Value] | None
     strict: bool
     active: bool
     sources: dict[str, ModuleSource]
@@ -66,6 +65,9 @@ class OpenTrace(Protocol):
     moves: Moves
     plain: Any  # `components.plain.PlainVectors`
     prints: list[Request] | None
+
+    @property
+    def flags(self) -> list[Value] | None: ...
 
     @property
     def grouping(self) -> Groups: ...
