@@ -15,6 +15,7 @@ from fusepy.backend.emit.options import NO_OPTIONS, Emission
 from fusepy.backend.emit.region import emit
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.marshals.registry import ACCESSES
+from fusepy.backend.slang.prelude import INCLUDE
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.ir.parse import parse_graph
 from fusepy.passes.pipeline import run_pipeline
@@ -80,6 +81,6 @@ def test_what_gpus_round_by_functions_of_their_own(case: str) -> None:
 def test_cuda_knows_the_threads_of_large_groups() -> None:
     """NVRTC takes up to 255 registers for a thread, which are too many for 512."""
     first = [COMPUTE.first("", (threads, 1, 1), spirv=False, cuda=True) for threads in (256, 512)]
-    assert first[0] == []
-    assert "__launch_bounds__(512)" in first[1][0]
+    assert first[0] == [INCLUDE]
+    assert "__launch_bounds__(512)" in first[1][1]
     assert COMPUTE.first("", (512, 1, 1), spirv=False, cuda=False) == []
