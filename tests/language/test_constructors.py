@@ -26,8 +26,8 @@ def test_what_is_not_traced_itself_is_recorded_in_a_trace(device: Any) -> None:
             "filled": fp.float3(cast),
             "mapped": fp.float2(mapped, 1.0),
             "captured": fp.float2(X, a),
-            "numbers": a * fp.float2(np.float32(1), np.int64(2)),
-            "double": a * fp.double3(np.float32(1), 1, 2),
+            "numbers": a[:, None] * fp.float2(np.float32(1), np.int64(2)),  # along the last axis, as NumPy has it
+            "double": a[:, None] * fp.double3(np.float32(1), 1, 2),
         }
 
     found = all_of(X)
