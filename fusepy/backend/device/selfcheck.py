@@ -22,7 +22,7 @@ uniform Block block;
 {" ".join(COMPUTE.attributes((COUNT, 1, 1)))}
 void selfcheck(uint3 thread: SV_DispatchThreadID)
 {{
-    __target_switch {{ case cuda: {INCLUDE} break; default: break; }}
+    {INCLUDE}
     uint i = thread.x;
     block.r[i] = block.a[i] + block.b[i];
 }}

@@ -19,7 +19,8 @@ from fusepy.backend.sources.source import ModuleSource
 
 _HEADER = "FUSEPY_CUDA_H"
 # a statement of an entry point; without the macro it includes nothing
-INCLUDE = rf'__requirePrelude("#ifdef {_HEADER}\n#include {_HEADER}\n#endif");'
+_REQUIRE = rf'__requirePrelude("#ifdef {_HEADER}\n#include {_HEADER}\n#endif");'
+INCLUDE = f"__target_switch {{ case cuda: {_REQUIRE} break; default: break; }}"
 # macros of a session. The path is no part of a kernel's text, which caches know it by; NVRTC does not get the include folders
 SHORT = {"SLANG_CUDA_PRELUDE_H": "1", _HEADER: f'"{FOLDER / "fusepy_cuda.h"}"'}
 

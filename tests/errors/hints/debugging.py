@@ -184,7 +184,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a print in an encoder": (
         lambda m: fp.fuse(lambda x: fp.debug.print("{}", x)).append_to(encoder(), tensor(X)),
-        "call the function itself to print, or return what is printed and read it after you have submitted the encoder",
+        "call the function itself, or return the value and read it after you have submitted the encoder",
         lambda m: said(lambda: fp.fuse(lambda x: fp.debug.print("{}", x))(tensor(X))) == str(X),
         True,
     ),
