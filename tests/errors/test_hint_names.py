@@ -56,8 +56,8 @@ VARIABLES: dict[str, list[Any]] = {
 # what users name, their modules, structs with members, functions, arguments and globals; and what is of no interface
 USERS = """
 net grid IFace
-    m.f m.Name m.Name.dtype m.Ray m.combine m.ns m.float m.float3 module.Name module.float3 ray.tmax mesh.refit light Name Ray Box Circle IShape
-    _ _type exposure k x callback f<float> ray_gen lit glass name pull
+    m.f m.Name m.Name.dtype m.Ray m.combine m.ns m.float m.float3 module.Name module.float3 ray.tmax Name Ray Box Circle IShape
+    mesh.refit light _ _type exposure k x callback f<float> ray_gen lit glass name pull
 """
 SLANG = (
     "BackwardDerivative Differentiable IDiffTensor IDifferentiable ConstantBuffer StructuredBuffer SampleLevel fusepy_double RW"

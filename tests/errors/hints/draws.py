@@ -333,6 +333,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(lambda colour: fp.sum(fp.interpolate(colour, seen(), [[0, 1, 2]]).x))(COLOUR)[:, 0],
         np.float32([2, 1, 1]),
     ),
+    "a tangent of a draw": (
+        lambda m: fp.jvp(lambda colour: 2 * of()({"at": AT, "colour": colour}, targets=(2, 2)).x, (COLOUR,), (COLOUR,)),
+        "or pass its result as an argument",
+        lambda m: fp.jvp(lambda red: 2 * red, (of()({"at": AT, "colour": COLOUR}, targets=(2, 2))[..., 0],), (np.ones((2, 2), np.float32),)).d,
+        np.full((2, 2), 2.0, np.float32),
+    ),
     "triangles on the device without their opposites": (
         lambda m: edged(fp.Tensor(TRIANGLE)),
         "pass opposites=fp.opposite_corners(triangles), made before from a NumPy array",

@@ -392,7 +392,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     "an integer vector of floats": (
         lambda m: m.int2(1.5, 2),
         "round it first",
-        lambda m: [*fused(lambda x: m.int2(round(1.5), 2) + x, N)[0]],
+        lambda m: [*fused(lambda x: m.int2(round(1.5), 2) + x[:, None], N)[0]],
         [2, 2],
     ),
     "a method that is not called": (
@@ -481,16 +481,22 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda i: fp.fori_loop(0, 1, lambda k, c: c * m.luma(c), fp.vcast(i, "float3")), IMAGE),
         IMAGE * (IMAGE @ F32([0.25, 0.5, 0.25]))[..., None],
     ),
+    "a computed number beside bytes in a branch": (
+        lambda m: fused(lambda x: fp.cond(x > 1, lambda: x + m.twice(2), lambda: x), np.uint8([1, 2])),
+        "or say its type with fp.vcast(number, 'uint8_t')",
+        lambda m: fused(lambda x: fp.cond(x > 1, lambda: x + fp.vcast(m.twice(2), "uint8_t"), lambda: x), np.uint8([1, 2])),
+        np.uint8([1, 6]),
+    ),
+    "an integer that grows in a loop": (
+        lambda m: fused(lambda n: fp.fori_loop(0, 40, lambda i, c: 3 * c, n), 5),
+        "compute with floats: start with 1.0 instead of 1",
+        lambda m: fused(lambda n: fp.fori_loop(0, 40, lambda i, c: 2 * c, 1.0 * n), 4),
+        2.0**42,
+    ),
     "an integer with more bits than any type": (
         lambda m: fused(lambda n: 2**n, 10**6),
         "compute with floats: write 2.0**n instead of 2**n",
         lambda m: fused(lambda n: 2.0**n, 100),
         2.0**100,
-    ),
-    "a computed number beside bytes": (
-        lambda m: fused(lambda x: x + fp.sum([1, 2]), np.uint8([1, 2])),
-        "say the type of the number, with fp.vcast(number, 'uint8_t')",
-        lambda m: fused(lambda x: x + fp.vcast(fp.sum([1, 2]), "uint8_t"), np.uint8([1, 2])),
-        np.uint8([4, 5]),
     ),
 }
