@@ -336,7 +336,11 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     "a tangent of a draw": (
         lambda m: fp.jvp(lambda colour: 2 * of()({"at": AT, "colour": colour}, targets=(2, 2)).x, (COLOUR,), (COLOUR,)),
         "or pass its result as an argument",
-        lambda m: fp.jvp(lambda red: 2 * red, (of()({"at": AT, "colour": COLOUR}, targets=(2, 2))[..., 0],), (np.ones((2, 2), np.float32),)).d,
+        lambda m: (
+            fp.jvp(
+                lambda red: 2 * red, (of()({"at": AT, "colour": COLOUR}, targets=(2, 2))[..., 0],), (np.ones((2, 2), np.float32),)
+            ).d
+        ),
         np.full((2, 2), 2.0, np.float32),
     ),
     "triangles on the device without their opposites": (
