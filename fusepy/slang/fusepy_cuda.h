@@ -88,11 +88,10 @@ template<class T, int N, class V> FZ Vector<T, N> _slang_vector_reshape(const V 
     return to;
 }
 
-FZ float _slang_fmod(float x, float y) { return fmodf(x, y); }
-FZ double _slang_fmod(double x, double y) { return fmod(x, y); }
 template<class T> FZ T fz_remainder(T x, T y) { return x % y; }
 FZ float fz_remainder(float x, float y) { return fmodf(x, y); }
 FZ double fz_remainder(double x, double y) { return fmod(x, y); }
+#define _slang_fmod fz_remainder
 #ifdef SLANG_CUDA_ENABLE_HALF
 FZ __half fz_remainder(__half x, __half y) { return __float2half(fmodf(__half2float(x), __half2float(y))); }
 #endif
@@ -233,22 +232,16 @@ FZ_FLOAT_TYPE(float, F32, f) FZ_FLOAT_TYPE(double, F64, )
 template<class T> FZ float make_float(T x) { return (float)x; }
 
 template<class To, class From> FZ To slang_bit_cast(const From& x) { return *(const To*)&x; }
-template<class To, class From> FZ To fz_bits(From x)
-{
-    union { From from; To to; } u;
-    u.from = x;
-    return u.to;
-}
-FZ uint F32_asuint(float x) { return fz_bits<uint>(x); }
-FZ int F32_asint(float x) { return fz_bits<int>(x); }
-FZ float U32_asfloat(uint x) { return fz_bits<float>(x); }
-FZ float I32_asfloat(int x) { return fz_bits<float>(x); }
+FZ uint F32_asuint(float x) { return slang_bit_cast<uint>(x); }
+FZ int F32_asint(float x) { return slang_bit_cast<int>(x); }
+FZ float U32_asfloat(uint x) { return slang_bit_cast<float>(x); }
+FZ float I32_asfloat(int x) { return slang_bit_cast<float>(x); }
 FZ uint U32_asint(int x) { return uint(x); }
 FZ uint I32_asuint(int x) { return uint(x); }
-FZ double U32_asdouble(uint low, uint high) { return fz_bits<double>((uint64_t(high) << 32) | low); }
+FZ double U32_asdouble(uint low, uint high) { return slang_bit_cast<double>((uint64_t(high) << 32) | low); }
 FZ double I32_asdouble(int low, int high) { return U32_asdouble(low, high); }
-FZ void F64_asuint(double x, uint* low, uint* high) { *low = uint(fz_bits<uint64_t>(x)); *high = uint(fz_bits<uint64_t>(x) >> 32); }
-FZ void F64_asint(double x, int* low, int* high) { *low = int(fz_bits<uint64_t>(x)); *high = int(fz_bits<uint64_t>(x) >> 32); }
+FZ void F64_asuint(double x, uint* low, uint* high) { *low = uint(slang_bit_cast<uint64_t>(x)); *high = uint(slang_bit_cast<uint64_t>(x) >> 32); }
+FZ void F64_asint(double x, int* low, int* high) { *low = int(slang_bit_cast<uint64_t>(x)); *high = int(slang_bit_cast<uint64_t>(x) >> 32); }
 
 #define FZ_INTEGERS(I, T, R)                                                                                    \
     FZ R I##_min(T a, T b) { return a < b ? a : b; }                                                            \

@@ -18,7 +18,6 @@ from fusepy.backend.device.counters import Counters
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.device.target import Target
 from fusepy.backend.slang.compiler import Compiler
-from fusepy.backend.slang.prelude import INCLUDE
 from fusepy.backend.slang.session import digest_name
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.ir.strides import CopyAxis, in_words, merged
@@ -160,7 +159,7 @@ def _frame(word: str, rank: int, wide: bool, in_entry: bool, parts: str, threads
         "{",
         f"    {index} at = {index}(group.y) * {_GROUPS_PER_ROW} + {index}(group.x);",
         f"    {index} a = block.from, b = block.to;",
-        *(f"    {line}" for line in ([INCLUDE] if in_entry else []) + [*body]),  # only CUDA has the block in the entry
+        *(f"    {line}" for line in (*COMPUTE.first("", (threads, 1, 1), spirv=False, cuda=in_entry), *body)),
         "}",
     ]
     return "\n".join(lines) + "\n"

@@ -69,6 +69,11 @@ class _Seen(Exception):
     """The first kernel of a program has been emitted."""
 
 
+def both(text: str) -> tuple[str, str]:
+    """Returns the PTX of a CUDA text behind the short prelude, and behind Slang's."""
+    return nvrtc.ptx(text, {**SHORT, **HALFS}), nvrtc.ptx(text, HALFS)
+
+
 @pytest.fixture
 def emitted(device: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], Any]:
     """Returns a function that gives the text for CUDA of the first kernel that a call needs, and the modules that it imports."""
@@ -95,7 +100,7 @@ def test_code_is_the_same_behind_the_short_prelude(name: str, device: Any, emitt
     for module, text in [*((s.name, s.text) for s in modules), *source.shims]:
         (tmp_path / f"{module}.slang").write_text(text)
     text = nvrtc.cuda(source.text, source.entry_point, [tmp_path, FOLDER])
-    short, whole = (nvrtc.ptx(text, {**macros, **HALFS}) for macros in (SHORT, {}))
+    short, whole = both(text)
     assert nvrtc.code(short) == nvrtc.code(whole)
     assert len(short) < len(whole)  # which has globals of Slang's prelude
 
@@ -103,7 +108,7 @@ def test_code_is_the_same_behind_the_short_prelude(name: str, device: Any, emitt
 @needs_nvrtc
 def test_the_kernel_that_checks_a_device() -> None:
     text = nvrtc.cuda(KERNEL, "selfcheck", [])
-    short, whole = (nvrtc.ptx(text, macros) for macros in (SHORT, {}))
+    short, whole = both(text)
     assert nvrtc.code(short) == nvrtc.code(whole)
 
 
@@ -129,7 +134,7 @@ def test_every_operator_of_every_vector() -> None:
     calls = " ".join(f"all_{name}(b.{name}.p);" for name in names)
     text = "\n".join([*lines, f"struct Block {{ {fields} }};", '[shader("compute")] [numthreads(1, 1, 1)]'])
     text += f"\nvoid every(uniform Block b) {{ {INCLUDE} {calls} }}"
-    short, whole = (nvrtc.ptx(nvrtc.cuda(text, "every", []), {**macros, **HALFS}) for macros in (SHORT, {}))
+    short, whole = both(nvrtc.cuda(text, "every", []))
     assert nvrtc.code(short) == nvrtc.code(whole)
     assert len(nvrtc.code(short)) > 20_000
 
