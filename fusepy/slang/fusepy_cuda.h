@@ -154,6 +154,7 @@ template<class T, int R, int C> struct Matrix
 };
 template<class M> struct FzMatrix { enum { is = false }; };
 template<class T, int R, int C> struct FzMatrix<Matrix<T, R, C>> { enum { is = true }; };
+template<class T, int R, int C> struct FzVector<Matrix<T, R, C>> { typedef T one; enum { size = 0 }; };
 
 template<class T, int R, int C, class U, int S, int D> FZ void fz_convert(Matrix<T, R, C>& to, const Matrix<U, S, D>& from)
 {
@@ -307,15 +308,10 @@ FZ uint _getLaneId() { return ((threadIdx.z * blockDim.y + threadIdx.y) * blockD
 FZ int _getActiveMask() { return __ballot_sync(__activemask(), true); }
 template<class V> FZ V _waveShuffleMultiple(int mask, V from, int lane)
 {
+    typedef typename FzVector<V>::one T;
     V to;
-    auto each = [&](auto element) {
-        for (int i = 0; i < sizeof(V) / sizeof(element); i++)
-            ((decltype(element)*)&to)[i] = __shfl_sync(mask, ((decltype(element)*)&from)[i], lane);
-    };
-    if constexpr (FzMatrix<V>::is)
-        each(_slang_vector_get_element(from.rows[0], 0));
-    else
-        each(_slang_vector_get_element(from, 0));
+    for (size_t i = 0; i < sizeof(V) / sizeof(T); ++i)
+        ((T*)&to)[i] = __shfl_sync(mask, ((const T*)&from)[i], lane);
     return to;
 }
 FZ bool __ldg(const bool* p) { return __ldg((const char*)p) != 0; }
