@@ -68,7 +68,7 @@ def advice(words: str, searched: Sequence[object]) -> str:
     """Returns the hint for Slang's diagnostics; `searched` are the folders of imports and includes."""
     if "cannot open file" in words or "include file not found" in words:
         return f"paths searched: {', '.join(map(str, searched))}; add others with init_device(include_paths=[…])"
-    if re.search(r"^(?:command line\(| *--> command line$)", words, re.M):  # where Slang has the values of defines from
+    if re.search(r"^(?:command line\(| *--> command line(?:$|:))", words, re.M):  # where Slang has the values of defines from
         return "mend the value of the define in defines={…} when the module is loaded: it is the line at 'command line'"
     if _ARRAY_TYPE.search(words):
         return "whole arrays are types of fusepy's Slang library: write import fusepy; in the first line of the module"

@@ -77,7 +77,7 @@ class Session:
             ) from None
         # a user's define, such as N, means nothing in what fusepy generates
         self._undefined = "" if written else "".join(f"#undef {name.partition('(')[0]}\n" for name, _ in defines)
-        self._defined = "".join(f"#define {name} {value}\n" for name, value in defines) + "#line 1\n" if written else ""
+        self._defined = "".join(f"#define {name} {value}\n" for name, value in defines) if written else ""
         self.scratch = scratch
         self.binaries = binaries
         self.kernels = 0
@@ -94,8 +94,10 @@ class Session:
         Args:
             home: the file that its imports import again; by default one of its name in the session's own folder.
         """
-        text = (self._undefined if generated else self._defined) + text
-        return self.sgl.load_module_from_source(name, text, home or self.scratch / f"{name}.slang")
+        home = home or self.scratch / f"{name}.slang"
+        if not generated and self._defined:
+            text = f'#line 1 "command line"\n{self._defined}#line 1 "{home}"\n{text}'
+        return self.sgl.load_module_from_source(name, self._undefined + text if generated else text, home)
 
 
 class Sessions:

@@ -98,7 +98,13 @@ def test_a_define_with_an_open_string_is_named(device: fp.Device, text: str) -> 
     assert caught.value.hint == "write the text with both quotes, or without any for a name or number"
 
 
-def test_errors_in_the_text_of_a_define_say_where_it_is(device: fp.Device) -> None:
+@pytest.mark.parametrize("written", [False, True])
+def test_errors_in_the_text_of_a_define_say_where_it_is(
+    device: fp.Device, monkeypatch: pytest.MonkeyPatch, written: bool
+) -> None:
+    """Where CUDA's compiler would get the defines of a session, they are written before the text."""
+    if written:
+        monkeypatch.setattr(session, "macros_are_written", lambda sources, kind: True)
     defines = {"A": "'x'", "B": '"it\'s"', "C": "1 // it's"}
     m = fp.Module.load_from_source(device, "closed", "float f() { return C; }", defines=defines)
     assert m.f() == 1
