@@ -61,7 +61,7 @@ def cuda(text: str, entry: str, folders: Sequence[Path]) -> str:
         slang.spDestroyCompileRequest(request)
 
 
-def ptx(text: str, macros: Mapping[str, str]) -> str:
+def ptx(text: str, macros: Mapping[str, str], arguments: Sequence[str] = ()) -> str:
     """Returns the PTX of a CUDA text with these macros. Functions without a mark are refused, as behind Slang.
 
     Raises:
@@ -70,7 +70,7 @@ def ptx(text: str, macros: Mapping[str, str]) -> str:
     assert HEADER is not None
     nvrtc = ctypes.CDLL(str(LIBRARY))
     defined = [f"-D{name}={value}" for name, value in macros.items()]
-    options = ["--gpu-architecture=compute_90", f"-I{HEADER.parent}", *defined]
+    options = ["--gpu-architecture=compute_90", f"-I{HEADER.parent}", *defined, *arguments]
     given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     program = ctypes.c_void_p()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.slang.prelude import INCLUDE, SHORT
+from fusepy.backend.slang.prelude import INCLUDE, SHORT, arguments
 from fusepy.backend.slang.stage import COMPUTE
 
 COUNT = 64
@@ -33,8 +33,10 @@ def _silent(stage: str) -> None:
     pass
 
 
-def _compile(device: spy.Device, macros: dict[str, str]) -> tuple[spy.ShaderProgram, spy.ComputePipeline]:
-    session = device.create_slang_session(compiler_options={"defines": macros})
+def _compile(device: spy.Device, short: bool) -> tuple[spy.ShaderProgram, spy.ComputePipeline]:
+    session = device.create_slang_session(
+        compiler_options={"defines": SHORT, "downstream_args": list(arguments())} if short else {}
+    )
     module = session.load_module_from_source("fusepy_selfcheck", KERNEL)
     program = session.link_program([module], [module.entry_point("selfcheck")])
     return program, COMPUTE.pipeline(device, program)
@@ -52,11 +54,11 @@ def selfcheck(device: spy.Device, enter: Callable[[str], None] = _silent) -> str
     enter("compile")
     on_cuda = device.info.type is spy.DeviceType.cuda
     try:
-        program, pipeline = _compile(device, SHORT if on_cuda else {})
+        program, pipeline = _compile(device, on_cuda)
     except RuntimeError:
         if not on_cuda:
             raise
-        program, pipeline = _compile(device, {})  # behind the whole prelude, as any kernel that needs it
+        program, pipeline = _compile(device, False)  # behind the whole prelude, as any kernel that needs it
 
     enter("run")
     a = np.arange(COUNT, dtype=np.float32)

@@ -22,7 +22,7 @@ import slangpy as spy
 
 from fusepy.backend.lost import Lost
 from fusepy.backend.slang.codegen import PRECISE, Codegen, optimises
-from fusepy.backend.slang.prelude import SHORT, macros_are_written, needs_all
+from fusepy.backend.slang.prelude import SHORT, arguments, macros_are_written, needs_all, with_macros
 from fusepy.backend.sources.copies.files import is_copy
 from fusepy.backend.sources.lacking import suspect
 from fusepy.backend.sources.source import ModuleSource
@@ -64,6 +64,8 @@ class Session:
         self.codegen = Codegen(optimises(dict(options)), whole_prelude=not short)
         macros = ({} if written else dict(defines)) | (SHORT if short else {})
         described = {"include_paths": [scratch, *dirs], "defines": macros, **dict(options)}
+        if short:
+            described["downstream_args"] = [*dict(options).get("downstream_args", ()), *arguments()]
         try:
             self.sgl = device.create_slang_session(
                 compiler_options=described,  # pyright: ignore[reportArgumentType]  # a TypedDict that is built by key
@@ -77,7 +79,7 @@ class Session:
             ) from None
         # a user's define, such as N, means nothing in what fusepy generates
         self._undefined = "" if written else "".join(f"#undef {name.partition('(')[0]}\n" for name, _ in defines)
-        self._defined = "".join(f"#define {name} {value}\n" for name, value in defines) if written else ""
+        self._written = defines if written else ()
         self.scratch = scratch
         self.binaries = binaries
         self.kernels = 0
@@ -95,9 +97,8 @@ class Session:
             home: the file that its imports import again; by default one of its name in the session's own folder.
         """
         home = home or self.scratch / f"{name}.slang"
-        if not generated and self._defined:
-            text = f'#line 1 "command line"\n{self._defined}#line 1 "{home}"\n{text}'
-        return self.sgl.load_module_from_source(name, self._undefined + text if generated else text, home)
+        text = self._undefined + text if generated else with_macros(text, self._written, home)
+        return self.sgl.load_module_from_source(name, text, home)
 
 
 class Sessions:

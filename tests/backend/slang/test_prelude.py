@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import re
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ import slangpy as spy
 import fusepy as fp
 from fusepy.backend.device.selfcheck import KERNEL
 from fusepy.backend.device.target import Target
+from fusepy.backend.slang import prelude
 from fusepy.backend.slang.codegen import PRECISE, Codegen
 from fusepy.backend.slang.prelude import INCLUDE, SHORT, needs_all
 from fusepy.backend.slang.session import _session_key
@@ -74,7 +76,7 @@ class _Seen(Exception):
 
 def both(text: str) -> tuple[str, str]:
     """Returns the PTX of a CUDA text behind the short prelude, and behind Slang's."""
-    return nvrtc.ptx(text, {**SHORT, **HALFS}), nvrtc.ptx(text, HALFS)
+    return nvrtc.ptx(text, {**SHORT, **HALFS}, ["-minimal"]), nvrtc.ptx(text, HALFS)
 
 
 @pytest.fixture
@@ -189,3 +191,24 @@ def test_what_cudas_compiler_refuses_is_compiled_with_the_whole_prelude() -> Non
     made, again = Codegen(whole_prelude=True).ways(Codegen(True, whole_prelude=True), lambda codegen: codegen)
     assert made.whole_prelude
     assert again().optimised is False  # the other way on Vulkan
+
+
+def test_the_arguments_of_cudas_compiler_are_those_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-minimal` is refused before CUDA 12.4; a user's own arguments stay."""
+
+    class Library:
+        def __init__(self, *version: int):
+            self.version = version
+
+        def nvrtcVersion(self, major: Any, minor: Any) -> None:  # noqa: N802  # NVRTC's name
+            ctypes.cast(major, ctypes.POINTER(ctypes.c_int))[0] = self.version[0]
+            ctypes.cast(minor, ctypes.POINTER(ctypes.c_int))[0] = self.version[1]
+
+    def absent(name: str) -> Any:
+        raise OSError(name)
+
+    for found, wanted in ((Library(12, 3), ()), (Library(12, 8), ("-minimal",)), (Library(13, 0), ("-minimal",))):
+        monkeypatch.setattr(ctypes, "CDLL", lambda name, found=found: found)
+        assert prelude.arguments.__wrapped__() == wanted
+    monkeypatch.setattr(ctypes, "CDLL", absent)
+    assert prelude.arguments.__wrapped__() == ()
