@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import slangpy as spy
@@ -32,6 +33,7 @@ from fusepy.backend.shared import Shared
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.slang.facts import FACTS_VERSION, Facts
 from fusepy.backend.slang.oracle import SlangOracle
+from fusepy.backend.slang.serialised import place
 from fusepy.backend.sources.source import ModuleSource
 
 MAX_LIVE_PLANS = 256  # this and the sessions take 640 MB of resident memory, measured with 1,000 functions
@@ -78,8 +80,8 @@ class Device(Shared, NativeMethods):
         self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out, fetch=self.reads)
         spends = not self.transfer.host_addressable  # other programs want the memory of the host, too
         self.pool = Pool(sgl, keeps_peak=spends, before_release=self.wait, lock=self.lock, clock=self.queue)
-        self.compiler = Compiler(sgl, self.lock)
         self.cache = DiskCache.from_environment()
+        self.compiler = Compiler(sgl, self.lock, partial(place, self.cache, self.identity))
         self.counters = Counters()
         self.target = Target(_kind(sgl), sgl.info.type == spy.DeviceType.vulkan, lanes_of(info.adapter_name))
         self.copies = StridedCopies(sgl, self.compiler, self.target, self.counters)

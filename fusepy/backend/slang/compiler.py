@@ -18,7 +18,7 @@ import slangpy as spy
 from fusepy.backend.slang.codegen import PRECISE, Codegen
 from fusepy.backend.slang.diagnostics import advice, clean, cleaned
 from fusepy.backend.slang.serialised import Binaries, Import, collect, folder_of, unpack
-from fusepy.backend.slang.session import Session, Sessions, digest_name
+from fusepy.backend.slang.session import Place, Session, Sessions, digest_name
 from fusepy.backend.slang.stage import COMPUTE, AnyPipeline, EntryPoints, PipelineStage, names_of
 from fusepy.backend.sources.closure import imports, without_stages
 from fusepy.backend.sources.lacking import CODE, check, check_buffers
@@ -52,12 +52,13 @@ class Compiler:
     Args:
         device: the sgl device.
         lock: held while Slang works, because threads must not share a session.
+        place: gives sessions the imports that other processes have parsed, see `serialised.place`.
     """
 
-    def __init__(self, device: spy.Device, lock: threading.RLock):
+    def __init__(self, device: spy.Device, lock: threading.RLock, place: Place = None):
         self.is_cuda = device.info.type is spy.DeviceType.cuda
         self._lock = lock
-        self._sessions = Sessions(device)
+        self._sessions = Sessions(device, place)
         self.kind = device.info.type
         self._failed: dict[str, CompileError] = {}
         self._attempts = 0
@@ -274,10 +275,8 @@ class Compiler:
             raise CompileError(f"Slang cannot compile {what}\n{words}", hint=advice(words, session.searched)) from error
         except (RuntimeError, ValueError, TypeError) as error:  # raised by sgl; the session may fail for ever afterwards
             self._sessions.leave(session)
-            saw = str(error).partition("\n")[0][:200]
-            raise CompileError(
-                f"Slang cannot load {what}", saw=saw, hint="see Slang's message above; other modules still work"
-            ) from error
+            saw, hint = str(error).partition("\n")[0][:200], "see Slang's message above; other modules still work"
+            raise CompileError(f"Slang cannot load {what}", saw=saw, hint=hint) from error
 
 
 def _link(

@@ -10,11 +10,7 @@ later. Modules that extend types therefore get sessions of their own.
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-import tempfile
-import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -23,11 +19,13 @@ import slangpy as spy
 from fusepy.backend.lost import Lost
 from fusepy.backend.slang.codegen import PRECISE, Codegen, optimises
 from fusepy.backend.slang.prelude import SHORT, arguments, macros_are_written, needs_all, with_macros
+from fusepy.backend.slang.scratch import Scratch
 from fusepy.backend.sources.copies.files import is_copy
 from fusepy.backend.sources.lacking import suspect
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError, CompileError
 
+Place = Callable[["Session", Path, Sequence[ModuleSource]], None] | None  # see `serialised.place`
 KERNELS_PER_SESSION = 64
 SESSIONS = 16  # open at a time; the least recently used one is closed
 
@@ -56,20 +54,27 @@ class Session:
 
     Attributes:
         codegen: how code of its kernels is made.
+        folder: the device's folder of files.
+        binaries: the folder where Slang stores parsed modules, and finds them again if the options are the same; None: it does
+            not store them.
+        placed: the closures of modules whose imports were looked for among those that other processes have parsed.
     """
 
-    def __init__(self, device: spy.Device, key: SessionKey, scratch: Path, binaries: Path | None):
-        """Opens a session. `binaries` is the folder where Slang stores parsed modules and finds them again."""
+    def __init__(self, device: spy.Device, key: SessionKey, folder: Scratch, binaries: Path | None):
+        """Opens a session. `binaries` is for its own among the folders of parsed modules."""
         dirs, defines, options, _, written, short = key
         self.codegen = Codegen(optimises(dict(options)), whole_prelude=not short)
         macros = ({} if written else dict(defines)) | (SHORT if short else {})
-        described = {"include_paths": [scratch, *dirs], "defines": macros, **dict(options)}
+        self.folder, self.scratch = folder, folder.root / "source"
+        described = {"include_paths": [self.scratch, *dirs], "defines": macros, **dict(options)}
         if short:
             described["downstream_args"] = [*dict(options).get("downstream_args", ()), *arguments()]
+        self.binaries = binaries and binaries / hashlib.sha256(repr(described).encode()).hexdigest()[:20]
+        self.placed: set[str] = set()
         try:
             self.sgl = device.create_slang_session(
                 compiler_options=described,  # pyright: ignore[reportArgumentType]  # a TypedDict that is built by key
-                cache_path=binaries,
+                cache_path=self.binaries,
             )
         except TypeError:  # raised by the bindings for an unknown compiler option
             raise ArgumentError(
@@ -80,8 +85,6 @@ class Session:
         # a user's define, such as N, means nothing in what fusepy generates
         self._undefined = "" if written else "".join(f"#undef {name.partition('(')[0]}\n" for name, _ in defines)
         self._written = defines if written else ()
-        self.scratch = scratch
-        self.binaries = binaries
         self.kernels = 0
         self.modules: dict[str, spy.SlangModule] = {}
 
@@ -110,20 +113,18 @@ class Sessions:
         code: the folder where Slang writes the code of programs that are examined.
     """
 
-    def __init__(self, device: spy.Device):
+    def __init__(self, device: spy.Device, place: Place = None):
         self.device = device
+        self._place = place
         self._open: dict[SessionKey, Session] = {}
-        root = Path(tempfile.mkdtemp(prefix="fusepy-"))
-        self._scratch, self._binaries, self.loaded, self.code = (root / n for n in ("source", "binary", "loaded", "code"))
-        for folder in (self._scratch, self._binaries, self.loaded, self.code):
-            folder.mkdir()
+        self._folder = Scratch()
+        self.loaded, self.code = (self._folder.root / part for part in ("loaded", "code"))
         self._files: dict[str, str] = {}  # texts of imports, read once per process
         self._changes = 0
         # the check for missing functions reads Slang's output
         self._shown = (("dump_intermediates", True), ("dump_intermediates_prefix", f"{self.code}/"))
         self._kind = device.info.type
         self._optimises = spy.Feature.software_device not in device.features  # where it does not, LLVM optimises the code
-        self._remove = weakref.finalize(self, _remove, root, os.getpid())
 
     def examines(self, sources: Sequence[ModuleSource], text: str = "") -> bool:
         """True if the code of programs with these modules and this generated `text` is written into `code`."""
@@ -140,7 +141,10 @@ class Sessions:
             shown = (*(pair for pair in key.options if pair[0] not in dict(self._shown)), *self._shown)
             key = key._replace(options=shown)
         # Slang cannot read a stored module whose imports import it
-        return self._rotated(key, sources, all(source.home is None for source in sources))
+        found = self._rotated(key, sources, all(source.home is None for source in sources))
+        if self._place is not None and found.binaries is not None:
+            self._place(found, found.binaries, sources)
+        return found
 
     def loading(self, sources: Sequence[ModuleSource], imports: Sequence[Path] = (), codegen: Codegen = PRECISE) -> Session:
         """Returns the session that loads these modules from `loaded`, and their imports from `imports`. It writes no modules.
@@ -155,7 +159,7 @@ class Sessions:
         """Closes all sessions and removes the files. Every later use raises `DeviceLostError`."""
         self._open.clear()
         self.device = cast("Any", Lost(cause))
-        self._remove()
+        self._folder.remove()
 
     def forget(self) -> None:
         """Drops all sessions. Each ends with the last kernel that was made in it."""
@@ -174,18 +178,12 @@ class Sessions:
             self._changes += 1
         found = self._open.pop(key, None)
         if found is None or found.kernels >= KERNELS_PER_SESSION:
-            found = Session(self.device, key, self._scratch, self._binaries / str(self._changes) if writes else None)
+            found = Session(self.device, key, self._folder, self._folder.root / "binary" / str(self._changes) if writes else None)
         self._open[key] = found  # the last one in order is the last one used
         if len(self._open) > SESSIONS:
             del self._open[next(iter(self._open))]
         self._files.update(files)
         return found
-
-
-def _remove(folder: Path, owner: int) -> None:
-    """Removes a process's scratch folder. The child of a fork does not touch its parent's."""
-    if os.getpid() == owner:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _session_key(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
-from fusepy.backend.slang import comparisons
+from fusepy.backend.device import device as device_module
+from fusepy.backend.slang import comparisons, serialised
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.slang.session import Sessions
 from fusepy.backend.sources.source import ModuleSource
@@ -96,6 +98,46 @@ def test_a_kernel_whose_imports_are_gone_or_broken_is_a_miss_that_heals(main: Pa
     imports[1].write_bytes(data)
     assert call(main) == (18, 0, 1)
     assert call(main) == (18, 1, 0)
+
+
+def test_a_new_kernel_takes_the_imports_that_were_parsed_before(
+    main: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """sgl writes a module that Slang has parsed, and leaves one that Slang has taken."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    placed: dict[str, tuple[Path, int]] = {}
+
+    def placing(cache: Any, identity: str, session: Any, binaries: Path, sources: Any) -> None:
+        serialised.place(cache, identity, session, binaries, sources)
+        if not session.modules:
+            placed.update({path.stem: (path, path.stat().st_ino) for path in binaries.rglob("*.slang-module")})
+
+    monkeypatch.setattr(device_module, "place", placing)
+
+    def call(number: int) -> tuple[float, dict[str, bool]]:
+        """Returns a result of a new function, and which imports were placed, with whether they were taken."""
+        placed.clear()
+        file = main.parent / f"new_{number}.slang"
+        file.write_text(f'import "outer.slang"; import sub.inner; float f(float x) {{ return outer(x) + inner(x) + {number}; }}')
+        device = fp.init_device()
+        try:
+            found = fp.Module.load_from_file(device, str(file), defines={"SCALE": 2}).f(np.ones(3, F32))
+            assert (device.counters.disk_hits, device.counters.kernels_compiled) == (0, 1)
+            device.cache.flush()
+            return found[0], {name: path.stat().st_ino == before for name, (path, before) in placed.items()}
+        finally:
+            device.close()
+
+    every = {"outer": True, "inner": True, "deep": True}
+    assert call(1) == (19, {})
+    assert call(2) == (20, every)
+    deep = main.parent / "sub" / "deep.slang"
+    before = deep.read_text()
+    deep.write_text(before.replace("+ 1", "+ 2"))
+    assert call(3) == (25, {})
+    assert call(4) == (26, every)
+    deep.write_text(before)
+    assert call(5) == (23, every)
 
 
 def test_libraries_are_not_tried_in_a_process_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

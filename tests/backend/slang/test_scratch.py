@@ -1,0 +1,72 @@
+"""Folders of Slang's files: of one path for processes after each other, and never of two devices at once."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from fusepy.backend.slang.scratch import Scratch
+from tests.support import child
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="folders have no numbers there")
+
+
+@pytest.fixture(autouse=True)
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path / f"fusepy-slang-{os.getuid()}"
+
+
+def test_a_number_is_used_again_once_it_is_free(base: Path) -> None:
+    first, second = Scratch(), Scratch()
+    assert (first.root, second.root) == (base / "0", base / "1")
+    first.remove()
+    assert not first.is_open
+    assert second.is_open
+    third, fourth = Scratch(), Scratch()
+    assert (third.root, fourth.root) == (base / "0", base / "2")
+    del second  # with the device that has it
+    assert not (base / "1").exists()
+
+
+def test_what_a_killed_process_left_is_removed(base: Path) -> None:
+    killed = child.run(f"""
+import os, tempfile
+tempfile.tempdir = {str(base.parent)!r}
+from fusepy.backend.slang.scratch import Scratch
+made = Scratch()
+(made.root / "binary" / "left").write_text("")
+os._exit(3)
+""")
+    assert killed.returncode == 3, killed.stderr
+    assert (base / "0" / "binary" / "left").exists()
+    made = Scratch()
+    assert made.root == base / "0"
+    assert not list((made.root / "binary").iterdir())
+
+
+def test_a_child_of_a_fork_leaves_its_parents_folder(base: Path) -> None:
+    made = Scratch()
+    if (pid := os.fork()) == 0:
+        made.remove()
+        os._exit(0 if Scratch().root == base / "1" else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert made.root.exists()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda base: base.mkdir(mode=0o777) or base.chmod(0o777),
+        lambda base: base.write_text(""),
+        lambda base: base.symlink_to(base.parent),
+    ],
+)
+def test_a_folder_that_others_can_write_is_not_used(base: Path, spoil: object) -> None:
+    spoil(base)  # type: ignore[operator]
+    made = Scratch()
+    assert made.root.parent == base.parent
+    assert made.root.stat().st_mode & 0o077 == 0
