@@ -178,7 +178,10 @@ class _RowKernel:
 
 
 def _read_once(lines: Sequence[str]) -> list[str]:
-    """Returns lines that read each parameter once, before the rest. As far as LLVM knows, stores in loops may change the block."""
+    """Returns lines that read each parameter once, before the rest.
+
+    As far as LLVM knows, the stores of a loop may change the block, so it would read a parameter in each round.
+    """
     names = dict.fromkeys(re.findall(rf"{BLOCK}\.(\w+)", "\n".join(lines)))
     read = [f"let fz_p_{name} = {BLOCK}.{name};" for name in names]
     return [*read, *(re.sub(rf"{BLOCK}\.(\w+)", r"fz_p_\1", line) for line in lines)]

@@ -90,7 +90,9 @@ class RowPlan(Plan):
         said = (
             f"{which} cost {scaled(one, 'B')} of memory traffic in one kernel, {scaled(separate, 'B')} in one for each reduction"
         )
-        return RowRecipe(*made, work, refused=said) if one > separate else RowRecipe(*made, work, why=f"since {said}")
+        if one > separate:
+            return RowRecipe(*made, work, refused=f"{said} (other sizes may ask for the one kernel, compiled on first use)")
+        return RowRecipe(*made, work, why=f"since {said}")
 
     def _misfit(self, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]]) -> str:
         """Returns why the parts of the region have different grids for these shapes; empty if they share one."""

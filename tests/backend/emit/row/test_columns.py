@@ -76,7 +76,7 @@ def test_a_lane_counts_its_elements_by_its_own_place() -> None:
         (line,) = [
             x for x in emit_rows(region, variant, Emission(Target(kind, 8), ACCESSES, {})).text.splitlines() if "fz_count =" in x
         ]
-        assert (line.endswith("+ fz_lane * fz_args.zero;"), "fz_own" in line) == (own, False)
+        assert (line.endswith("+ fz_lane * fz_p_zero;"), "fz_own" in line) == (own, False)
 
 
 @pytest.mark.parametrize(("function", "calls"), [("exp", 2), ("sin", 1)])
