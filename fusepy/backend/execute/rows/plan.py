@@ -151,7 +151,7 @@ class RowPlan(Plan):
         """Returns which lengths ask for kernels other than that of a call."""
         if recipe.work is None or recipe.work.columns or self.device.target.kind != "software":
             return "other lengths may ask for other kernels"
-        return "one kernel for rows of all lengths; a long row by itself asks for one kernel for each reduction"
+        return "one kernel for rows of all lengths; sizes for which one for each reduction costs less ask for those"
 
     def _flat(self, recipe: RowRecipe, slots: Sequence[Layout], results: Sequence[int]) -> tuple[int, ...] | None:
         """Returns the operands that are the same along a row; ``None`` unless elements are neighbours in all other arrays."""
