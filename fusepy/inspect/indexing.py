@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fusepy.backend.emit.fold.variant import FoldVariant
+from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.execute.folds.plan import ReducePlan
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.rows.plan import RowPlan, RowRecipe
@@ -24,7 +25,7 @@ def indexing(piece: TapePiece, tape: Tape, program: Program) -> str:
 def _said(launch: Launch) -> str:
     """Returns what the kernel of a launch does in it."""
     variant = launch.variant
-    return str(variant.ran(launch.sizes) if isinstance(variant, FoldVariant) else variant)
+    return str(variant.ran(launch.sizes) if isinstance(variant, FoldVariant | RowVariant) else variant)
 
 
 def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
@@ -35,7 +36,7 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
     if isinstance(plan, RowPlan):
         recipe = piece.launches[0].recipe
         assert isinstance(recipe, RowRecipe)
-        return recipe.why + " (other lengths may ask for other kernels, compiled on first use)"
+        return f"{recipe.why} ({plan.other_lengths(recipe)}, compiled on first use)"
     if isinstance(plan, ReducePlan):
         stages = piece.launches
         own = {stage.variant for stage in stages}

@@ -523,7 +523,10 @@ WORK = {  # what is computed, its meaning, the rank of its argument, and its ker
 }
 
 
-@pytest.mark.req("V11", partly="lengths of softmax and layer norm, and products of matrices, choose among a few kernels")
+OTHER_SIZES = "softmax and its like (columns, rows on GPUs, one long row on CPUs), products of matrices, stretched extents of 1"
+
+
+@pytest.mark.req("V11", partly=f"these choose among a few kernels, compiled on first use: {OTHER_SIZES}")
 @pytest.mark.parametrize("name", WORK)
 def test_no_size_compiles_anything_after_the_first_call(m: fp.Module, name: str) -> None:
     """Any extents, 1 among them, in any order; `explain` says how many kernels there are."""
@@ -545,6 +548,47 @@ def test_no_size_compiles_anything_after_the_first_call(m: fp.Module, name: str)
     text = str(call.explain(np.ones((2,) * rank, np.float32)))
     if device.target.kind == "software":
         assert ("one kernel for all sizes" if kernels == 1 else f"for all sizes there are {kernels} kernels") in text
+
+
+def softmax(n: Any, x: Any) -> Any:
+    e = n.exp(x - n.max(x, axis=-1, keepdims=True))
+    return e / n.sum(e, axis=-1, keepdims=True)
+
+
+def layer_norm(n: Any, x: Any) -> Any:
+    d = x - n.mean(x, axis=-1, keepdims=True)
+    return d / n.sqrt(n.mean(d * d, axis=-1, keepdims=True) + 1)
+
+
+def log_of_sums(n: Any, x: Any) -> Any:
+    most = n.max(x, axis=-1, keepdims=True)
+    return n.log(n.sum(n.exp(x - most), axis=-1, keepdims=True)) + most
+
+
+def largest_place(n: Any, x: Any) -> Any:
+    return n.argmax(x, axis=-1, keepdims=True) - x * n.std(x, axis=-1, keepdims=True)
+
+
+@pytest.mark.req("V11")
+@pytest.mark.parametrize("work", [softmax, layer_norm, log_of_sums, largest_place])
+def test_rows_on_a_cpu_have_one_kernel_for_all_lengths(work: Any) -> None:
+    """Lanes that go along rows of their own, in turns or not, and lanes that share a row; rows of several threads' lengths."""
+    device, rng = fp.default_device(), np.random.default_rng(3)
+    if device.target.kind != "software":
+        pytest.skip("a GPU holds rows in registers, and has a kernel for each number of them")
+    call = fp.fuse(lambda x: work(fp, x))
+    compiled = None
+    some = [(3, 5, 7), (1, 1, 1), (2, 1000, 3), (1, 2000, 33), (1, 1, 300), (17, 1, 1025), (2, 100, 1), (1, 3, 9000), (0, 3, 2)]
+    for shape in some:
+        x = (rng.integers(-64, 65, shape) / 16).astype(np.float32)
+        found = np.asarray(call(x))
+        np.testing.assert_allclose(found, work(np, x.astype(np.float64)), 1e-5, 1e-5)
+        compiled = compiled or counted(device)
+        assert counted(device) == compiled, shape
+    said = str(call.explain(np.ones((4, 50, 3), np.float32)))
+    assert "one kernel for rows of all lengths" in said
+    assert "rows by single threads" in said
+    assert "rows by waves" in str(call.explain(np.ones((1, 2, 5000), np.float32)))
 
 
 def counted(device: Any) -> int:

@@ -8,7 +8,8 @@ Threads beyond the last row do the work of the first row and store nothing, so t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from fusepy.backend.emit.fold.accumulators import Accumulator
 from fusepy.backend.emit.fold.structs import fold_functions
@@ -60,11 +61,13 @@ class _RowKernel:
     def source(self) -> KernelSource:
         """Returns the kernel."""
         text, shape = self.text, self.shape
-        lines = [*text.before(), *self.place()]
-        lines += self.called(self.body.row(-1), "fz_row")
+        lines = [*self.place(), *self.called(self.body.row(-1), "fz_row")]
         for k in range(len(self.stages)):
             lines += self.stage(k)
         lines += self.row_results()
+        if shape.turns:
+            lines = ["uint fz_turn = 0;", "do", *block(lines), f"while (++fz_turn < {BLOCK}.turns);"]
+        lines = [*text.before(), *(_read_once(lines) if text.software else lines)]
         accumulators = [a for f in self.folds for a in f.accumulators]
         around = [line for j, g in self.joins.items() for line in text.program(f"fz_join_{j}", g, [f"a{j}", f"b{j}"])]
         own = [*fold_functions(accumulators), *(line for f in self.folds if f.accumulators for line in f.functions())]
@@ -79,6 +82,7 @@ class _RowKernel:
         listed = text.listed(text.operands)
         sizes = [*(Field(index, role, role) for role in ("outputs", "reduced", "total")), Field("uint", "lanes", "lanes")]
         pointers = [f for f in listed if f.role == "pointer"]
+        sizes += [Field("uint", "turns", "turns")] if self.shape.turns else []
         others = [*sizes, Field("uint", "zero", "zero"), *extents(self.variant), *(f for f in listed if f.role != "pointer")]
         return [*pointers, *text.stored(results), *others, *text.strides(results)]
 
@@ -87,8 +91,9 @@ class _RowKernel:
     def place(self) -> list[str]:
         """Returns lines that set the row of a thread, its place among the threads of the row, and load what the row shares."""
         outer = [d for d in range(self.variant.rank) if d not in self.rows]
+        group = f"fz_group.y * {GROUPS_PER_ROW} + fz_group.x"
         lines = [
-            f"uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;",
+            f"uint fz_at = {f'({group}) * {BLOCK}.turns + fz_turn' if self.shape.turns else group};",
             *self.sharing(),
             f"bool fz_own = fz_row < {BLOCK}.outputs;",
             "if (!fz_own) fz_row = 0;",
@@ -170,3 +175,13 @@ class _RowKernel:
             name = self.names[node.results[0]] = f"f{a.j}"
             lines.append(f"{declare(a.want, name)} = {a.result(f'fz_acc{k}')};")
         return [*lines, *self.called(stage.row, f"fz_row{k}")]
+
+
+def _read_once(lines: Sequence[str]) -> list[str]:
+    """Returns lines that read each parameter once, before the rest.
+
+    As far as LLVM knows, the stores of a loop may change the block, so it would read a parameter in each round.
+    """
+    names = dict.fromkeys(re.findall(rf"{BLOCK}\.(\w+)", "\n".join(lines)))
+    read = [f"let fz_p_{name} = {BLOCK}.{name};" for name in names]
+    return [*read, *(re.sub(rf"{BLOCK}\.(\w+)", r"fz_p_\1", line) for line in lines)]

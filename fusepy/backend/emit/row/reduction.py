@@ -77,8 +77,10 @@ class StageFolds:
     def in_wave(self) -> list[str]:
         """Returns lines that combine the threads of a wave that share a row. Halves differ in rounding, so the first decides."""
         other = read_lane(self.members, "WaveGetLaneIndex() ^ fz_n", "fz_other", self.acc)
-        first = read_lane(self.members, "WaveGetLaneIndex() & ~(fz_near - 1)", self.acc, self.acc)
-        return ["for (uint fz_n = 1; fz_n < fz_near; fz_n <<= 1)", *block(self.merged(other)), *first]
+        each = self.shape.reach == "wave"  # lanes with rows of their own skip all: lavapipe leaves a loop over nothing at once
+        first = read_lane(self.members, f"WaveGetLaneIndex() & ~({'2 * fz_n' if each else 'fz_near'} - 1)", self.acc, self.acc)
+        loop = [*self.merged(other), *(first if each else ())]
+        return ["for (uint fz_n = 1; fz_n < fz_near; fz_n <<= 1)", *block(loop), *(() if each else first)]
 
     def in_columns(self) -> list[str]:
         """Returns lines that combine the threads of each column. Every thread adds all of its column, in the same order."""

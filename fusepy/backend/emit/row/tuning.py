@@ -4,7 +4,7 @@ On a GPU the threads of a group hold the row in registers, so that memory is rea
 best, with 32 a thread, since no thread waits at a barrier (H100, softmax of 65,536 x 1,000: 188 µs, and 201 with two waves). Rows
 of 32,000 are faster with 64 numbers a thread and few threads (519 µs) than read again (682). Longer ones are read once for each
 stage, from the second time on out of the device's cache. On lavapipe a row that is read again comes out of the processor's cache.
-There each lane goes along a row of its own, unless rows are few or long (decision 031).
+There each lane goes along a row of its own, unless rows are few or long (decision 031); one kernel does both.
 
 Columns lie side by side, so each thread has one by itself, or those that share one stand in several waves, each of which has
 neighbouring columns. On lavapipe a lane that holds a column of up to 32 elements takes half as long as one that reads it again.
@@ -22,6 +22,7 @@ REGISTERS = 32  # numbers of 4 bytes that a thread holds; twice as many only if 
 HELD = (5, 8, 9, 16, 20, 24, REGISTERS)  # elements of a row that a thread may hold
 SURE = {20: 16, 24: 20}  # elements that threads have for certain: fewer would hold any shorter row
 OVERHEAD = 6  # elements whose work takes as long as all that a thread does once
+TURNS = 8  # places of a group on the CPU that it takes one after the other
 NEAR = 8  # threads of a row at least, if it is not shorter: they load 32 bytes side by side
 WAVE = 32  # threads that share a row without a barrier
 HOLDING = 512  # threads of a group that holds rows in registers
@@ -75,9 +76,9 @@ def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
         width = max(lanes, 1)
         if work.columns:
             return _columns_of_lanes(width, work), 1
-        if width == 1 or work.length < 4 * width or (work.length <= OWN_ROW and work.rows >= 2 * width):
-            return RowShape(8 * width if work.rows >= 128 * width else width, 0, 4 if work.light else 1, "thread", exact=True), 1
-        return RowShape(width, 0, 8 if work.light else 2, "wave", exact=True), width
+        reach = "thread" if width == 1 else "wave"
+        own = width == 1 or work.length < 4 * width or (work.length <= OWN_ROW and work.rows >= 2 * width)
+        return RowShape(width, 0, 8 if work.light else 2, reach, exact=True, turns=True), 1 if own else width
     if work.columns:
         return _column_shape(work)
     held = _held_in_registers(work)
@@ -116,11 +117,15 @@ def _most(work: RowWork) -> int:
 
 def _columns_of_lanes(width: int, work: RowWork) -> RowShape:
     """Returns the shape on the CPU, where each lane has a column by itself, and holds it if it is short."""
-    threads = 8 * width if work.rows >= 128 * width else width
     for held in (4, 8, 16, 32) if work.axes == 1 else (4, 8):
         if work.light and work.length <= held <= _most(work):
-            return RowShape(threads, held, min(held, 16), "thread", held == work.length, True)
-    return RowShape(threads, 0, 4 if work.light else 1, "thread", True, True)
+            return RowShape(width, held, min(held, 16), "thread", columns=True, turns=True)
+    return RowShape(width, 0, 4 if work.light else 1, "thread", exact=True, columns=True, turns=True)
+
+
+def turns_of(shape: RowShape, lanes: int, rows: int) -> int:
+    """Returns the number of places that a group takes one after the other: of many on the CPU, where starting one takes 90 ns."""
+    return TURNS if shape.turns and lanes == 1 and rows >= 16 * TURNS * shape.threads else 1
 
 
 def _column_shape(work: RowWork) -> tuple[RowShape, int]:

@@ -85,7 +85,8 @@ class StageWalk:
         if pieces == 1:
             return self.folds.running(self.elements(ahead, first, start))
         inner = self.elements(ahead, _sum(first, f"fz_c * {ahead}"), start)
-        return self.folds.running([f"{self.unroll} for (uint fz_c = 0; fz_c < {pieces}; ++fz_c)", *block(inner)])
+        repeat = "[loop]" if self.text.software and not self.shape.held else self.unroll  # a lane has few registers
+        return self.folds.running([f"{repeat} for (uint fz_c = 0; fz_c < {pieces}; ++fz_c)", *block(inner)])
 
     @property
     def unroll(self) -> str:

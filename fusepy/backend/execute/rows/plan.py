@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fusepy.backend.emit.row.reduction import exchanged_bytes
-from fusepy.backend.emit.row.tuning import RowWork, cost, row_shape
+from fusepy.backend.emit.row.tuning import RowWork, cost, row_shape, turns_of
 from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, weight_of
 from fusepy.backend.execute.launch import Launch
@@ -90,7 +90,9 @@ class RowPlan(Plan):
         said = (
             f"{which} cost {scaled(one, 'B')} of memory traffic in one kernel, {scaled(separate, 'B')} in one for each reduction"
         )
-        return RowRecipe(*made, work, refused=said) if one > separate else RowRecipe(*made, work, why=f"since {said}")
+        if one > separate:
+            return RowRecipe(*made, work, refused=f"{said} (other sizes may ask for the one kernel, compiled on first use)")
+        return RowRecipe(*made, work, why=f"since {said}")
 
     def _misfit(self, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]]) -> str:
         """Returns why the parts of the region have different grids for these shapes; empty if they share one."""
@@ -139,10 +141,17 @@ class RowPlan(Plan):
         near = None if flat is None else self._rows[-1]
         dense = self._dense(recipe, slots, results)
         variant = RowVariant(False, self.rank, recipe.wide, near=near, flat=flat or (), shape=shape, dense=dense)
-        groups = -(-work.rows // (shape.threads // lanes))
+        turns = turns_of(shape, lanes, work.rows)
+        groups = -(-work.rows // (shape.threads // lanes * turns))
         across = [min(groups, GROUPS_PER_ROW), -(-groups // GROUPS_PER_ROW), 1]
-        sizes = {"outputs": work.rows, "reduced": work.length, "total": work.length, "lanes": lanes}
+        sizes = {"outputs": work.rows, "reduced": work.length, "total": work.length, "lanes": lanes, "turns": turns}
         return [Launch(self, variant, recipe, across, sizes, reads=self.positions, results=tuple(results))]
+
+    def other_lengths(self, recipe: RowRecipe) -> str:
+        """Returns which lengths ask for kernels other than that of a call."""
+        if recipe.work is None or recipe.work.columns or self.device.target.kind != "software":
+            return "other lengths may ask for other kernels"
+        return "one kernel for rows of all lengths; sizes for which one for each reduction costs less ask for those"
 
     def _flat(self, recipe: RowRecipe, slots: Sequence[Layout], results: Sequence[int]) -> tuple[int, ...] | None:
         """Returns the operands that are the same along a row; ``None`` unless elements are neighbours in all other arrays."""

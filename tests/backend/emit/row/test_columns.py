@@ -42,8 +42,9 @@ SOFTMAX = """graph @softmax(%x: Tensor<float>[?,?,?]) -> (Tensor<float>[?,?,?], 
 HELD_ROW = RowShape(128, 32, 16, sure=31, lanes=32)
 TEXTS: list[tuple[str, str, RowShape, bool]] = [
     ("row_of_neighbours", "cuda", HELD_ROW, False),
-    ("column_of_a_lane", "software", RowShape(64, 0, 4, "thread", exact=True, columns=True), False),
-    ("column_held_by_a_lane", "software", RowShape(8, 32, 16, "thread", columns=True), False),
+    ("row_of_lanes", "software", RowShape(8, 0, 8, "wave", exact=True, turns=True), False),
+    ("column_of_a_lane", "software", RowShape(8, 0, 4, "thread", exact=True, columns=True, turns=True), False),
+    ("column_held_by_a_lane", "software", RowShape(8, 32, 16, "thread", columns=True, turns=True), False),
     ("column_of_a_thread", "vulkan", RowShape(128, 16, 16, "thread", exact=True, columns=True), False),
     ("column_shared", "vulkan", RowShape(256, 32, 16, columns=True), False),
     ("column_shared_64", "cuda", RowShape(512, 64, 16, exact=True, columns=True), True),
@@ -75,7 +76,7 @@ def test_a_lane_counts_its_elements_by_its_own_place() -> None:
         (line,) = [
             x for x in emit_rows(region, variant, Emission(Target(kind, 8), ACCESSES, {})).text.splitlines() if "fz_count =" in x
         ]
-        assert (line.endswith("+ fz_lane * fz_args.zero;"), "fz_own" in line) == (own, False)
+        assert (line.endswith("+ fz_lane * fz_p_zero;"), "fz_own" in line) == (own, False)
 
 
 @pytest.mark.parametrize(("function", "calls"), [("exp", 2), ("sin", 1)])
