@@ -1,0 +1,1 @@
+"""Integers: the divisors of quotients, and operands of both signs."""
