@@ -121,7 +121,7 @@ def of_both_signs(scalar: str, *values: Val) -> bool:
 def wrapped(f: Callable[..., Any], scalar: str, *values: Val) -> Val:
     """What `f` gives for Python's integers, of which the last bits are kept."""
     comp, pairs = aligned(*values)
-    exact = np.asarray(f(*(v.astype(object) for v, _ in pairs)))
+    exact = np.asarray(f(*(v.astype(object) for v, _ in pairs)), object)  # of one number too
     return make(scalar, comp, (exact & int(np.iinfo(SCALARS[scalar]).max)).astype(SCALARS[scalar]), sum(e for _, e in pairs))
 
 

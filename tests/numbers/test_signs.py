@@ -63,7 +63,8 @@ def test_operations_on_both_signs(pair: tuple[str, str], shapes: Any) -> None:
     types = [Type.parse(n) for n in pair]
     elements = [Type.matrix(t, *s) if len(s) == 2 else Type.vector(t, *s) if s else t for t, s in zip(types, shapes)]
     a, b = (x.ravel() for x in np.meshgrid(*map(edges, pair)))
-    a, b = (np.resize(x, (x.size // 4, *s) if s else x.size // 4 if shapes != ((), ()) else x.size) for x, s in zip((a, b), shapes))
+    count = a.size // (4 if any(shapes) else 1)
+    a, b = (np.resize(x, (count, *s)) for x, s in zip((a, b), shapes))
 
     @fp.fuse
     def program(a: Any, b: Any) -> Any:
@@ -94,12 +95,12 @@ def test_the_reference_evaluator(name: str) -> None:
     np.testing.assert_array_equal(found, wrapped(between, a, b, a, like=found))
 
 
-I, U = np.array([-5, -1, 3, 7], np.int32), np.array([1, 4294967295, 3, 2], np.uint32)
+SIGNED, UNSIGNED = np.array([-5, -1, 3, 7], np.int32), np.array([1, 4294967295, 3, 2], np.uint32)
 
 
 @pytest.mark.req("C5", "G1", "G4")
 def test_modes_and_words() -> None:
-    """Call by call, fused, lazy and in a graph; in bodies, conditions and words that compare; numbers that a type does not hold."""
+    """Call by call, fused, lazy and in a graph; in bodies, conditions and words that compare; numbers of 64 bits."""
 
     def words(i: Any, u: Any) -> Any:
         return (
@@ -111,17 +112,17 @@ def test_modes_and_words() -> None:
 
     wanted = [[-5, -1, -3, -7], [0, 0, 1, 3], [1, 3, 3, 3], True]
     with fp.lazy():
-        lazily = words(I, U)
+        lazily = words(SIGNED, UNSIGNED)
     graph = fp.Graph(inputs=["i", "u"])
     graph.set_outputs(*words(*graph.get_inputs()))
-    for found in (words(I, U), fp.fuse(words)(I, U), graph(I, U), lazily):
+    for found in (words(SIGNED, UNSIGNED), fp.fuse(words)(SIGNED, UNSIGNED), graph(SIGNED, UNSIGNED), lazily):
         assert [np.asarray(x).tolist() for x in found] == wanted
 
     steps = fp.fuse(lambda x: fp.fori_loop(-3, 3, lambda k, c: c + fp.where(x > k, 1, 0) + fp.maximum(k, 0), x))
     assert steps(np.array([0, 2], np.uint32)).tolist() == [6, 10]
     branch = fp.fuse(lambda i, u: fp.cond(i < u, lambda: 1, lambda: 0))
-    assert branch(I, U).tolist() == [1, 1, 0, 0]
-    assert -1 not in fp.Tensor.from_numpy(U)
+    assert branch(SIGNED, UNSIGNED).tolist() == [1, 1, 0, 0]
+    assert -1 not in fp.Tensor.from_numpy(UNSIGNED)
     for number in (-1, -(2**63), 2**63 + 5, 2**64 - 1):  # beside arrays of 64 bits of the other sign
         for array in (np.array([0, 2**63 + 5, 2**64 - 1], np.uint64), np.array([-1, 2**63 - 1], np.int64)):
             want = [[x < number for x in array.tolist()], [number == x for x in array.tolist()]]

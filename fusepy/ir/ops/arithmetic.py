@@ -115,7 +115,9 @@ class Operator(Componentwise):
         k = signed_operand(node, scalar)
         if k is not None and (self.compares or self.name in EXACT):
             signs = OfBothSigns(node, args, scalar, k)
-            return signs.comparison(self.name, self.slang) if self.compares else convert(signs.quotient(self.name), signs.type, type)
+            if self.compares:
+                return signs.comparison(self.name, self.slang)
+            return convert(signs.quotient(self.name), signs.type, type)
         if scalar is BOOL and self.name == "invert":
             return f"!{converted[0]}"  # on CUDA a bool is promoted to an int, whose complement is never zero
         converted = [convert(c, w, shaped(at, w.shape)) for c, w in zip(converted, want)]

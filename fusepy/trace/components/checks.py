@@ -11,7 +11,7 @@ from fusepy.errors import TraceError
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.types import Type
+from fusepy.ir.types import INT64, Type
 from fusepy.ir.value import may_wrap
 from fusepy.trace.components.integers import MEANINGS
 from fusepy.trace.open_trace import OpenTrace

@@ -30,7 +30,9 @@ class Extreme(Spelled):
 
     def texts(self, node: Node, args: Sequence[str], at: Type) -> Sequence[str]:
         k, scalar = signed_operand(node, at), at.scalar
-        return super().texts(node, args, at) if k is None or scalar is None else OfBothSigns(node, args, scalar, k).bounds(self.name)
+        if k is None or scalar is None:
+            return super().texts(node, args, at)
+        return OfBothSigns(node, args, scalar, k).bounds(self.name)
 
 
 class Between(Extreme):

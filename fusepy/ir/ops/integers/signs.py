@@ -1,7 +1,6 @@
-"""Operations on a signed and an unsigned integer whose common type is unsigned: they have NumPy's answer, wrapped to that type.
+"""Operations on a signed and an unsigned integer whose common type is unsigned: the answer of the numbers, wrapped to that type.
 
-C takes a negative number as a large one there. The sum, the difference and the product are the same up to wrapping; what is here is
-not.
+C takes a negative number as a large one there. Sums, differences and products are the same up to wrapping; what is here is not.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from fusepy.ir.ops.integers.divisors import divisor
 from fusepy.ir.types import Type
 from fusepy.ir.value import Array
 
-BELOW = ("lt", "le", "ne")  # true of a number below zero and an unsigned one; of an unsigned one and a number below zero, the others
-_MIRRORED = ("gt", "ge", "ne")
+# the comparisons that are true where the signed operand is below zero: where it is the first one, and the second one
+BELOW = (("lt", "le", "ne"), ("gt", "ge", "ne"))
 
 
 def shifted_right(a: int, count: int) -> int:
@@ -92,7 +91,7 @@ class OfBothSigns:
     def comparison(self, op: str, form: str) -> str:
         """Returns the comparison `form`."""
         within = form.format(*self.operands)
-        if op in (_MIRRORED if self.k else BELOW):
+        if op in BELOW[self.k]:
             return f"({self.signed} < {self.zero}) | ({within})"
         return f"({self.signed} >= {self.zero}) & ({within})"
 
