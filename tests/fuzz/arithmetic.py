@@ -121,13 +121,13 @@ def of_both_signs(scalar: str, *values: Val) -> bool:
 def wrapped(f: Callable[..., Any], scalar: str, *values: Val) -> Val:
     """What `f` gives for Python's integers, of which the last bits are kept."""
     comp, pairs = aligned(*values)
-    exact = np.asarray(f(*(v.astype(object) for v, _ in pairs)), object)  # of one number too
-    return make(scalar, comp, (exact & int(np.iinfo(SCALARS[scalar]).max)).astype(SCALARS[scalar]), sum(e for _, e in pairs))
+    kept = f(*(v.astype(object) for v, _ in pairs)) & int(np.iinfo(SCALARS[scalar]).max)
+    return make(scalar, comp, np.asarray(kept, SCALARS[scalar]), sum(e for _, e in pairs))
 
 
 def remainder_of_c(x: Any, y: Any) -> Any:
     """The remainder with the sign of `x`, of integers of any size."""
-    return np.abs(x) % np.abs(y) * np.where(x < 0, -1, 1)
+    return np.abs(x) % np.abs(y) * np.where(x < 0, -1, 1).astype(object)
 
 
 def integer(a: Val, b: Val, f: Callable[..., Any]) -> Val:
