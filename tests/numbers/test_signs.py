@@ -108,9 +108,10 @@ def test_modes_and_words() -> None:
             fp.searchsorted(fp.asarray([0, 3, 5], dtype=np.uint32), i),
             fp.maximum(i, u) % 4,
             fp.any(fp.equal(i, u)),
+            fp.average(u[2:], weights=i[2:] - 6),
         )
 
-    wanted = [[-5, -1, -3, -7], [0, 0, 1, 3], [1, 3, 3, 3], True]
+    wanted = [[-5, -1, -3, -7], [0, 0, 1, 3], [1, 3, 3, 3], True, 3.5]
     with fp.lazy():
         lazily = words(SIGNED, UNSIGNED)
     graph = fp.Graph(inputs=["i", "u"])
