@@ -213,6 +213,7 @@ ELSEWHERE: dict[str, str] = {
     "trace/traced.py": "errors/test_values_misused.py",
     "trace/writeback.py": "arguments/test_mapped_outputs.py",
     "random/keys.py": "random/test_draws.py",
+    "vocabulary/ramps.py": "vocabulary/test_creation.py",
 }
 
 

@@ -112,8 +112,7 @@ class Operator(Componentwise):
         type, at = shaped(scalar, shape), FLOAT if halfs else working(scalar)
         if self.name in DIVISIONS[1:] and node.operands[0] is node.operands[1]:  # 0 // 0 is 0, as in NumPy
             return f"{type}({converted[0]} != {type}(0))" if self.name == "floordiv" else f"{type}(0)"
-        k = signed_operand(node, scalar)
-        if k is not None and (self.compares or self.name in EXACT):
+        if (self.compares or self.name in EXACT) and (k := signed_operand(node, scalar)) is not None:
             signs = OfBothSigns(node, args, scalar, k)
             if self.compares:
                 return signs.comparison(self.name, self.slang)
