@@ -161,9 +161,10 @@ def _contents(x: Any, dtype: Any = None) -> Any:
 
 def _typed_items(x: Any, dtype: Any) -> Any:
     """Returns lists of traced values with these converted one by one: the array of the list would have 32 bits."""
-    if isinstance(x, (list, tuple)) and lists_values(x):
+    if isinstance(x, (list, tuple)) and lists_values(cast("Any", x)):
         return [_typed_items(item, dtype) for item in cast("Sequence[Any]", x)]
-    return typed(x, element_of(dtype).type.scalar or dtype) if isinstance(x, Symbolic) and current_trace() is not None else x
+    traces = isinstance(x, Symbolic) and current_trace() is not None
+    return typed(x, element_of(dtype).type.scalar or dtype) if traces else cast("Any", x)
 
 
 @node_of_values
@@ -195,7 +196,7 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
     if hasattr(x, "dtype") and not isinstance(x, np.generic):
         made = Tensor.from_numpy(target, np.asarray(x), held)
     else:  # numbers
-        numbers, element = list_array(x), element_of(_type_of(x) if dtype is None else dtype)
+        numbers, element = list_array(cast("Any", x)), element_of(_type_of(x) if dtype is None else dtype)
         scalar = element.type.scalar or FLOAT  # no struct is made of numbers
         check_fits(numbers, scalar, "a number", hint="widen dtype")
         made = Tensor.from_numpy(target, numbers.astype(scalar.dtype))

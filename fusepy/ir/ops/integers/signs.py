@@ -19,24 +19,38 @@ from fusepy.ir.value import Array
 BELOW = (("lt", "le", "ne"), ("gt", "ge", "ne"))
 
 
+def quotient(a: int, b: int) -> int:
+    """Returns ``a // b``, and 0 for a divisor of 0, as NumPy does."""
+    return a // b if b else 0
+
+
+def rest(a: int, b: int) -> int:
+    """Returns ``a % b``, and 0 for a divisor of 0."""
+    return a % b if b else 0
+
+
 def shifted_right(a: int, count: int) -> int:
     """Returns ``a >> count``; a negative count shifts all bits out."""
     return a >> (count if count >= 0 else a.bit_length())
 
 
-def _rest(a: int, b: int) -> int:
-    return (abs(a) % abs(b) if b else 0) * (-1 if a < 0 else 1)
+def _rest_of_c(a: int, b: int) -> int:
+    return rest(abs(a), abs(b)) * (-1 if a < 0 else 1)
 
 
-# What operations mean for integers of any size; a division by 0 gives 0, as in NumPy.
+def _between(x: int, low: int, high: int) -> int:
+    return min(max(x, low), high)
+
+
+# what operations mean for integers of any size
 EXACT: dict[str, Callable[..., int]] = {
-    "floordiv": lambda a, b: a // b if b else 0,
-    "mod": lambda a, b: a % b if b else 0,
-    "fmod": _rest,
+    "floordiv": quotient,
+    "mod": rest,
+    "fmod": _rest_of_c,
     "shr": shifted_right,
     "minimum": min,
     "maximum": max,
-    "clip": lambda x, low, high: min(max(x, low), high),
+    "clip": _between,
 }
 
 
