@@ -159,12 +159,11 @@ def _contents(x: Any, dtype: Any = None) -> Any:
     return x if dtype is None and not x.is_weak else typed(x, own if dtype is None else dtype)
 
 
-def _typed_items(x: Any, dtype: Any) -> Any:
-    """Returns lists of traced values with these converted one by one: the array of the list would have 32 bits."""
-    if isinstance(x, (list, tuple)) and lists_values(cast("Any", x)):
-        return [_typed_items(item, dtype) for item in cast("Sequence[Any]", x)]
-    traces = isinstance(x, Symbolic) and current_trace() is not None
-    return typed(x, element_of(dtype).type.scalar or dtype) if traces else cast("Any", x)
+def _typed_items(x: Any, scalar: Any) -> Any:
+    """Returns nested lists with each number and value in them converted by itself: the array of a list of numbers has 32 bits."""
+    if isinstance(x, (list, tuple)):
+        return [_typed_items(item, scalar) for item in cast("Sequence[Any]", x)]
+    return typed(x, scalar)
 
 
 @node_of_values
@@ -183,7 +182,10 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
         >>> fp.asarray([1, 2.5]).tolist(), str(fp.asarray(3).dtype)
         ([1.0, 2.5], 'int')
     """
-    target, x = device_of(device, "asarray"), stacked(x if dtype is None else _typed_items(x, dtype))
+    target = device_of(device, "asarray")
+    if target is None and dtype is not None and isinstance(x, (list, tuple)) and lists_values(cast("Any", x)):
+        x = _typed_items(x, element_of(dtype).type.scalar or dtype)
+    x = stacked(x)
     if target is None:
         cast("Any", current_trace()).moves.tensors = True
         return _contents(x, dtype)
