@@ -103,7 +103,7 @@ def fori_loop(
     Args:
         lo, hi: integers; they may differ between grid points.
         body: a function of the index and the carry; returns the next carry. The index is an ``int`` (or a ``uint``, ``int64_t``
-            or ``uint64_t``, if a bound is one). The body may use variables around it.
+            or ``uint64_t``, if a bound is one), and overflows as one. The body may use variables around it.
         init: the first carry.
         unroll: have Slang unroll the loop; the bounds must be Python integers.
         max_steps: a Python integer; the loop ends after so many steps. A gradient needs it, unless the bounds are Python

@@ -10,7 +10,7 @@ import numpy as np
 
 from fusepy.arguments.mapping import vcast
 from fusepy.backend.memory.element import element_of
-from fusepy.ir.types import INT, Kind, Type
+from fusepy.ir.types import Kind, Type
 from fusepy.language import math as _math
 from fusepy.language.differentiable import stop_gradient
 from fusepy.language.elementwise import composed
@@ -204,13 +204,6 @@ def _converted(x: Any, type: Type, as_number: bool) -> Any:
     if trace is not None and have.shape:
         trace.plain.follow(trace.lift(made), trace.lift(x))  # numbers stay numbers, unlike under vcast
     return made
-
-
-def contents(x: Any, dtype: Any = None) -> Any:
-    """Returns the contents of a tensor that a trace makes: numbers and lists have their type for good, as eagerly."""
-    x, trace = traced(x), current_trace()
-    own = INT if trace is not None and trace.lift(x).arrival.word else x.type
-    return x if dtype is None and not x.is_weak else typed(x, own if dtype is None else dtype)
 
 
 def traced(x: Any) -> Any:

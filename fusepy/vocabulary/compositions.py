@@ -40,7 +40,7 @@ def average(x: Any, axis: int | None = None, weights: Any = None) -> Any:
     """Returns the mean along an axis, or the weighted one; `weights` are one for each element, or for each place."""
     if weights is None:
         return reductions.mean(x, axis)
-    x, weights = seen_as_array(x), seen_as_array(weights)
+    x, weights = seen_as_array(x), seen_as_array(weights) * 1.0  # products of integers wrap
     if axis is not None and weights.ndim == 1:
         weights = weights[(slice(None), *[None] * (x.ndim - 1 - one_axis(axis, x.ndim, "average")))]
     weights = weights + x * 0  # of the shape of `x`

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -11,12 +10,12 @@ import numpy as np
 from fusepy.arguments.mapped import Mapped
 from fusepy.backend.device.open import default_device
 from fusepy.backend.memory.element import element_of
-from fusepy.backend.memory.host_arrays import refuse_loss
+from fusepy.backend.memory.host_arrays import list_array, lists_values, refuse_loss
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.views import as_shape
 from fusepy.errors import ArgumentError
-from fusepy.ir.ranges import check_range
-from fusepy.ir.types import Type
+from fusepy.ir.ranges import check_fits
+from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.language.elementwise import composed
 from fusepy.language.generators import grid
 from fusepy.language.math import where
@@ -25,12 +24,12 @@ from fusepy.language.movement.joins import stacked
 from fusepy.language.movement.views import Extents
 from fusepy.symbolic import Symbolic
 from fusepy.trace.trace import current_trace
-from fusepy.vocabulary.arithmetic import contents, traced, typed
+from fusepy.vocabulary.arithmetic import traced, typed
 
-__all__ = ["arange", "array", "asarray", "empty", "eye", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
+__all__ = ["array", "asarray", "empty", "eye", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
 
 
-def _device(device: Any, name: str) -> Any:
+def device_of(device: Any, name: str) -> Any:
     """Returns the device of a new tensor; ``None`` in a trace.
 
     Raises:
@@ -69,7 +68,7 @@ def zeros(shape: Extents, dtype: Any = "float", device: Any = None) -> Any:
         >>> fp.zeros((2, 3)).tolist(), fp.fuse(lambda x: x + fp.ones(3))(1.0).tolist()
         ([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], [2.0, 2.0, 2.0])
     """
-    device = _device(device, "zeros")
+    device = device_of(device, "zeros")
     return Tensor.zeros(device, shape, dtype) if device else _spread(typed(0, dtype), as_shape(shape))
 
 
@@ -80,7 +79,7 @@ def ones(shape: Extents, dtype: Any = "float", device: Any = None) -> Any:
 
 def empty(shape: Extents, dtype: Any = "float", device: Any = None) -> Any:
     """Returns a tensor with arbitrary contents, in a fused function zeros; see `zeros`."""
-    device = _device(device, "empty")
+    device = device_of(device, "empty")
     return Tensor.empty(device, shape, dtype) if device else zeros(shape, dtype)
 
 
@@ -97,16 +96,16 @@ def full(shape: Extents, value: Any, dtype: Any = None, device: Any = None) -> A
         >>> fp.full(3, 7).tolist(), fp.full((), 2.5).tolist()
         ([7, 7, 7], 2.5)
     """
-    device = _device(device, "full")
+    device = device_of(device, "full")
     if device is None:
-        return _spread(contents(value, dtype), as_shape(shape))
+        return _spread(_contents(value, dtype), as_shape(shape))
     return Tensor.full(device, shape, value, _type_of(value) if dtype is None else dtype)
 
 
 def _type_of(value: Any) -> Any:
     """Returns the element type of numbers: 32 bits for Python's and single ones of NumPy, else that of the array."""
     given = None if issubclass(value.__class__, (np.generic, Symbolic)) else getattr(value, "dtype", None)
-    return {"b": bool, "i": int}.get(np.asarray(value).dtype.kind, float) if given is None else given
+    return {"b": bool, "f": float}.get(list_array(value).dtype.kind, int) if given is None else given
 
 
 @composed("type")
@@ -134,38 +133,6 @@ def full_like(x: Any, value: Any, dtype: Any = None) -> Any:
     return _like(x, value, None if dtype is None else element_of(dtype).type)
 
 
-def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any = None, device: Any = None) -> Any:
-    """Returns ``start``, ``start + step``, … below `stop`: integers, or floats if one of the three is a float; see `zeros`.
-
-    Args:
-        start: the first number; alone it is `stop`, and the first number is 0.
-
-    Raises:
-        ArgumentError: for a step of 0, and for traced values: extents are numbers of the program.
-        RangeError: if `dtype` cannot hold a number.
-
-    Example:
-        >>> import fusepy as fp
-        >>> fp.arange(3).tolist(), fp.arange(1, 2, 0.5).tolist(), fp.fuse(lambda x: x * fp.arange(4))(2.0).tolist()
-        ([0, 1, 2], [1.0, 1.5], [0.0, 2.0, 4.0, 6.0])
-    """
-    start, stop = (0, start) if stop is None else (start, stop)
-    ends: list[Any] = [start, stop, step]
-    if any(not isinstance(n, (int, float, np.integer, np.floating)) for n in ends) or not step:
-        hint = "pass numbers; for a row as long as an array, write fp.grid(x)" if step else "take another step than 0"
-        raise ArgumentError("arange() takes numbers, and a step that is not 0", saw=tuple(ends), hint=hint)
-    device = _device(device, "arange")
-    count = max(math.ceil((stop - start) / step), 0)
-    whole = all(isinstance(n, (int, np.integer)) for n in ends)
-    type = element_of((int if whole else float) if dtype is None else dtype).type
-    for number in (start, start + (count - 1) * step) if count and whole else ():
-        check_range(int(number), type, "arange", hint="widen dtype")
-    if device:
-        return Tensor.from_numpy(device, (start + np.arange(count) * step).astype(type.dtype), type)
-    index = typed(coordinates((count,))[0], type)
-    return (index if step == 1 else index * typed(step, type)) + typed(start, type)
-
-
 def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = "float", device: Any = None) -> Any:
     """Returns a matrix with ones on its `k`-th diagonal and zeros elsewhere, of `n` rows and `m` columns; see `zeros`.
 
@@ -174,7 +141,7 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = "float", device: 
         >>> fp.eye(2, dtype=int).tolist()
         [[1, 0], [0, 1]]
     """
-    device = _device(device, "eye")
+    device = device_of(device, "eye")
     columns = n if m is None else m
     if device:
         element = element_of(dtype)
@@ -183,33 +150,58 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = "float", device: 
     return typed(column - row == k, dtype)
 
 
+def _contents(x: Any, dtype: Any = None) -> Any:
+    """Returns the contents of a tensor that a trace makes: numbers and lists have 32 bits, as eagerly, and are checked."""
+    x = traced(x)
+    own = x.type
+    if x.is_weak and own.kind is Kind.SCALAR and own is not BOOL:
+        own = FLOAT if own.is_float else INT
+    return x if dtype is None and not x.is_weak else typed(x, own if dtype is None else dtype)
+
+
+def _typed_items(x: Any, scalar: Any) -> Any:
+    """Returns nested lists with each number and value in them converted by itself: the array of a list of numbers has 32 bits."""
+    if isinstance(x, (list, tuple)):
+        return [_typed_items(item, scalar) for item in cast("Sequence[Any]", x)]
+    return typed(x, scalar)
+
+
 @node_of_values
 def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
     """Returns `x` as a tensor; a tensor as it is, and in a fused function a traced value, unless `dtype` is another one.
 
     Args:
-        x: a tensor, an array, a number, or lists of numbers, whose floats have 32 bits.
-        dtype: the type to convert to; see `astype`.
+        x: a tensor, an array, a number, or lists of numbers, which have 32 bits: they are ``int`` or ``float``.
+        dtype: the type to convert to; see `astype`. Numbers must fit it.
+
+    Raises:
+        RangeError: for a number that does not fit.
 
     Example:
         >>> import fusepy as fp
         >>> fp.asarray([1, 2.5]).tolist(), str(fp.asarray(3).dtype)
         ([1.0, 2.5], 'int')
     """
-    target, x = _device(device, "asarray"), stacked(x)
+    target = device_of(device, "asarray")
+    if target is None and dtype is not None and isinstance(x, (list, tuple)) and lists_values(cast("Any", x)):
+        x = _typed_items(x, element_of(dtype).type.scalar or dtype)
+    x = stacked(x)
     if target is None:
         cast("Any", current_trace()).moves.tensors = True
-        return contents(x, dtype)
+        return _contents(x, dtype)
     held: Any = getattr(x, "element", None)  # of a tensor
     if held is not None and device is None:
         return x if dtype is None or element_of(dtype).same(held) else typed(x, dtype)
     if isinstance(x, Mapped):
         return asarray(+cast("Any", x), dtype, device)
     refuse_loss(x)
-    numbers = np.asarray(x)
-    if not hasattr(x, "dtype"):
-        numbers = numbers.astype({"f": np.float32, "i": np.int32}.get(numbers.dtype.kind, numbers.dtype))
-    made = Tensor.from_numpy(target, numbers, held)
+    if hasattr(x, "dtype") and not isinstance(x, np.generic):
+        made = Tensor.from_numpy(target, np.asarray(x), held)
+    else:  # numbers
+        numbers, element = list_array(cast("Any", x)), element_of(_type_of(x) if dtype is None else dtype)
+        scalar = element.type.scalar or FLOAT  # no struct is made of numbers
+        check_fits(numbers, scalar, "a number", hint="widen dtype")
+        made = Tensor.from_numpy(target, numbers.astype(scalar.dtype))
     return made if dtype is None or element_of(dtype).same(made.element) else typed(made, dtype)
 
 

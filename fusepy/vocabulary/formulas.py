@@ -15,9 +15,10 @@ from fusepy.language.movement.joins import stack
 from fusepy.language.movement.views import broadcast_to, ravel, split
 from fusepy.trace.moves.arguments import one_axis
 from fusepy.vocabulary.compositions import diff
-from fusepy.vocabulary.creation import arange, ones
+from fusepy.vocabulary.creation import ones
 from fusepy.vocabulary.matrices import diag, diagonal, tril
 from fusepy.vocabulary.names import isinf, log1p
+from fusepy.vocabulary.ramps import arange
 
 __all__ = [
     "arccosh", "arcsinh", "arctanh", "corrcoef", "cov", "diagflat", "ediff1d", "heaviside", "hsplit", "indices", "isneginf",

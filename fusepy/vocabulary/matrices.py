@@ -19,7 +19,7 @@ from fusepy.language.movement.indices import take
 from fusepy.language.movement.joins import concatenate, stacked
 from fusepy.language.movement.views import broadcast_to, flip, moveaxis, ravel, reshape, swapaxes
 from fusepy.trace.moves.arguments import one_axis
-from fusepy.vocabulary.creation import arange
+from fusepy.vocabulary.ramps import arange
 
 __all__ = [
     "atleast_1d",

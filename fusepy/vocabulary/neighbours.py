@@ -15,7 +15,7 @@ from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.indices import take
 from fusepy.language.movement.joins import concatenate
 from fusepy.trace.moves.arguments import one_axis, several_axes
-from fusepy.vocabulary.creation import arange
+from fusepy.vocabulary.ramps import arange
 
 __all__ = ["convolve", "correlate", "gradient"]
 

@@ -1,23 +1,61 @@
-"""`linspace` as in NumPy: ends that are traced, types, and the members that its generator shares with arrays."""
+"""`arange`, and `linspace` as in NumPy: ends that are traced, types, and the members that its generator shares with arrays."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+import numpy as np
+
 from fusepy.backend.marshals.generators import Linspace, check_extents
+from fusepy.backend.memory.element import element_of
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.elsewhere import no_attribute
+from fusepy.errors import ArgumentError
+from fusepy.ir.ranges import check_range
 from fusepy.language import generators
 from fusepy.language.math import exp2, log2, where
 from fusepy.methods import METHODS
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
 from fusepy.vocabulary.arithmetic import typed
-from fusepy.vocabulary.creation import arange
+from fusepy.vocabulary.creation import coordinates, device_of
 
-__all__ = ["geomspace", "linspace", "logspace"]
+__all__ = ["arange", "geomspace", "linspace", "logspace"]
 
 _OF_TENSORS = METHODS | {"T", "dtype", "ndim", "numpy", "reshape", "size", "to_numpy", "tolist", "transpose"}
+
+
+def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any = None, device: Any = None) -> Any:
+    """Returns ``start``, ``start + step``, … below `stop`: integers, or floats if one of the three is a float; see `zeros`.
+
+    Args:
+        start: the first number; alone it is `stop`, and the first number is 0.
+
+    Raises:
+        ArgumentError: for a step of 0, and for traced values: extents are numbers of the program.
+        RangeError: if `dtype` cannot hold a number.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.arange(3).tolist(), fp.arange(1, 2, 0.5).tolist(), fp.fuse(lambda x: x * fp.arange(4))(2.0).tolist()
+        ([0, 1, 2], [1.0, 1.5], [0.0, 2.0, 4.0, 6.0])
+    """
+    start, stop = (0, start) if stop is None else (start, stop)
+    ends: list[Any] = [start, stop, step]
+    if any(not isinstance(n, (int, float, np.integer, np.floating)) for n in ends) or not step:
+        hint = "pass numbers; for a row as long as an array, write fp.grid(x)" if step else "take another step than 0"
+        raise ArgumentError("arange() takes numbers, and a step that is not 0", saw=tuple(ends), hint=hint)
+    device = device_of(device, "arange")
+    count = max(math.ceil((stop - start) / step), 0)
+    whole = all(isinstance(n, (int, np.integer)) for n in ends)
+    type = element_of((int if whole else float) if dtype is None else dtype).type
+    for number in (start, start + (count - 1) * step) if count and whole else ():
+        check_range(int(number), type, "arange", hint="widen dtype")
+    if device:
+        return Tensor.from_numpy(device, (start + np.arange(count) * step).astype(type.dtype), type)
+    index = typed(coordinates((count,))[0], type)
+    return (index if step == 1 else index * typed(step, type)) + typed(start, type)
 
 
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Any:

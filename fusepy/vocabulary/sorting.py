@@ -24,7 +24,7 @@ from fusepy.trace.moves.arguments import one_axis
 from fusepy.trace.moves.inputs import owner_of
 from fusepy.trace.trace import current_trace
 from fusepy.vocabulary.arithmetic import typed
-from fusepy.vocabulary.creation import arange
+from fusepy.vocabulary.ramps import arange
 
 __all__ = ["argsort", "histogram", "sort", "topk"]
 

@@ -12,7 +12,7 @@ from fusepy.language.axes import Axis
 from fusepy.language.elementwise import composed
 from fusepy.language.movement.extents import seen_as_array
 from fusepy.vocabulary.arithmetic import typed
-from fusepy.vocabulary.creation import arange
+from fusepy.vocabulary.ramps import arange
 from fusepy.vocabulary.statistics import logsumexp
 
 __all__ = ["erf", "erfc", "log_softmax", "one_hot"]

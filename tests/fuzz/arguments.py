@@ -25,6 +25,7 @@ def argument(d: Draw, rank: int, theme: str) -> Arg:
         "struct": lambda: "",
         "float": lambda: d.one(["float", "float", "float", "int", "bool"]),
         "int": lambda: d.one(INTS),
+        "signs": lambda: d.one(("int", "uint") if d.chance(0.4) else INTS),
         "any": lambda: d.one(list(SCALARS)),
         "vector": lambda: d.one(["float", "float", "float", "int", "double", "half", "uint", "bool"]),
         "double": lambda: d.one(["double", "double", "float", "int64_t", "int"]),
@@ -39,6 +40,8 @@ def argument(d: Draw, rank: int, theme: str) -> Arg:
         comp = d.one([(2,), (3,), (3,), (4,), (2, 2), (2, 3), (3, 3), (4, 4)])
         if len(comp) == 2 and scalar not in ("float", "double", "int", "half"):
             comp = comp[:1]
+    if theme == "signs" and d.chance(0.3):
+        comp = (3,)
     dims: list[Any] = list(LETTERS[:rank])[d.one([0, 0, 0, *range(rank + 1)]) :]
     dims = [1 if d.chance(0.12) else x for x in dims]
     if scalar == "float" and not comp and len(dims) > 1 and d.chance(0.2):
@@ -52,7 +55,9 @@ def argument(d: Draw, rank: int, theme: str) -> Arg:
             passed, layout = "list", "C"
     if not dims:
         layout = "C"
-    data = d.one(["small", "small", "small", "rough", "positive", "unit", "large"])
+    data = d.one(
+        ["small", "small", "large"] if theme == "signs" else ["small", "small", "small", "rough", "positive", "unit", "large"]
+    )
     if is_float(scalar) and d.chance(0.08):
         data = "special"
     if scalar == "half" and data == "large":

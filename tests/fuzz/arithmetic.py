@@ -113,9 +113,30 @@ def mod(a: Val, b: Val) -> Val:
     return integer(a, b, np.remainder)
 
 
+def of_both_signs(scalar: str, *values: Val) -> bool:
+    """Whether a type without negative numbers is that of an operation on integers of which one may be negative."""
+    return scalar.startswith("uint") and any(not x.weak and x.scalar.startswith("int") for x in values)
+
+
+def wrapped(f: Callable[..., Any], scalar: str, *values: Val) -> Val:
+    """What `f` gives for Python's integers, of which the last bits are kept."""
+    comp, pairs = aligned(*values)
+    kept = f(*(v.astype(object) for v, _ in pairs)) & int(np.iinfo(SCALARS[scalar]).max)
+    return make(scalar, comp, np.asarray(kept, SCALARS[scalar]), sum(e for _, e in pairs))
+
+
+def remainder_of_c(x: Any, y: Any) -> Any:
+    """The remainder with the sign of `x`, of integers of any size."""
+    return np.abs(x) % np.abs(y) * np.where(x < 0, -1, 1).astype(object)
+
+
 def integer(a: Val, b: Val, f: Callable[..., Any]) -> Val:
     scalar = promote(a, b)
     scalar = "int" if scalar == "bool" else scalar
+    if of_both_signs(scalar, a, b):
+        if np.any(b.v == 0) or np.any(b.e):
+            raise Refused("division by zero")
+        return wrapped(remainder_of_c if f is np.fmod else f, scalar, a, b)
     comp, ((x, ex), (y, ey)) = aligned(convert(a, scalar), convert(b, scalar))
     if np.any(y == 0) or np.any(ey):
         raise Refused("division by zero")
@@ -142,6 +163,8 @@ def bitwise(f: Callable[..., Any], shifts: bool = False) -> Meaning:
             raise Refused("integers only")
         comp, pairs = aligned(*(convert(x, scalar) for x in values))
         v = [p[0] for p in pairs]
+        if f is np.right_shift and of_both_signs(scalar, values[0]) and not np.any(values[1].e):
+            return wrapped(f, scalar, *values)
         if shifts and (np.any(v[1] < 0) or np.any(pairs[1][1])):
             raise Refused("a negative count")
         if f is np.left_shift and all_weak(*values):
@@ -154,13 +177,12 @@ def bitwise(f: Callable[..., Any], shifts: bool = False) -> Meaning:
 def compare(f: Callable[..., Any]) -> Meaning:
     def run(a: Val, b: Val) -> Val:
         scalar = promote(a, b)
-        exact = not any(is_float(x.scalar) for x in (a, b)) and scalar != "uint64_t"  # numbers beyond the array's type too
-        comp, ((x, ex), (y, ey)) = aligned(*(convert(v, "int64_t" if exact else scalar) for v in (a, b)))
-        if is_float(scalar):
-            with np.errstate(invalid="ignore"):  # of two infinities
-                near = (ex + ey > 0) & ~(np.abs(x - y) > ex + ey)
-        else:
-            near = (ex + ey) > 0
+        if not is_float(scalar):  # integers are compared as they are, whatever their types hold
+            comp, ((x, ex), (y, ey)) = aligned(a, b)
+            return make("bool", comp, f(x.astype(object), y.astype(object)), (ex + ey) > 0, all_weak(a, b))
+        comp, ((x, ex), (y, ey)) = aligned(convert(a, scalar), convert(b, scalar))
+        with np.errstate(invalid="ignore"):  # of two infinities
+            near = (ex + ey > 0) & ~(np.abs(x - y) > ex + ey)
         return make("bool", comp, f(x, y), near, all_weak(a, b))
 
     return run
@@ -197,6 +219,8 @@ def chosen(f: Callable[..., Any]) -> Meaning:
 
     def run(*values: Val) -> Val:
         scalar = promote(*values)
+        if of_both_signs(scalar, *values):
+            return wrapped(f, scalar, *(convert(x, scalar) if x.weak else x for x in values))
         comp, pairs = aligned(*(convert(x, scalar) for x in values))
         if not is_float(scalar):
             return make(scalar, comp, f(*(v for v, _ in pairs)), sum(e for _, e in pairs), all_weak(*values))

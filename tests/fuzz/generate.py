@@ -24,7 +24,8 @@ from tests.fuzz.words import draw_word
 EXTENTS = [1, 2, 3, 4, 5, 7, 8, 17]
 KINDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")
 MOST = 1 << 14
-THEMES = ["float", "float", "int", "any", "any", "vector", "vector", "double", "half", "struct", "texture", "default", "numbers"]
+THEMES = ["float", "float", "int", "any", "any", "vector", "vector", "double", "half", "struct", "texture", "default"]
+THEMES += ["numbers", "signs"]
 THEMES = os.environ.get("FUSEPY_FUZZ_THEMES", ",".join(THEMES)).split(",")  # other ones make other programs of the same seeds
 
 
@@ -34,7 +35,7 @@ class Draw:
     def __init__(self, seed: int, torch: bool = False):
         self.random = random.Random(seed)
         self.seed = seed
-        self.torch = torch
+        self.torch, self.theme = torch, ""
         self.values: list[list[Val]] = [[] for _ in range(CALLS)]
         self.program = Program([], [], [], [], seed=seed)
 
@@ -53,7 +54,7 @@ class Draw:
             p.sizes[self.one(range(CALLS))][self.one(LETTERS)] = 0
         if self.chance(0.05):
             p.sizes[0][LETTERS[0]] = self.one([300, 1025, 4097]) if rank == 1 else 33
-        theme = self.one(THEMES)
+        self.theme = theme = self.one(THEMES)
         for i in range(self.one([1, 1, 2, 2, 2, 3]) + (theme == "numbers")):
             p.args.append(numbers.draw_number(self, not i) if theme == "numbers" else argument(self, rank, theme))
         self.values = [meant(p, c) for c in range(CALLS)]
@@ -134,6 +135,8 @@ class Draw:
             return draw_struct(self)
         if any(v.weak and not v.rank for v in self.values[0]) and self.chance(0.4):
             return numbers.draw(self)
+        if self.theme == "signs" and self.chance(0.6):
+            return numbers.draw_signs(self)
         if any(v.arrives for v in self.values[0]) and self.chance(0.3):
             return draw_call(self, a) if self.chance(0.8) else uploads.draw_channels(self)
         if 0.33 <= r < 0.36 or 0.44 <= r < 0.48 or 0.77 <= r < 0.79:

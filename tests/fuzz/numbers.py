@@ -1,4 +1,7 @@
-"""Python's numbers: computed ones beside arrays, in lists, as bounds and indices; what they mean, their texts, and draws."""
+"""Python's numbers: computed ones beside arrays, in lists, as bounds and indices; what they mean, their texts, and draws.
+
+Beside them, draws of integers of which some have a sign and others have none.
+"""
 
 from __future__ import annotations
 
@@ -153,3 +156,25 @@ def draw(d: Draw) -> Step | None:
     other = d.one(arrays) if name == "items" else n
     first = d.one(single) if FORMS[name].alone else d.one(arrays)
     return Step("numbers", [first, other], {"form": name})
+
+
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+OF_BOTH_SIGNS = (*COMPARISONS, "floordiv", "mod", "fmod", "shr", "maximum", "minimum", "clip", "add", "mul", "where")
+
+
+def draw_signs(d: Draw) -> Step | None:
+    """An operation on a signed and an unsigned integer, where there are such."""
+    values = list(enumerate(d.values[0]))
+    signed = [i for i, x in values if x.scalar.startswith("int")]
+    unsigned = [i for i, x in values if x.scalar.startswith("uint")]
+    if not signed or not unsigned:
+        return None
+    ends = [d.one(signed[-3:]), d.one(unsigned[-3:])]
+    op = d.one(OF_BOTH_SIGNS)
+    if op in ("clip", "where"):
+        tests = [i for i, x in values if x.scalar == "bool"]
+        ends.append(d.one(signed + unsigned))
+        if op == "where":
+            ends[0] = d.one(tests) if tests else ends[0]
+    d.random.shuffle(ends)
+    return Step(op, ends)

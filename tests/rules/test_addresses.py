@@ -162,6 +162,7 @@ ELSEWHERE: dict[str, str] = {
     "ir/ops/base.py": "ir/ops/test_meanings.py",
     "ir/fold_meanings.py": "ir/ops/test_reduce.py",
     "ir/ops/folds.py": "ir/ops/test_reduce.py",
+    "ir/ops/integers/signs.py": "numbers/test_signs.py",
     "ir/ops/loop_vjp.py": "derivatives/test_reverse.py",
     "ir/ops/math.py": "ir/ops/test_meanings.py",
     "ir/ops/power.py": "numbers/test_powers.py",
@@ -212,6 +213,7 @@ ELSEWHERE: dict[str, str] = {
     "trace/traced.py": "errors/test_values_misused.py",
     "trace/writeback.py": "arguments/test_mapped_outputs.py",
     "random/keys.py": "random/test_draws.py",
+    "vocabulary/ramps.py": "vocabulary/test_creation.py",
 }
 
 

@@ -78,6 +78,47 @@ def test_tensors_stay_and_arrays_are_copied(device: Any) -> None:
     assert later.tolist() == [1, 2]
 
 
+@pytest.mark.req("C17", "T1")
+def test_numbers_make_tensors_of_32_bits_in_every_mode(device: Any) -> None:
+    """Computed ones too, by a call and by a kernel; what does not fit is an error, and `dtype` holds all digits."""
+
+    def lazily(f: Callable[..., Any]) -> Callable[..., Any]:
+        def run(k: Any) -> Any:
+            with fp.lazy():
+                return f(k)
+
+        return run
+
+    made: dict[Callable[[Any], Any], tuple[str, Any]] = {
+        lambda k: fp.asarray([k * 2, k + 1]): ("int", [6, 4]),
+        lambda k: fp.asarray([[fp.sum([k, 2]), k], [1, k]]): ("int", [[5, 3], [1, 3]]),
+        lambda k: fp.asarray(k * k): ("int", 9),
+        lambda k: fp.full(2, fp.sum([k, k])): ("int", [6, 6]),
+        lambda k: fp.asarray([k * 2, 0.5]): ("float", [6, 0.5]),
+        lambda k: fp.asarray([k * 10**10, 1], "int64_t"): ("int64_t", [3 * 10**10, 1]),
+        lambda k: fp.asarray([k + 2**63, 1], "uint64_t"): ("uint64_t", [2**63 + 3, 1]),
+        lambda k: fp.asarray([[0.1, k], [0.1, 0.2]], "double"): ("double", [[0.1, 3], [0.1, 0.2]]),
+    }
+    for f, (dtype, wanted) in made.items():
+        for ways in (f, fp.fuse(f), lazily(f)):
+            found = ways(3)
+            assert (str(found.dtype), found.tolist()) == (dtype, wanted)
+    assert [str(fp.asarray(x).dtype) for x in (np.int64(5), [np.uint8(5)], np.float64(0.5))] == ["int", "int", "float"]
+    large: dict[Callable[[Any], Any], int] = {
+        lambda k: fp.asarray([k * k, 1]): 100_000,
+        lambda k: fp.asarray(k): 2**31,
+        lambda k: fp.asarray([fp.sum([k, k]), 1]): 2**31 - 1,
+        lambda k: fp.full(2, k + 1): 2**31 - 1,
+        lambda k: fp.asarray([k, 1], "uint8_t"): 300,
+        lambda k: fp.asarray([k, 1], "uint"): -1,
+        lambda k: fp.asarray([k, -1]): 2**63,
+    }
+    for f, number in large.items():
+        for ways in (f, fp.fuse(f), lazily(f)):
+            with pytest.raises(fp.RangeError):
+                np.asarray(ways(number))
+
+
 @pytest.mark.parametrize(
     ("call", "error", "what"),
     [

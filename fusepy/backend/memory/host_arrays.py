@@ -181,8 +181,8 @@ def list_array(value: Sequence[Any]) -> np.ndarray[Any, Any]:
         return array.astype(np.float64)
     if array.dtype.kind == "f" and array.max() >= 1 << 63:  # NumPy mixes such integers with negative ones as floats
         exact = np.array(value, object)
-        if all(isinstance(n, int) and 0 <= n < 1 << 64 for n in exact.ravel().tolist()):
-            return exact.astype(np.uint64)
+        if all(isinstance(n, int) for n in exact.ravel().tolist()):
+            array = exact.astype(np.uint64) if exact.min() >= 0 and exact.max() < 1 << 64 else exact
     if array.dtype.kind == "O" and all(isinstance(n, int) for n in array.ravel().tolist()):
         raise RangeError("a list holds a number beyond 64 bits", saw=repr(value)[:60], hint="no Slang integer is that wide")
     if array.dtype.kind not in "biuf":

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,11 +12,12 @@ import numpy as np
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, convert, shaped, working
+from fusepy.ir.ops.integers.divisors import ANY, REST, SIGNS, divisor
+from fusepy.ir.ops.integers.signs import EXACT, OfBothSigns, exact, signed_like, signed_operand
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.ops.promotion import of_numbers, promote
-from fusepy.ir.ops.structure import has_select
 from fusepy.ir.oracle import Oracle
-from fusepy.ir.types import BOOL, FLOAT, HALF, INT, UINT, Kind, Type
+from fusepy.ir.types import BOOL, FLOAT, HALF, INT, Type
 from fusepy.ir.value import Array
 
 ROUNDED = "rounded"  # the attribute of operations that call a function of ``fusepy_rounded.slang``
@@ -88,10 +88,15 @@ class Operator(Componentwise):
         return [computed(node, shaped(BOOL if self.compares else scalar, shape), of_numbers(node.operands))]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
-        scalar = self.operand_scalar(node)
-        operands = [a.astype(scalar.dtype) for a in components(args, [v.type for v in node.operands])]
+        scalar, dtype = self.operand_scalar(node), node.results[0].type.dtype
+        operands = components(args, [v.type for v in node.operands])
+        both = signed_operand(node, scalar) is not None
+        if both and self.name in EXACT:
+            return [exact(self.name, operands, scalar)]
+        if not (both and self.compares):  # NumPy compares integers of both signs as they are
+            operands = [a.astype(scalar.dtype) for a in operands]
         with np.errstate(all="ignore"):
-            return [self.numpy(*operands).astype(node.results[0].type.dtype)]
+            return [self.numpy(*operands).astype(dtype)]
 
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         scalar, shape = self.operand_scalar(node), node.results[0].type.shape
@@ -107,14 +112,19 @@ class Operator(Componentwise):
         type, at = shaped(scalar, shape), FLOAT if halfs else working(scalar)
         if self.name in DIVISIONS[1:] and node.operands[0] is node.operands[1]:  # 0 // 0 is 0, as in NumPy
             return f"{type}({converted[0]} != {type}(0))" if self.name == "floordiv" else f"{type}(0)"
+        if (self.compares or self.name in EXACT) and (k := signed_operand(node, scalar)) is not None:
+            signs = OfBothSigns(node, args, scalar, k)
+            if self.compares:
+                return signs.comparison(self.name, self.slang)
+            return convert(signs.quotient(self.name), signs.type, type)
         if scalar is BOOL and self.name == "invert":
             return f"!{converted[0]}"  # on CUDA a bool is promoted to an int, whose complement is never zero
         converted = [convert(c, w, shaped(at, w.shape)) for c, w in zip(converted, want)]
-        divisor = "" if scalar.is_float else _divisor(converted, shaped(at, shape))
+        d = "" if scalar.is_float else divisor(converted, shaped(at, shape))
         form = self.slang if scalar.is_float else self.slang_int
         if rounded:
             form = form.replace("{0} / {1}", f"{ROUNDS}div({{0}}, {{1}})") if divides else f"{ROUNDS}{self.name}({{0}}, {{1}})"
-        text = form.format(*converted, d=divisor, t=shaped(at, shape))
+        text = form.format(*converted, d=d, t=shaped(at, shape))
         return text if self.compares else convert(text, shaped(at, shape), type)
 
 
@@ -134,13 +144,17 @@ class Shift(Operator):
 
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         scalar, shape = self.operand_scalar(node), node.results[0].type.shape
+        if self.name == "shr" and signed_operand(node, scalar) == 0:
+            scalar = signed_like(scalar)
         narrow, type, dtype = shaped(scalar, shape), shaped(working(scalar), shape), scalar.dtype
         assert dtype is not None
         x, count = (convert(convert(a, v.type, narrow), narrow, type) for a, v in zip(args, node.operands))
         last = f"{type}({8 * dtype.itemsize - 1})"
         if self.name == "shr" and dtype.kind == "i":  # only the sign is left
-            return convert(f"{x} >> (({count} & {last}) | ({last} * {type}(({count} & ~{last}) != {type}(0))))", type, narrow)
-        return convert(f"({x} {self.symbol} ({count} & {last})) * {type}(({count} & ~{last}) == {type}(0))", type, narrow)
+            text = f"{x} >> (({count} & {last}) | ({last} * {type}(({count} & ~{last}) != {type}(0))))"
+        else:
+            text = f"({x} {self.symbol} ({count} & {last})) * {type}(({count} & ~{last}) == {type}(0))"
+        return convert(text, type, node.results[0].type)
 
 
 # The results for a finite number and itself. Compilers use them for NaN, infinities and 0 too, and spirv-opt writes an invalid
@@ -159,51 +173,14 @@ def _of_itself(name: str, type: Type, value: int, divides: bool) -> str:
     return f"select({bounds}, {type}({value}), {type}({literal(np.nan, scalar)}))"
 
 
-# Slang truncates: if the remainder and the divisor differ in sign, floor is one less. Adding the divisor to every remainder
-# and taking the remainder again would be shorter, but overflows. The remainder is written out, since SPIR-V's is undefined for
-# negative operands (an H100 and lavapipe differ).
-_REST = "({0} - {0} / {d} * {1})"
-_SIGNS = f"({_REST} != 0) & (({_REST} ^ {{1}}) < 0)"
-
-_LITERAL = re.compile(r"(?:\w+\()?-?0*[1-9]\d*\w*\)?$")  # other than 0
-_ANY = "{t}({1} != {t}(0))"  # 0 for a divisor of 0, as in NumPy
-
-
-def _divisor(operands: Sequence[str], type: Type) -> str:
-    """Returns the divisor of integers: not 0, and not -1 below the least integer, which end the process on CPUs.
-
-    Slang 2026.12 takes the variables of a loop as if they kept their first value, and refuses a division by one that
-    is 0 then. It does not look into `max`, which drivers remove; nor into halves that are put together, for `uint64_t`, whose
-    `max` on CUDA is one of `int64_t`.
-    """
-    text = operands[-1]
-    if len(operands) < 2 or (_LITERAL.match(text) and "-" not in text):
-        return text
-    dtype = type.dtype
-    assert dtype is not None
-    refused = f"({text} == {type}(0))"
-    if dtype.kind == "i":
-        refused += f" | (({text} == {type}(-1)) & ({operands[0]} == ({type}(1) << {type}({8 * dtype.itemsize - 1}))))"
-    if dtype.kind == "u" and dtype.itemsize == 8:
-        half = type.with_scalar(UINT)
-        kept = f"{type}({half}({text})) | ({type}({half}({text} >> {type}(32))) << {type}(32))"
-    else:
-        kept = f"max({text}, {text})"
-    if type.kind is Kind.VECTOR and not has_select(type):
-        # A choice component by component of 64 bits is garbage on NVIDIA's Vulkan driver (580) where the divisor is a constant.
-        one = f"{type}({refused})"
-        return f"(({kept}) + {one})" if dtype.kind == "u" else f"(({kept}) * ({type}(1) - {one}) + {one})"
-    return f"select({refused}, {type}(1), {kept})"
-
-
 OPERATORS: list[Op] = [
     Operator("add", "+", "{0} + {1}", np.add),
     Operator("sub", "-", "{0} - {1}", np.subtract),
     Operator("mul", "*", "{0} * {1}", np.multiply),
     Operator("div", "/", "{0} / {1}", np.divide, domain="float"),
-    Operator("floordiv", "//", "floor({0} / {1})", np.floor_divide, slang_int=f"({{0}} / {{d}} - {{t}}({_SIGNS})) * {_ANY}"),
-    Operator("mod", "%", "{0} - {1} * floor({0} / {1})", np.remainder, slang_int=f"({_REST} + {{1}} * {{t}}({_SIGNS})) * {_ANY}"),
-    Operator("fmod", "fmod", "{0} - {1} * trunc({0} / {1})", np.fmod, slang_int=f"{_REST} * {_ANY}"),
+    Operator("floordiv", "//", "floor({0} / {1})", np.floor_divide, slang_int=f"({{0}} / {{d}} - {{t}}({SIGNS})) * {ANY}"),
+    Operator("mod", "%", "{0} - {1} * floor({0} / {1})", np.remainder, slang_int=f"({REST} + {{1}} * {{t}}({SIGNS})) * {ANY}"),
+    Operator("fmod", "fmod", "{0} - {1} * trunc({0} / {1})", np.fmod, slang_int=f"{REST} * {ANY}"),
     Operator("neg", "-", "-{0}", np.negative),
     Operator("bitand", "&", "{0} & {1}", np.bitwise_and, domain="integer"),
     Operator("bitor", "|", "{0} | {1}", np.bitwise_or, domain="integer"),

@@ -85,8 +85,12 @@ class Spelled(Intrinsic):
         unsigned = self.unsigned64 if want.scalar is UINT64 else self.unsigned
         spelling = self.spelling if want.is_float else self.integers if want.dtype.kind == "i" else unsigned
         at = want.with_scalar(working(want.scalar)) if want.scalar is not None else want
-        operands = (convert(convert(a, v.type, want), want, at) for a, v in zip(args, node.operands))
-        return convert(spelling.format(*operands, t=at), at, want)
+        return convert(spelling.format(*self.texts(node, args, at), t=at), at, want)
+
+    def texts(self, node: Node, args: Sequence[str], at: Type) -> Sequence[str]:
+        """Returns the operands as the expression takes them, of type `at`."""
+        want = node.results[0].type
+        return [convert(convert(a, v.type, want), want, at) for a, v in zip(args, node.operands)]
 
 
 class Rounding(Spelled):
@@ -161,10 +165,6 @@ def _step(edge: Array, x: Array) -> Array:
     return np.where(x >= edge, 1, 0)
 
 
-def _clip(x: Array, low: Array, high: Array) -> Array:
-    return np.minimum(np.maximum(x, low), high)
-
-
 def _lerp(a: Array, b: Array, t: Array) -> Array:
     return a + (b - a) * t
 
@@ -197,8 +197,6 @@ INTRINSICS: list[Op] = [
         unsigned="{t}({0} != {t}(0))",
         floats=False,
     ),
-    Spelled("minimum", np.minimum, f"{KEEPS_NAN}min({{0}}, {{1}})", arity=2, integers="min({0}, {1})", floats=False),
-    Spelled("maximum", np.maximum, f"{KEEPS_NAN}max({{0}}, {{1}})", arity=2, integers="max({0}, {1})", floats=False),
     Intrinsic("atan2", 2, np.arctan2),
     *(Intrinsic(f.__name__, 1, f) for f in (np.log1p, np.expm1)),
     Spelled("copysign", np.copysign, f"{KEEPS_NAN}copysign({{0}}, {{1}})", arity=2, floats=True),
@@ -206,7 +204,6 @@ INTRINSICS: list[Op] = [
     Classification("isinf", np.isinf, otherwise=False),
     Classification("isfinite", np.isfinite, otherwise=True),
     Spelled("step", _step, "select({1} >= {0}, {t}(1), {t}(0))", arity=2, floats=True),
-    Spelled("clip", _clip, f"{KEEPS_NAN}clip({{0}}, {{1}}, {{2}})", arity=3, integers="clamp({0}, {1}, {2})", floats=False),
     Intrinsic("lerp", 3, _lerp),
     Intrinsic("smoothstep", 3, _smoothstep),
 ]

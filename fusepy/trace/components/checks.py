@@ -97,19 +97,16 @@ def check_growth(trace: OpenTrace, op: str, values: Sequence[Value], result: Val
 
 
 def comparable(trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap], loc: str | None) -> Sequence[Value]:
-    """Returns the operands of a comparison with the integers of arrays in a type that holds the numbers beside them."""
+    """Returns the operands of a comparison, where numbers that the integers of an array may not hold keep their own type."""
     found = list(values)
-    for number, (k, value) in zip(values[::-1], enumerate(values)):
-        have, want, literal = number.type.dtype, value.type.dtype, _literal(trace, number)
-        if not number.weak or value.weak or have is None or want is None or maps[k].dims is not None:
+    for other, (k, number) in zip(values[::-1], enumerate(values)):
+        have, want, literal = number.type.dtype, other.type.dtype, _literal(trace, number)
+        if not number.weak or other.weak or have is None or want is None or maps[k].dims is not None:
             continue
         if have.kind not in "iu" or want.kind not in "iu" or np.can_cast(have, want):
             continue
-        common = np.promote_types(have, want)
-        fits = literal is not None and np.iinfo(want).min <= literal <= np.iinfo(want).max
-        if common.kind in "iu" and not fits:
-            type = value.type.with_scalar(INT64 if common.itemsize == 8 else number.type)
-            found[k] = trace.builder.add(OPS["cast"], [value], [maps[k]], {"type": type.name}, loc)[0]
+        if literal is None or not np.iinfo(want).min <= literal <= np.iinfo(want).max:
+            found[k] = trace.builder.add(OPS["cast"], [number], [maps[k]], {"type": number.type.name}, loc)[0]
     return found
 
 

@@ -9,22 +9,11 @@ from typing import Any
 
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.errors import RangeError
+from fusepy.ir.ops.integers.signs import quotient, rest, shifted_right
 from fusepy.ir.ops.power import refuse_negative
 from fusepy.ir.types import INT
 
 MOST_BITS = 2048  # no float is larger
-
-
-def _floor(a: int, b: int) -> int:
-    return a // b if b else 0
-
-
-def _rest(a: int, b: int) -> int:
-    return a % b if b else 0
-
-
-def _shifted_right(a: int, count: int) -> int:
-    return a >> (count if count >= 0 else a.bit_length())
 
 
 def _shifted(a: int, count: int) -> int:
@@ -50,8 +39,8 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
-    "floordiv": _floor,
-    "mod": _rest,
+    "floordiv": quotient,
+    "mod": rest,
     "pow": _power,
     "neg": operator.neg,
     "abs": abs,
@@ -60,7 +49,7 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "bitxor": operator.xor,
     "invert": operator.invert,
     "shl": _shifted,
-    "shr": _shifted_right,
+    "shr": shifted_right,
     "minimum": min,
     "maximum": max,
 }
