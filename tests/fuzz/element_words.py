@@ -77,6 +77,12 @@ def _finite(x: Val) -> Val:
     return Val(x.scalar, x.comp, np.nan_to_num(x.v, nan=0, posinf=most, neginf=-most), x.e, x.weak)
 
 
+def as_int(x: Val) -> Val:
+    """A conversion to `int`; of a single number of Python it is one of them, which takes the type of what it meets."""
+    made = convert(x, "int")
+    return make("int", made.comp, made.v, made.e, weak=True, rounds=0) if x.weak and not x.rank else strong(made)
+
+
 def _distance(a: Val, b: Val) -> Val:
     if not a.comp and not b.comp:
         raise Refused("vectors")
@@ -135,5 +141,5 @@ OF_ELEMENTS: dict[str, Word] = {
         2,
         lambda a, b: where(greater(a, number(0)), a, where(greater(b, number(0)), b, number(0))),
     ),
-    "astype": Word('fp.astype({0}, "int")', 1, lambda x: strong(convert(x, "int"))),
+    "astype": Word('fp.astype({0}, "int")', 1, as_int),
 }
