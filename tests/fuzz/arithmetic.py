@@ -143,8 +143,6 @@ def integer(a: Val, b: Val, f: Callable[..., Any]) -> Val:
     info = np.iinfo(SCALARS[scalar])
     if info.min < 0 and np.any((x == info.min) & (y == -1)):
         raise Refused("overflow")
-    if all_weak(a, b) and scalar != "uint64_t":
-        return of_python(f(x, y), comp, ex + ey)
     return make(scalar, comp, f(x, y), ex + ey, all_weak(a, b))
 
 
@@ -172,7 +170,7 @@ def bitwise(f: Callable[..., Any], shifts: bool = False) -> Meaning:
         if f is np.left_shift and all_weak(*values):
             return of_python(np.ldexp(v[0].astype(WIDE), v[1]), comp, pairs[0][1])
         made = f(*v)
-        if all_weak(*values) and scalar not in ("bool", "uint64_t"):
+        if f is np.right_shift and all_weak(*values) and not scalar.startswith("uint"):
             return of_python(made, comp, sum(p[1] for p in pairs))
         return make(scalar, comp, made, sum(p[1] for p in pairs), all_weak(*values))
 

@@ -167,7 +167,9 @@ def place(cache: DiskCache, identity: str, session: Session, binaries: Path, sou
                 key = _parsed_key(part, str(binaries))
                 if not module.exists() and cache.has(key) and (entry := cache.get(key)) and _MODULE in entry.payload:
                     module.parent.mkdir(parents=True, exist_ok=True)
-                    module.write_bytes(entry.payload[_MODULE])
+                    whole = module.with_suffix(".part")  # Slang must not find a part of it on a full disk
+                    whole.write_bytes(entry.payload[_MODULE])
+                    whole.rename(module)
 
 
 def _modules_of(session: Session, source: ModuleSource) -> list[tuple[int, str, Path]]:
