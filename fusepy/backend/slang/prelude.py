@@ -11,7 +11,6 @@ import ctypes
 import functools
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import slangpy as spy
 
@@ -42,7 +41,7 @@ def arguments() -> tuple[str, ...]:
     version = (ctypes.c_int * 2)()
     try:
         ctypes.CDLL("libnvrtc.so").nvrtcVersion(version, ctypes.byref(version, ctypes.sizeof(ctypes.c_int)))
-    except OSError:
+    except (OSError, AttributeError):
         return ()
     return ("-minimal",) if tuple(version) >= (12, 4) else ()
 
@@ -66,9 +65,7 @@ def macros_are_written(sources: Sequence[ModuleSource], kind: spy.DeviceType) ->
     return kind is spy.DeviceType.cuda and all(path.startswith(INCLUDE_DIRS) for s in sources for path, _ in s.files)
 
 
-def with_macros(text: str, defines: Sequence[tuple[str, str]], home: Path) -> str:
+def with_macros(text: str, defines: Sequence[tuple[str, str]]) -> str:
     """Returns a module's text behind its defines. Slang's errors in these are "at the command line", as in those of a session."""
-    if not defines:
-        return text
     lines = "".join(f"#define {name} {value}\n" for name, value in defines)
-    return f'#line 1 "command line"\n{lines}#line 1 "{home}"\n{text}'
+    return f'#line 1 "command line"\n{lines}{text}' if lines else text

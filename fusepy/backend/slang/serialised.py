@@ -11,6 +11,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -46,7 +47,7 @@ class Binaries:
 
     Attributes:
         imports: the number of the include folder, the path in it, the module, and its source.
-        options: the name of the session's folder: of equal options.
+        options: the session's folder, which sessions with equal options have; empty if no later process has this path.
     """
 
     modules: dict[str, bytes]
@@ -66,7 +67,8 @@ def collect(session: Session, modules: Sequence[str], sources: Sequence[ModuleSo
         found = {path.name: path for name in wanted for path in session.binaries.glob(f"*/0/{name}")}
         if len(found) == len(wanted):
             content = {name: path.read_bytes() for name, path in found.items()}
-            return Binaries(content, _imported(session, found[wanted[0]].parents[1], sources), str(session.binaries))
+            options = str(session.binaries) if session.folder.numbered else ""
+            return Binaries(content, _imported(session, found[wanted[0]].parents[1], sources), options)
         if not session.folder.is_open:  # its device is closed
             break
         time.sleep(0.01)
@@ -134,7 +136,7 @@ def entry_of(
     for part, path in imports:
         if not cache.has(part.key):
             cache.put_async(part.key, sealed({"file": part.file}), {_MODULE: path.read_bytes()})
-    for source in sources:
+    for source in sources if made.options else ():
         files = {path for path, _ in source.files}
         for part, path in _keyed(identity, [found for found in made.imports if str(found[3]) in files], [source]):
             if not cache.has(key := _parsed_key(part, made.options)):
@@ -156,20 +158,33 @@ def place(cache: DiskCache, identity: str, session: Session, binaries: Path, sou
     Args:
         binaries: the session's folder.
     """
-    for source in sources:
+    for source in sources if cache.folder is not None and session.folder.numbered else ():
         if source.closure in session.placed:
             continue
         session.placed.add(source.closure)
-        known = _modules_of(session, source)
-        for folder in binaries.iterdir() if known else ():  # one, named by sgl
-            imports = [(number, file, folder / str(number) / file, path) for number, file, path in known]
-            for part, module in _keyed(identity, imports, [source]):
-                key = _parsed_key(part, str(binaries))
+        with suppress(OSError):  # the disk is full, say: Slang parses the sources
+            for key, module in _places(identity, session, binaries, source):
                 if not module.exists() and cache.has(key) and (entry := cache.get(key)) and _MODULE in entry.payload:
-                    module.parent.mkdir(parents=True, exist_ok=True)
-                    whole = module.with_suffix(".part")  # Slang must not find a part of it on a full disk
-                    whole.write_bytes(entry.payload[_MODULE])
-                    whole.rename(module)
+                    _write(module, entry.payload[_MODULE])
+
+
+def _write(module: Path, content: bytes) -> None:
+    """Writes a file of which Slang never finds a part."""
+    module.parent.mkdir(parents=True, exist_ok=True)
+    part = module.with_suffix(".part")
+    try:
+        part.write_bytes(content)
+        part.rename(module)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _places(identity: str, session: Session, binaries: Path, source: ModuleSource) -> list[tuple[str, Path]]:
+    """Returns the keys of parsed imports of a module, with the files where a session looks for them."""
+    known = _modules_of(session, source)
+    folders = list(binaries.iterdir()) if known else []  # one, named by sgl
+    wanted = [(number, file, folder / str(number) / file, path) for folder in folders for number, file, path in known]
+    return [(_parsed_key(part, str(binaries)), module) for part, module in _keyed(identity, wanted, [source])]
 
 
 def _modules_of(session: Session, source: ModuleSource) -> list[tuple[int, str, Path]]:

@@ -67,8 +67,8 @@ class Session:
         macros = ({} if written else dict(defines)) | (SHORT if short else {})
         self.folder, self.scratch = folder, folder.root / "source"
         described = {"include_paths": [self.scratch, *dirs], "defines": macros, **dict(options)}
-        if short:
-            described["downstream_args"] = [*dict(options).get("downstream_args", ()), *arguments()]
+        if short and isinstance(own := described.get("downstream_args", ()), tuple | list):
+            described["downstream_args"] = [*own, *arguments()]
         self.binaries = binaries and binaries / hashlib.sha256(repr(described).encode()).hexdigest()[:20]
         self.placed: set[str] = set()
         try:
@@ -99,9 +99,8 @@ class Session:
         Args:
             home: the file that its imports import again; by default one of its name in the session's own folder.
         """
-        home = home or self.scratch / f"{name}.slang"
-        text = self._undefined + text if generated else with_macros(text, self._written, home)
-        return self.sgl.load_module_from_source(name, text, home)
+        text = self._undefined + text if generated else with_macros(text, self._written)
+        return self.sgl.load_module_from_source(name, text, home or self.scratch / f"{name}.slang")
 
 
 class Sessions:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -37,8 +39,8 @@ def test_what_a_killed_process_left_is_removed(base: Path) -> None:
 import os, tempfile
 tempfile.tempdir = {str(base.parent)!r}
 from fusepy.backend.slang.scratch import Scratch
-made = Scratch()
-(made.root / "binary" / "left").write_text("")
+made = Scratch(), Scratch()
+(made[0].root / "binary" / "left").write_text("")
 os._exit(3)
 """)
     assert killed.returncode == 3, killed.stderr
@@ -46,15 +48,46 @@ os._exit(3)
     made = Scratch()
     assert made.root == base / "0"
     assert not list((made.root / "binary").iterdir())
+    assert not (base / "1").exists()
+
+
+def test_a_live_folder_stays_if_somebody_removes_the_file_of_its_lock(base: Path) -> None:
+    first = Scratch()
+    (base / "0.lock").unlink()
+    second = Scratch()
+    assert second.root == base / "1"
+    assert (first.root / "binary").is_dir()
+    first.remove()
+    assert (second.root / "binary").is_dir()
 
 
 def test_a_child_of_a_fork_leaves_its_parents_folder(base: Path) -> None:
     made = Scratch()
+    ends, end = os.pipe()
     if (pid := os.fork()) == 0:
         made.remove()
-        os._exit(0 if Scratch().root == base / "1" else 1)
+        right = Scratch().root == base / "1" and made.root.exists()
+        os.close(end)
+        os.read(ends, 1)  # until the parent has its folder again
+        os._exit(0 if right else 1)
+    os.close(ends)
+    while not (base / "1").exists():
+        time.sleep(0.01)
+    made.remove()
+    assert Scratch().root == base / "0"  # although the child has the descriptor of the lock
+    os.write(end, b"x")
     assert os.waitpid(pid, 0)[1] == 0
-    assert made.root.exists()
+
+
+def test_a_folder_of_another_name_where_there_are_no_locks(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(lock: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr("fusepy.backend.slang.scratch.fcntl.flock", flock)
+    made = Scratch()
+    assert made.root.parent == base.parent
+    assert not made.numbered
+    assert [path.name for path in base.iterdir()] == ["0.lock"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -138,6 +139,12 @@ def test_a_new_kernel_takes_the_imports_that_were_parsed_before(
     assert call(4) == (26, every)
     deep.write_text(before)
     assert call(5) == (23, every)
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(serialised, "_write", full)
+    assert call(6) == (24, {})
 
 
 def test_libraries_are_not_tried_in_a_process_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
