@@ -65,13 +65,16 @@ def test_a_child_of_a_fork_leaves_its_parents_folder(base: Path) -> None:
     made = Scratch()
     ends, end = os.pipe()
     if (pid := os.fork()) == 0:
-        made.remove()
-        right = Scratch().root == base / "1" and made.root.exists()
-        os.close(end)
-        os.read(ends, 1)  # until the parent has its folder again
-        os._exit(0 if right else 1)
+        right = False
+        try:
+            made.remove()
+            right = Scratch().root == base / "1" and made.root.exists()
+            os.close(end)
+            os.read(ends, 1)  # until the parent has its folder again
+        finally:
+            os._exit(0 if right else 1)
     os.close(ends)
-    while not (base / "1").exists():
+    while not (base / "1" / "code").exists() and os.waitpid(pid, os.WNOHANG) == (0, 0):
         time.sleep(0.01)
     made.remove()
     assert Scratch().root == base / "0"  # although the child has the descriptor of the lock
@@ -90,16 +93,15 @@ def test_a_folder_of_another_name_where_there_are_no_locks(base: Path, monkeypat
     assert [path.name for path in base.iterdir()] == ["0.lock"]
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda base: base.mkdir(mode=0o777) or base.chmod(0o777),
-        lambda base: base.write_text(""),
-        lambda base: base.symlink_to(base.parent),
-    ],
-)
-def test_a_folder_that_others_can_write_is_not_used(base: Path, spoil: object) -> None:
-    spoil(base)  # type: ignore[operator]
+@pytest.mark.parametrize("spoilt", ["for all", "a file", "a link"])
+def test_a_folder_that_others_can_write_is_not_used(base: Path, spoilt: str) -> None:
+    if spoilt == "for all":
+        base.mkdir()
+        base.chmod(0o777)
+    elif spoilt == "a file":
+        base.write_text("")
+    else:
+        base.symlink_to(base.parent)
     made = Scratch()
     assert made.root.parent == base.parent
     assert made.root.stat().st_mode & 0o077 == 0
