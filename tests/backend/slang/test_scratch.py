@@ -68,7 +68,8 @@ def test_a_child_of_a_fork_leaves_its_parents_folder(base: Path) -> None:
         right = False
         try:
             made.remove()
-            right = Scratch().root == base / "1" and made.root.exists()
+            own = Scratch()  # kept, so that the parent sees it
+            right = own.root == base / "1" and made.root.exists()
             os.close(end)
             os.read(ends, 1)  # until the parent has its folder again
         finally:
