@@ -134,14 +134,17 @@ def entry_of(
         return None
     imports = _keyed(identity, made.imports, sources)
     for part, path in imports:
-        if not cache.has(part.key):
-            cache.put_async(part.key, sealed({"file": part.file}), {_MODULE: path.read_bytes()})
+        _store(cache, part.key, part, path)
     for source in sources if made.options else ():
         files = {path for path, _ in source.files}
         for part, path in _keyed(identity, [found for found in made.imports if str(found[3]) in files], [source]):
-            if not cache.has(key := _parsed_key(part, made.options)):
-                cache.put_async(key, sealed({"file": part.file}), {_MODULE: path.read_bytes()})
+            _store(cache, _parsed_key(part, made.options), part, path)
     return Entry(sealed({**header, "imports": [[p.folder, p.file, p.key] for p, _ in imports]}), made.modules)
+
+
+def _store(cache: DiskCache, key: str, part: Import, path: Path) -> None:
+    if not cache.has(key):
+        cache.put_async(key, sealed({"file": part.file}), {_MODULE: path.read_bytes()})
 
 
 def _parsed_key(part: Import, options: str) -> str:
