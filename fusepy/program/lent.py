@@ -31,6 +31,7 @@ class LentCall:
         torch = need_torch()
         self._tape, self._device, self._checks = tape, program.device, program.inputs.checks
         self._dtype, self._where, self._inner = dtype, where, program.element.shape
+        (self._unaligned,) = tape.result_masks
         self._empty, self._strided = torch.empty_strided, torch.strided
         self._bump, self._tensor = torch.autograd.graph.increment_version, torch.Tensor
 
@@ -74,7 +75,7 @@ class LentCall:
         """Returns the addresses of the arguments in memory, and the extents of the grid; None if they are not of one shape."""
         values: list[Any] = []
         shape: Any = None
-        for position, _, consumed, unaligned in self._tape.plan.steps:
+        for position, _, consumed, unaligned in self._tape.steps:
             tensor = args[position]
             address = tensor.data_ptr()
             if address & unaligned or not tensor.is_contiguous() or tensor.is_neg():
@@ -103,6 +104,7 @@ class LentCall:
             and not result.requires_grad
             and result.is_contiguous()
             and not result.is_neg()
+            and not result.data_ptr() & self._unaligned
         )
 
     def _is_free(self, result: Any, shape: Any, args: Sequence[Any], values: Sequence[int]) -> bool:

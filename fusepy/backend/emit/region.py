@@ -16,19 +16,21 @@ from fusepy.backend.emit.spaces.linear import Counted
 from fusepy.backend.emit.spaces.rows import Rows
 from fusepy.backend.emit.spaces.space import ElementWork, IndexSpace
 from fusepy.backend.emit.spaces.tiles import Tiles
+from fusepy.backend.emit.spaces.words import WORDS, Words, words_shape
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tuning import Shape, choose, is_light
 from fusepy.backend.emit.variant import Variant
 from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Node
 
-EMITTER_VERSION = 81  # part of every cache key; raise it with any change to emitted text or to the content of an entry
+EMITTER_VERSION = 82  # part of every cache key; raise it with any change to emitted text or to the content of an entry
 
 SPACES: dict[str, Callable[[Variant, Shape, str], IndexSpace]] = {  # by `Variant.space`; the last argument is the device kind
     "": Counted,
     "rows": lambda variant, shape, kind: Rows(variant),
     "tiles": lambda variant, shape, kind: Tiles(variant),
     **dict.fromkeys(BLOCKS, lambda variant, shape, kind: Blocks(variant, *BLOCKS[variant.space])),
+    **dict.fromkeys(WORDS, lambda variant, shape, kind: Words(variant, *WORDS[variant.space])),
 }
 
 
@@ -50,6 +52,7 @@ def emit(
     needs_division = not variant.linear and (variant.rank > 1 or kind == "software")
     shape = (
         block_shape(variant.space)
+        or words_shape(variant.space)
         or given.options.shape(variant.tile, variant.linear)
         or choose(kind, element_bytes, not needs_division, moved_bytes, price, kind != "software" and is_light(region))
     )

@@ -72,6 +72,8 @@ class KernelText:
         self.variant, self.given, self.operands, self.then = variant, given, operands, then
         self.cuda = given.cuda
         self.software = given.target.kind == "software"
+        import os
+        self.unroll = "[unroll]" if given.cuda or os.environ.get("FZ_UNROLL") else "[ForceUnroll]"
         self.types = result_types(region)
         self.calls = calls
         self.shims = make_shims(calls, given.imports, given.taken)

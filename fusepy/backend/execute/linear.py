@@ -44,11 +44,13 @@ class LinearTape:
         plain: no argument is passed whole, written, or bound by name.
         kernel: the kernel of calls below `LINEAR_LIMIT` elements, from the first on.
         reads: the arguments that are read as numbers, with the functions that read them.
+        steps: the steps of the plan, with the bits of addresses that must be zero for its kernels.
+        result_masks: such bits of each result.
     """
 
     __slots__ = (
         "_disjoint", "_disjoint_shape", "_otherwise", "_resources", "_whole", "device", "kernel", "plain", "plan",
-        "reads",
+        "reads", "result_masks", "steps",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, otherwise: Runner):
@@ -56,6 +58,8 @@ class LinearTape:
         self.plan = plan
         self._otherwise = otherwise
         self.kernel: Kernel | None = None
+        masks, self.result_masks = plan.masks(plan.together)
+        self.steps = [(*step[:3], step[3] | mask) for step, mask in zip(plan.steps, masks)]
         self._disjoint: list[int] = []  # addresses and shape of the last call with destinations that was checked for overlap
         self._disjoint_shape: tuple[int, ...] = ()
         ways = {o: addressing(ACCESSES[o.arrival], o) for o in plan.operands}
@@ -85,7 +89,7 @@ class LinearTape:
         plan = self.plan
         shape: tuple[int, ...] | None = None
         values: list[Any] = []
-        for position, mapped, consumed, unaligned in plan.steps:
+        for position, mapped, consumed, unaligned in self.steps:
             tensor: Tensor = args[position]
             if not tensor.linear or tensor.address & unaligned:
                 return self._otherwise.run(args, outs, sink, bindings, make)
@@ -115,12 +119,12 @@ class LinearTape:
                 results.append(result)
                 values.append(result.address)
         else:
-            for j, (element, given) in enumerate(zip(plan.elements, outs)):
+            for j, (element, given, unaligned) in enumerate(zip(plan.elements, outs, self.result_masks)):
                 if given is not None:
                     result = plan.given.checked(j, given, shape)
                 else:
                     result = Tensor(device, element, shape) if make is None else make(element, shape)
-                if not result.linear:
+                if not result.linear or result.address & unaligned:
                     return self._otherwise.run(args, outs, sink, bindings, make)
                 results.append(result)
                 values.append(result.address)
@@ -151,7 +155,7 @@ class LinearTape:
         return results
 
     def _made(self, wide: bool) -> Kernel:
-        kernel = self.plan.kernel(Variant(True, self.plan.rank, wide, packed=bool(self.plan.whole)))
+        kernel = self.plan.kernel(Variant(True, self.plan.rank, wide, packed=bool(self.plan.whole), space=self.plan.together))
         self._otherwise.register()
         kernel.eager = not self.plan.rank
         if not wide:

@@ -42,7 +42,7 @@ class FoldElements:
         self.after = Partials("p", "into", members, text.cuda)
         self.shared = SharedMemory(members)
         self.staging = Staging.of(accumulators, variant.shape) if variant.scans and variant.of_elements else None
-        self.unroll = "[unroll]" if text.software else "[ForceUnroll]"
+        self.unroll = "[unroll]" if text.software else "[ForceUnroll]" if variant.sorts else text.unroll
         self.run, self.start, gather = ("FzRun", "fz_start", "gather") if variant.of_elements else ("FzAcc", "fz_none", "merge")
         self.gather = f"fz_{gather}({{}}, {{}}, {BLOCK}.zero);"
 

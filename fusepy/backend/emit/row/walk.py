@@ -53,7 +53,7 @@ class StageWalk:
             runs = -(-shape.held // run)
             run = shape.held // runs
             inner = self.run(run, f"fz_r * {run}" if runs > 1 else "", "")
-            return [f"[ForceUnroll] for (uint fz_r = 0; fz_r < {runs}; ++fz_r)", *block(inner)] if runs > 1 else inner
+            return [f"{self.text.unroll} for (uint fz_r = 0; fz_r < {runs}; ++fz_r)", *block(inner)] if runs > 1 else inner
         step, reduced = f"{index}(fz_lanes)", f"{BLOCK}.reduced"
         inner = self.run(run, "", "fz_e")
         if not shape.exact:
@@ -91,7 +91,7 @@ class StageWalk:
     @property
     def unroll(self) -> str:
         """The attribute of loops whose rounds are spelled out: by Slang if they index registers."""
-        return "[unroll]" if self.text.software and not self.shape.held else "[ForceUnroll]"
+        return "[unroll]" if self.text.software and not self.shape.held else self.text.unroll
 
     def elements(self, count: int, first: str, start: str) -> list[str]:
         """Returns lines that load `count` elements of a thread, then compute each."""

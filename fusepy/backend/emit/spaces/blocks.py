@@ -122,7 +122,7 @@ class Blocks:
         at = f"fz_first + {index}(k * {threads})"
         if work.arrays:
             one = [f"{index} fz_number = {at};", f"if (fz_number >= {end})", "    return;", *place, *work.element(numbered=True)]
-            return [first, f"[ForceUnroll] for (uint k = 0; k < {self.rows}; ++k)", *block(one)]
+            return [first, f"{work.text.unroll} for (uint k = 0; k < {self.rows}; ++k)", *block(one)]
         load = [f"{index} fz_number = {work.nearest(at, f'{end} - 1')};", *place, *work.number]
         store = [*place, *work.number, *work.store("{}[k]".format)]
         store = [f"{index} fz_number = {at};", f"if (fz_number < {end})", *block(store)]
@@ -136,7 +136,7 @@ class Blocks:
         at, end = f"fz_row + {index}(k * {self.tall})", f"{BLOCK}.extent{y}"
         if work.arrays:
             one = [f"{index} d{y} = {at};", f"if (d{y} >= {end})", "    return;", *work.element(numbered=True)]
-            return [f"[ForceUnroll] for (uint k = 0; k < {self.rows}; ++k)", *block(one)]
+            return [f"{work.text.unroll} for (uint k = 0; k < {self.rows}; ++k)", *block(one)]
         load = [f"{index} d{y} = {work.nearest(at, f'{end} - 1')};", *work.number]  # below the last row, that again
         store = [f"{index} d{y} = {at};", f"if (d{y} < {end})", *block([*work.number, *work.store("{}[k]".format)])]
         return work.batched(self.rows, f"{at} < {end}", load, store, work.squares.held())

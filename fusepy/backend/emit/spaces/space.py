@@ -35,7 +35,7 @@ class ElementWork:
     """
 
     def __init__(self, text: KernelText):
-        self._text = text
+        self.text = text
         self.light = is_light(text.region)
         self.placed = True in [s.placed for s in text.stores] or text.any_addressed("computed") or text.place is not None
         self.loads = [(declare(o.want, f"a_{o.name}"), f"a_{o.name}", text.load(o)) for o in text.loaded]
@@ -48,20 +48,20 @@ class ElementWork:
     @property
     def squares(self) -> Squares:
         """The shared memory of operands that lie turned."""
-        return Squares(self._text)
+        return Squares(self.text)
 
     @property
     def number(self) -> list[str]:
         """The statement that computes an element's linear index from its coordinates, if one is needed."""
-        return [linear_index(self._text.variant)] * (self._text.any_addressed("index") or self._text.variant.dense)
+        return [linear_index(self.text.variant)] * (self.text.any_addressed("index") or self.text.variant.dense)
 
     def element(self, numbered: bool = False) -> list[str]:
         """Returns lines that load, compute and store one element; with `numbered`, they compute its linear index if needed."""
-        return [*(self.number if numbered else ()), *self._text.element(range(len(self._text.stores)))]
+        return [*(self.number if numbered else ()), *self.text.element(range(len(self.text.stores)))]
 
     def store(self, spell: Callable[[str], str]) -> list[str]:
         """Returns the statements that store all results; `spell` maps the names of locals."""
-        return [store.write(spell(f"r_{j}")) for j, store in enumerate(self._text.stores)]
+        return [store.write(spell(f"r_{j}")) for j, store in enumerate(self.text.stores)]
 
     def batched(
         self, count: int, inside: str, load: Sequence[str], store: Sequence[str], held: Mapping[str, str] = NOTHING
@@ -77,10 +77,10 @@ class ElementWork:
             load: lines that set the place of element ``k``, for the loads; `store` those that store it.
             held: expressions for locals that are loaded already.
         """
-        loop, named = f"[ForceUnroll] for (uint k = 0; k < {count}; ++k)", "{}[k]".format
+        loop, named = f"{self.text.unroll} for (uint k = 0; k < {count}; ++k)", "{}[k]".format
         load = [*load, *(f"{name}[k] = {held.get(name, value)};" for _, name, value in self.loads)]
         arrays = [*(declared for declared, _, _ in self.loads), *self.outputs]
-        guard = [f"    if ({inside})"] if may_write(self._text.region) else []
+        guard = [f"    if ({inside})"] if may_write(self.text.region) else []
         return [
             *(f"{declared}[{count}];" for declared in arrays),
             *(loop, *block(load)),
@@ -90,7 +90,7 @@ class ElementWork:
 
     def nearest(self, at: str, last: str) -> str:
         """Returns an expression for the smaller of two numbers."""
-        return f"{at} < {last} ? {at} : {last}" if "min" in self._text.given.taken else f"min({at}, {last})"
+        return f"{at} < {last} ? {at} : {last}" if "min" in self.text.given.taken else f"min({at}, {last})"
 
 
 class IndexSpace(Protocol):

@@ -1,0 +1,148 @@
+"""The index space of GPU kernels for elements of one or two bytes: a thread loads and stores neighbours together.
+
+NVIDIA's GPUs move 4 bytes a thread as fast as 2, so what counts are loads: a sum of two arrays of 2^26 halfs takes 303 µs on an
+H200 (Vulkan) element by element, and 232 in pairs; four halfs at once take as long as pairs (decision 002).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fusepy.backend.emit.effects import may_write
+from fusepy.backend.emit.operand import BLOCK, Field, Operand, convert, from_storage, storage, to_storage
+from fusepy.backend.emit.spaces.space import ElementWork, decoded, extents
+from fusepy.backend.emit.text import KernelText
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW, LIGHT_PRICE, Shape
+from fusepy.backend.emit.variant import Variant
+from fusepy.backend.slang.stage import THREAD_INDEX
+from fusepy.ir.ops.control import block
+from fusepy.ir.types import Kind, Type
+
+THREADS = 256
+BYTES = 4  # of a word of the smallest elements
+MOST_BYTES = 16  # of a word of the largest ones: one load
+
+# The elements of a word, and the words of a thread. Several are in flight; those of larger elements have as many bytes with fewer.
+WORDS = {f"words of {n}{more}": (n, count) for n in (2, 4) for more, count in (("", 2), (", four", 4))}
+
+
+def words_for(types: Iterable[Type], price: float, light: bool) -> str:
+    """Returns the name of the words for elements of these types along the grid; empty if each should be loaded by itself.
+
+    Args:
+        price: the price of user code for one element.
+        light: the body is a few operations.
+    """
+    types = list(types)
+    if price > LIGHT_PRICE or not types or any(type.kind is not Kind.SCALAR for type in types):
+        return ""
+    sizes = [size_of(type) for type in types]
+    count = BYTES // min(sizes)
+    if count < 2 or count * max(sizes) > MOST_BYTES or max(sizes) > BYTES:
+        return ""
+    return f"words of {count}" + ", four" * (light and count * max(sizes) <= BYTES and len(types) <= 4)
+
+
+def word_mask(space: str, type: Type) -> int:
+    """Returns the bits that must be zero in the address of the first element, for an index space of any name."""
+    return WORDS[space][0] * size_of(type) - 1 if space in WORDS and type.kind is Kind.SCALAR else 0
+
+
+def words_shape(space: str) -> Shape | None:
+    """Returns the thread shape of words of this name; ``None`` for other index spaces."""
+    return Shape(THREADS, math.prod(WORDS[space]), True) if space in WORDS else None
+
+
+def size_of(type: Type) -> int:
+    """Returns the bytes of a number in memory."""
+    dtype = storage(type).dtype
+    assert dtype is not None
+    return dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Words:
+    """Elements by their number: `count` neighbours a word, `words` words a thread. Words of one thread lie a group apart.
+
+    The first element of each array is aligned to a word, so the last word lies in the memory of its first element. Nothing of
+    what it holds past the end is computed with or written.
+    """
+
+    variant: Variant
+    count: int
+    words: int
+    lane: str = THREAD_INDEX
+
+    threads = (THREADS, 1, 1)
+
+    @property
+    def _index(self) -> str:
+        return "uint64_t" if self.variant.wide else "uint"
+
+    def fields(self, work: ElementWork) -> list[Field]:
+        return extents(self.variant) if work.placed else []
+
+    def lines(self, work: ElementWork) -> list[str]:
+        index, count, steps = self._index, self.count, self.count * self.words
+        group = f"{index}(fz_group.y * {GROUPS_PER_ROW} + fz_group.x)"
+        arrays = [*(declared for declared, _, _ in work.loads), *work.outputs]
+        guard = f"if (first + k / {count} * {THREADS * count} + k % {count} < {BLOCK}.count) " * may_write(work.text.region)
+        return [
+            *work.before(),
+            f"{index} first = {group} * {THREADS * steps} + fz_lane * {count};",
+            *(f"{declared}[{steps}];" for declared in arrays),
+            *self._each_word(work, self._load(work)),
+            f"{work.text.unroll} for (uint k = 0; k < {steps}; ++k)",
+            f"    {guard}{work.call('{}[k]'.format)}",
+            *self._each_word(work, self._store(work)),
+        ]
+
+    def _each_word(self, work: ElementWork, lines: Sequence[str]) -> list[str]:
+        """Returns a loop over the words of a thread, from the element ``at`` on."""
+        at = f"{self._index} at = first + w * {THREADS * self.count};"
+        return [f"{work.text.unroll} for (uint w = 0; w < {self.words}; ++w)", *block([at, *lines])]
+
+    def _load(self, work: ElementWork) -> list[str]:
+        """Returns statements that load one word, or the last one in place of one past the end."""
+        together = {f"a_{o.name}": o for o in work.text.loaded if _is_number(work.text, o)}
+        lines = [f"{self._index} start = {work.nearest('at', f'({BLOCK}.count - 1) / {self.count} * {self.count}')};"]
+        for name, operand in together.items():
+            word, nbytes = self._word(operand.have), self.count * size_of(operand.have)
+            lines.append(f"{word} w_{name} = loadAligned<{nbytes}>(({word}*)({BLOCK}.{name} + start));")
+        for c in range(self.count):
+            # past the end, compute with the first element: user code never sees a value that is not in the data
+            place = f"start + {c} < {BLOCK}.count ? {{}} : {{}}".format if c else "{}".format
+            apart = [f"{name}[w * {self.count} + {c}] = {value};" for _, name, value in work.loads if name not in together]
+            if apart:
+                lines += block([f"{self._index} i = {place(f'start + {c}', 'start')};", *self._coordinates(work), *apart])
+            for name, o in together.items():
+                value = convert(from_storage(place(f"w_{name}[{c}]", f"w_{name}[0]"), o.have), o.have, o.want)
+                lines.append(f"{name}[w * {self.count} + {c}] = {value};")
+        return lines
+
+    def _store(self, work: ElementWork) -> list[str]:
+        """Returns statements that store the results of one word, or of the elements that there are of it."""
+        whole, parts = list[str](), list[str]()
+        for j, type in enumerate(work.text.types):
+            values = [to_storage(f"r_{j}[w * {self.count} + {c}]", type) for c in range(self.count)]
+            word, nbytes = self._word(type), self.count * size_of(type)
+            whole.append(f"storeAligned<{nbytes}>(({word}*)({BLOCK}.r_{j} + at), {word}({', '.join(values)}));")
+        for c in range(self.count):
+            one = [f"{self._index} i = at + {c};", *work.store(lambda name, c=c: f"{name}[w * {self.count} + {c}]")]
+            parts += [f"if (at + {c} < {BLOCK}.count)", *block(one)]
+        return [f"if (at + {self.count} <= {BLOCK}.count)", *block(whole), "else", *block(parts)]
+
+    def _word(self, type: Type) -> str:
+        """Returns the type of a word of numbers."""
+        return f"vector<{storage(type)}, {self.count}>"
+
+    def _coordinates(self, work: ElementWork) -> list[str]:
+        return decoded(self.variant, f"{self.variant.index}(i)", range(self.variant.rank)) if work.placed else []
+
+
+def _is_number(text: KernelText, operand: Operand) -> bool:
+    """True if an operand is one number for each element, in memory."""
+    fields = text.given.accesses[operand.arrival].fields(operand, text.variant)
+    return bool(operand.dims) and [f.role for f in fields] == ["pointer"] and operand.want.kind is Kind.SCALAR
