@@ -127,16 +127,17 @@ class Plan:
     def together(self) -> str:
         """The index space in which a linear kernel loads neighbours together; empty if it loads each element by itself."""
         if self._together is None:
-            self._together = "" if self.device.target.kind == "software" or self.context.shaped else self._words()
+            self._together = self._words()
         return self._together
 
     def _words(self) -> str:
         along = [o for o in self.memory if o.dims and not o.is_whole]
         types = [*(o.have if o.want.kind is Kind.SCALAR else o.want for o in along), *(e.type for e in self.elements)]
-        if not (self.rank and self.elements and words_for(types, 0, True)):
+        kind = self.device.target.kind
+        if self.context.shaped or not (self.rank and self.elements and words_for(kind, types)):
             return ""
         plain = all(len(ACCESSES[o.arrival].fields(o, Variant(True, self.rank))) == 1 for o in along)
-        return words_for(types, self.context.costs(self.region)[2], is_light(self.region)) if plain else ""
+        return words_for(kind, types, self.context.costs(self.region)[2], is_light(self.region)) if plain else ""
 
     def masks(self, space: str) -> tuple[list[int], list[int]]:
         """Returns the bits that must be zero in the addresses of operands in memory and of results, in this index space."""
