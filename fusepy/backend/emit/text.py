@@ -72,8 +72,7 @@ class KernelText:
         self.variant, self.given, self.operands, self.then = variant, given, operands, then
         self.cuda = given.cuda
         self.software = given.target.kind == "software"
-        # GPUs' compilers unroll what is marked, so Slang need not: that took half of the time of a first result (decision 042)
-        self.unroll = "[ForceUnroll]" if self.software else "[unroll]"
+        self.unroll = "[ForceUnroll]" if self.software else "[unroll]"  # by the GPU's compiler, decision 042
         self.types = result_types(region)
         self.calls = calls
         self.shims = make_shims(calls, given.imports, given.taken)

@@ -58,8 +58,9 @@ class LinearTape:
         self.plan = plan
         self._otherwise = otherwise
         self.kernel: Kernel | None = None
-        masks, self.result_masks = plan.masks(plan.together)
-        self.steps = [(*step[:3], step[3] | mask) for step, mask in zip(plan.steps, masks)]
+        together, steps = plan.together, plan.steps
+        self.result_masks = together.results or (0,) * len(plan.elements)
+        self.steps = [(*step[:3], step[3] | mask) for step, mask in zip(steps, together.operands)] if together.space else steps
         self._disjoint: list[int] = []  # addresses and shape of the last call with destinations that was checked for overlap
         self._disjoint_shape: tuple[int, ...] = ()
         ways = {o: addressing(ACCESSES[o.arrival], o) for o in plan.operands}
@@ -155,7 +156,9 @@ class LinearTape:
         return results
 
     def _made(self, wide: bool) -> Kernel:
-        kernel = self.plan.kernel(Variant(True, self.plan.rank, wide, packed=bool(self.plan.whole), space=self.plan.together))
+        kernel = self.plan.kernel(
+            Variant(True, self.plan.rank, wide, packed=bool(self.plan.whole), space=self.plan.together.space)
+        )
         self._otherwise.register()
         kernel.eager = not self.plan.rank
         if not wide:

@@ -19,13 +19,12 @@ from fusepy.backend.emit.spaces.blocks import IN_SQUARES, beyond, blocks_for, gr
 from fusepy.backend.emit.spaces.rows import SLACK, walk_for
 from fusepy.backend.emit.spaces.tiles import covered
 from fusepy.backend.emit.spaces.turned import turned_operands
-from fusepy.backend.emit.spaces.words import word_mask, words_for
-from fusepy.backend.emit.tuning import is_light
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.destinations import Given
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.recipe import Recipe, check_taken, make_recipe
+from fusepy.backend.execute.words import NO_WORDS, Words, words_of
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.marshals.whole import written
@@ -82,8 +81,8 @@ class Plan:
 
     passes = False
     __slots__ = (
-        "_feeds", "_textured", "_together", "context", "device", "elements", "given", "kernels", "linear", "memory", "name", "open",
-        "operands", "out_dims", "positions", "rank", "region", "sinks", "steps", "taken", "whole", "written",
+        "_feeds", "_textured", "_together", "context", "device", "elements", "given", "kernels", "linear", "memory", "name",
+        "open", "operands", "out_dims", "positions", "rank", "region", "sinks", "steps", "taken", "whole", "written",
     )  # fmt: skip
 
     def __init__(
@@ -121,28 +120,15 @@ class Plan:
         self.taken = [self.positions[i] for i in taken(region)]
         wholes = [] if self.device.target.kind == "software" else [o for o in self.memory if o.want.kind is Kind.WHOLE]
         self.whole = [self.positions[o.position] for o in wholes]
-        self._together: str | None = None
+        self._together: Words | None = None
 
     @property
-    def together(self) -> str:
-        """The index space in which a linear kernel loads neighbours together; empty if it loads each element by itself."""
+    def together(self) -> Words:
+        """The words in which a linear kernel loads and stores narrow elements."""
         if self._together is None:
-            self._together = self._words()
+            none = self.context.shaped or self.device.target.kind == "software"  # on CPUs words are no faster
+            self._together = NO_WORDS if none else words_of(self.region, self.rank, self.memory, self.context.costs)
         return self._together
-
-    def _words(self) -> str:
-        along = [o for o in self.memory if o.dims and not o.is_whole]
-        types = [*(o.have if o.want.kind is Kind.SCALAR else o.want for o in along), *(e.type for e in self.elements)]
-        kind = self.device.target.kind
-        if self.context.shaped or not (self.rank and self.elements and words_for(kind, types)):
-            return ""
-        plain = all(len(ACCESSES[o.arrival].fields(o, Variant(True, self.rank))) == 1 for o in along)
-        return words_for(kind, types, self.context.costs(self.region)[2], is_light(self.region)) if plain else ""
-
-    def masks(self, space: str) -> tuple[list[int], list[int]]:
-        """Returns the bits that must be zero in the addresses of operands in memory and of results, in this index space."""
-        of = [word_mask(space, o.have) if o.dims else 0 for o in self.memory]
-        return of, [word_mask(space, e.type) for e in self.elements]
 
     def _has_one_order(self, ways: Sequence[str]) -> bool:
         """True if all elements go along the grid in order; single values, which all threads read, do not count."""
@@ -224,7 +210,8 @@ class Plan:
         """Returns the variant of a call, and the groups and sizes of its index space."""
         wide, packed = recipe.wide, self.packs(slots)
         if self.linear and self.one_shape(slots) and all(slots[slot].linear for slot in results):
-            space = self.together if self._on_words(slots, results) else ""
+            along = [slots[slot] for slot in (*(position for position, *_ in self.steps), *results)]
+            space = self.together.space if self.together.fit(along) else ""
             return Variant(True, self.rank, recipe.count >= LINEAR_LIMIT, packed=packed, space=space), None, {}
         if self.context.tile or not self.rank:
             return Variant(False, self.rank, wide, self.context.tile, packed=packed), None, {}
@@ -246,12 +233,6 @@ class Plan:
         near = self.rank - 1 if dense and self._side_by_side(recipe) else None
         variant = Variant(False, self.rank, wide, space=space, packed=packed, turned=turned, dense=dense, near=near)
         return variant, groups, {"counted": int(groups is None)}
-
-    def _on_words(self, slots: Sequence[Layout], results: Sequence[int]) -> bool:
-        """True if operands and results begin where the words of `together` do."""
-        of, made = self.masks(self.together)
-        places = [position for position, *_ in self.steps]
-        return not any(slots[slot].low & mask for slot, mask in zip((*places, *results), (*of, *made)))
 
     def _dense(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int]) -> bool:
         """True if results are contiguous and have an element for each of the grid: kernels store them by its number."""

@@ -24,20 +24,19 @@ THREADS = 256
 BYTES = 4  # of a word of the smallest elements
 MOST_BYTES = 16  # of a word of the largest ones: one load
 
-# The elements of a word, and the words of a thread. Several are in flight; those of larger elements have as many bytes with fewer.
+# The elements of a word, and the words of a thread, which are in flight together.
 WORDS = {f"words of {n}{more}": (n, count) for n in (2, 4) for more, count in (("", 2), (", four", 4))}
 
 
-def words_for(kind: str, types: Iterable[Type], price: float = 0.0, light: bool = False) -> str:
+def words_for(types: Iterable[Type], price: float = 0.0, light: bool = False) -> str:
     """Returns the name of the words for elements of these types along the grid; empty if each should be loaded by itself.
 
     Args:
-        kind: of the device: on CPUs no words are faster.
         price: the price of user code for one element.
         light: the body is a few operations.
     """
     types = list(types)
-    if kind == "software" or price > LIGHT_PRICE or not types or any(type.kind is not Kind.SCALAR for type in types):
+    if price > LIGHT_PRICE or not types or any(type.kind is not Kind.SCALAR for type in types):
         return ""
     sizes = [size_of(type) for type in types]
     count = BYTES // min(sizes)

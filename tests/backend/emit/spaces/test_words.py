@@ -105,16 +105,15 @@ def test_programs_of_several_kernels_and_writes(gpu: Any) -> None:
 def test_which_elements_are_in_words() -> None:
     half, byte, long, pair = map(Type.parse, ("half", "uint8_t", "double", "half2"))
     flag, number = map(Type.parse, ("bool", "float"))
-    assert words_for("cuda", [half, half]) == words_for("vulkan", [half, number]) == "words of 2"
-    assert words_for("cuda", [half, half], light=True) == "words of 2, four"
-    assert words_for("cuda", [byte]) == words_for("cuda", [byte, number, flag], light=True) == "words of 4"
+    assert words_for([half, half]) == words_for([half, number]) == "words of 2"
+    assert words_for([half, half], light=True) == "words of 2, four"
+    assert words_for([byte]) == words_for([byte, number, flag], light=True) == "words of 4"
     assert not any(
         (
-            words_for("software", [half, half]),
-            words_for("cuda", [number]),
-            words_for("cuda", [half, long]),
-            words_for("cuda", [half, pair]),
-            words_for("cuda", [half], LIGHT_PRICE + 1),
+            words_for([number]),
+            words_for([half, long]),
+            words_for([half, pair]),
+            words_for([half], LIGHT_PRICE + 1),
         )
     )
 

@@ -1,0 +1,55 @@
+"""The words in which a linear kernel loads and stores narrow elements, and which arrays begin where a word does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from fusepy.backend.emit.operand import Operand
+from fusepy.backend.emit.spaces.words import word_mask, words_for
+from fusepy.backend.emit.tuning import is_light
+from fusepy.backend.emit.variant import Variant
+from fusepy.backend.execute.layouts import Layout
+from fusepy.backend.marshals.registry import ACCESSES
+from fusepy.ir.graph import Node
+from fusepy.ir.ops.region import result_types
+from fusepy.ir.types import Kind
+
+
+class Words(NamedTuple):
+    """Words of a region.
+
+    Attributes:
+        space: the index space; empty if each element is loaded by itself.
+        operands: the bits that must be zero in the address of each operand in memory; `results` are those of results.
+    """
+
+    space: str = ""
+    operands: tuple[int, ...] = ()
+    results: tuple[int, ...] = ()
+
+    def fit(self, layouts: Sequence[Layout]) -> bool:
+        """True if operands, and results after them, begin where words do."""
+        return not any(layout.low & mask for layout, mask in zip(layouts, (*self.operands, *self.results)))
+
+
+NO_WORDS = Words()
+
+
+def words_of(region: Node, rank: int, memory: Sequence[Operand], costs: Callable[[Node], tuple[int, int, float]]) -> Words:
+    """Returns the words of a region on a GPU.
+
+    Args:
+        memory: its operands in memory.
+        costs: see `PlanContext`.
+    """
+    results = result_types(region)
+    along = [o for o in memory if o.dims and not o.is_whole]
+    types = [*(o.have if o.want.kind is Kind.SCALAR else o.want for o in along), *results]
+    if not (rank and results and words_for(types)):
+        return NO_WORDS
+    if any(len(ACCESSES[o.arrival].fields(o, Variant(True, rank))) > 1 for o in along):  # pairs of values and gradients
+        return NO_WORDS
+    space = words_for(types, costs(region)[2], is_light(region))
+    masks = [word_mask(space, o.have) if o in along else 0 for o in memory]
+    return Words(space, tuple(masks), tuple(word_mask(space, type) for type in results)) if space else NO_WORDS
