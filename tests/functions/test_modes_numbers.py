@@ -17,6 +17,8 @@ uint natural(uint x) { return x; }
 int64_t large(int64_t x) { return x; }
 uint8_t byte(int x) { return uint8_t(x); }
 int small(int8_t x) { return x; }
+uint16_t most(int x) { return uint16_t(65535 + 0 * x); }
+int16_t least(int x) { return int16_t(-32768 + 0 * x); }
 float twice(float x) { return 2 * x; }
 """
 RAY = "struct Ray { float3 at; float t; };"
@@ -65,6 +67,10 @@ def test_integers_of_results_have_64_bits(m: Any) -> None:
     operations: dict[str, Callable[[Any], Any]] = {
         "product": lambda n: m.whole(n) * m.whole(n),
         "below 0": lambda n: m.natural(n) - 2 * LARGE,
+        "of small ones": lambda n: m.most(n) * m.most(n) + (m.most(n) << 20) - m.least(n) ** 3,
+        "signs of small ones": lambda n: [-m.least(n), fp.abs(m.least(n)), fp.square(m.most(n)), fp.dot([m.most(n)], [m.most(n)])],
+        "small ones in a loop": lambda n: fp.fori_loop(0, 3, lambda i, c: m.most(n) * m.most(n) + c, 0),
+        "small ones in a branch": lambda n: fp.cond(n > 0, lambda: m.most(n) * m.most(n), lambda: m.least(n) * m.most(n)),
         "compared": lambda n: (m.natural(n) > -1) & (m.natural(n) >= m.whole(n)),
         "chosen": lambda n: fp.where(m.natural(n) < 2, m.natural(n), -1),
         "least": lambda n: fp.minimum(m.natural(n), -1),
