@@ -37,10 +37,9 @@ INF, NONE = np.float32([[np.inf, 1], [2, 3]]), np.zeros(0, np.float32)
 EMPTY: dict[str, tuple[Any, ...]] = {  # an axis without elements, which is summed before the product with an infinity
     "ij,k->ij": (INF, NONE),
     "k,ij->i": (NONE, INF),
-    "i,jk->k": (INF[0].copy(), np.zeros((0, 2), np.float32)),
+    "i,kj->k": (INF[0].copy(), np.zeros((2, 0), np.float32)),
     "i,ij->": (INF[0].copy(), np.zeros((2, 0), np.float32)),
-    "ij,j->j": (np.zeros((0, 2), np.float32), INF[0].copy()),
-    "i,i,j->j": (NONE, NONE, INF[0].copy()),
+    "ji,j->j": (np.zeros((2, 0), np.float32), INF[0].copy()),
 }
 
 
@@ -51,6 +50,7 @@ def test_a_sum_over_an_empty_axis_is_zero(device: Any) -> None:
     fused = fp.fuse(lambda x, y: fp.einsum("ij,k->ij", x, y))
     assert fused(INF, np.float32([1, 2])).tolist() == (INF * 3).tolist()
     assert fused(INF, NONE).tolist() == [[0, 0], [0, 0]]
+    assert fp.einsum("i,i,j->j", NONE, NONE, INF[0]).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("subscripts", EINSUMS)

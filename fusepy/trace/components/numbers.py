@@ -73,7 +73,7 @@ def word(result: Value, values: Sequence[Value]) -> None:
 
 
 def wide(trace: OpenTrace, value: Value, said: ArgMap, loc: str | None) -> Value:
-    """Returns an integer of 32 bits or less that is a Python number, or a list of them, with 64 bits; every other value itself."""
+    """Returns a short integer that is a Python number, or a list of them, with 64 bits; every other value itself."""
     if said.dims is not None or value.type not in SHORT or not of_numbers([value]):
         return value
     (made,) = trace.builder.add(OPS["construct"], [value], None, {"type": INT64.name}, loc)
