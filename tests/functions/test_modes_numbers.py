@@ -82,6 +82,8 @@ def test_integers_of_results_have_64_bits(m: Any) -> None:
         "in a smaller parameter": lambda n: m.whole(m.large(n)) + m.natural(m.whole(n)) + m.small(m.large(n) - LARGE),
         "beside flags": lambda n: fp.add(np.array([True, False]), fp.sum([n, 2])),
         "chosen by flags": lambda n: fp.where(np.array([True, False]), m.whole(n) + 1, False),
+        "chosen by a branch": lambda n: fp.cond(fp.greater(np.float32([0, 2]), 1), lambda: m.natural(n) * 2, lambda: 0),
+        "chosen by branches": lambda n: fp.cond(fp.greater(np.float32([[0], [2]]), 1), lambda: 0.5, lambda: -m.least(n)),
         "chosen by numbers": lambda n: fp.where(np.float32([0, 2]), fp.sum([n, 2]), 7),
         "in an array": lambda n: fp.full(2, m.whole(n) + 1),
         "compared with an array": lambda n: fp.less(np.int32([1, 2]), m.whole(n) * m.whole(n)),
@@ -115,6 +117,11 @@ def test_integers_that_do_not_fit_are_refused(m: Any, device: Any) -> None:
             fused(LARGE)
         with fp.lazy(), pytest.raises((fp.RangeError, OverflowError)):
             np.asarray(of(LARGE))
+    branch = fp.fuse(lambda x, n: fp.cond(x > 1, lambda: m.whole(n) * n, lambda: 0))
+    assert branch(x, 2).tolist() == [0, 4]
+    with pytest.raises(fp.RangeError, match="an integer in the body"):
+        branch(x, LARGE)
+    assert branch(x - 1, LARGE).tolist() == [0, 0]
     with pytest.raises(fp.RangeError, match="a number that a kernel computes"):
         fp.fuse(lambda n: fp.fori_loop(0, m.whole(n) * n, lambda i, c: c, x))(LARGE)
     with pytest.raises(fp.RangeError, match=r"2\.0\*\*n"):
