@@ -24,6 +24,7 @@ from fusepy.ir.ranges import check_range
 from fusepy.ir.resolve.settle import settle
 from fusepy.ir.types import AS_ONE, Kind, Type
 from fusepy.passes.base import Pass
+from fusepy.passes.digits import with_digits
 
 _NESTING = (Control, Draw)
 
@@ -41,7 +42,7 @@ class ResolveMaps(Pass):
     requires = "traced"
 
     def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
-        return _Resolver(graph, oracle).run()
+        return _Resolver(with_digits(graph, oracle), oracle).run()
 
 
 def _storage(own: Type, wanted: set[Type]) -> Type:

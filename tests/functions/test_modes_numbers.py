@@ -20,6 +20,7 @@ int small(int8_t x) { return x; }
 uint16_t most(int x) { return uint16_t(65535 + 0 * x); }
 int16_t least(int x) { return int16_t(-32768 + 0 * x); }
 float twice(float x) { return 2 * x; }
+double precise(double x) { return x; }
 """
 RAY = "struct Ray { float3 at; float t; };"
 LARGE = 100000
@@ -93,6 +94,28 @@ def test_integers_of_results_have_64_bits(m: Any) -> None:
     }
     found = [w for name, of in operations.items() for w in findings(name, of, LARGE)]
     assert not found, "\n".join(found)
+
+
+@pytest.mark.req("V1")
+def test_floats_in_doubles_have_64_bits(m: Any) -> None:
+    """What operators compute of Python's floats was rounded to 32 bits before it became a double."""
+    x, k, n = np.ones(2), 1 / 3, 7
+    cases: dict[str, Callable[..., Any]] = {
+        "an array": lambda x, k, n: fp.multiply(x, k * 0.1),
+        "a chain": lambda x, k, n: fp.add(x, abs(-(k * 0.1 + n) / 3 - 0.7 * k) // 0.1),
+        "powers": lambda x, k, n: fp.add(x, k**2 + k**0.5),
+        "a quotient of integers": lambda x, k, n: fp.full_like(x, n / 3),
+        "filled": lambda x, k, n: fp.full(2, k * 0.1, "double"),
+        "a list": lambda x, k, n: fp.asarray([k * 0.1, k / n], "double"),
+        "a parameter": lambda x, k, n: m.precise(k * 0.1) + m.precise(m.twice(k) * m.twice(k)),
+        "compared": lambda x, k, n: fp.less(fp.multiply(x, k) * 0.1, k * 0.1 + 1e-12),
+    }
+    for name, of in cases.items():
+        np.testing.assert_allclose(fp.fuse(of)(x, k, n), of(x, k, n), rtol=1e-15, err_msg=name)
+    step = fp.fuse(lambda x, k: (lambda by: fp.fori_loop(0, 1, lambda i, c: c * by, x))(k * 0.1))  # computed outside of the body
+    assert step(x, k)[0] == k * 0.1
+    narrow, wide = fp.fuse(lambda a, x, k: (a * (k * 0.1), x * (k * 0.1)))(np.ones(2, np.float32), x, k)
+    assert (narrow.dtype, wide[0]) == (np.float32, k * 0.1)
 
 
 @pytest.mark.req("V1", "C13")
