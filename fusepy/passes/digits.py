@@ -19,8 +19,13 @@ def with_digits(graph: Graph, oracle: Oracle) -> Graph:
 
     Other uses of such a result take it with 32 bits, as before.
     """
-    made = {n.results[0]: n for n in graph.nodes if n.op.name in _OPERATORS and _is_number(n.results[0])}
-    takes = {node: _taken(node, made, oracle) for node in graph.nodes} if made else {}
+    made: dict[Value, Node] = {}
+    for node in graph.nodes:
+        if node.op.name in _OPERATORS and node.results[0].weak and _is_number(node.results[0]):
+            made[node.results[0]] = node
+    if not made:
+        return graph
+    takes = {node: _taken(node, made, oracle) for node in graph.nodes}
     wanted = {v for values in takes.values() for v in values}
     if not wanted:
         return graph
@@ -40,7 +45,7 @@ def with_digits(graph: Graph, oracle: Oracle) -> Graph:
 
 
 def _is_number(value: Value) -> bool:
-    return value.weak and value.type is FLOAT and not value.rank and of_numbers([value])
+    return value.type is FLOAT and not value.rank and of_numbers([value])
 
 
 def _taken(node: Node, made: dict[Value, Node], oracle: Oracle) -> list[Value]:
