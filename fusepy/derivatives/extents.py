@@ -65,17 +65,6 @@ class ExtentFacts:
     shared: list[tuple[Source, Source, bool]] = field(default_factory=list["tuple[Source, Source, bool]"])
     numbers: dict[int, Type] = field(default_factory=dict[int, Type])
 
-    def texts(self) -> dict[int, str]:
-        """Returns for each input the extents that the program is for, in the order of its axes: ``(3, any, not 1)``."""
-        small = {at: str(n or "not 2 to 4") for at, n in self.smalls.items()}
-        unit = {at: "1" if one else small.get(at, "not 1").replace("not 2", "not 1") for at, one in self.units.items()}
-        known = small | unit | {at: str(n) for at, n in self.sizes.items()}
-        found = dict[int, str]()
-        for place in sorted({place for place, _ in known}):
-            rank = 1 + max(axis for at, axis in known if at == place)
-            found[place] = f"({', '.join(known.get((place, axis), 'any') for axis in range(rank))})"
-        return found
-
     def __bool__(self) -> bool:
         return bool(self.units or self.sizes or self.smalls or self.levels or self.shared or self.numbers)
 
