@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fusepy.backend.emit.operand import Operand
 from fusepy.backend.execute.plan import Plan
 from fusepy.backend.marshals.registry import ACCESSES
+from fusepy.derivatives.extents import ExtentFacts
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.struct import Struct, members
@@ -88,3 +89,15 @@ def names_in(plan: Plan, slot: int) -> list[str]:
     if len(region.bodies) > 1:  # the inputs of an epilogue that are operands, without the folded values
         inputs += region.bodies[1].inputs[len(region.bodies[1].inputs) - (len(region.operands) - len(inputs)) :]
     return [value.name or "" for value, position in zip(inputs, plan.positions) if position == slot]
+
+
+def extent_texts(facts: ExtentFacts) -> dict[int, str]:
+    """Returns for each input the extents that a program is for, in the order of its axes: ``(3, any, not 1)``."""
+    small = {at: str(n or "not 2 to 4") for at, n in facts.smalls.items()}
+    unit = {at: "1" if one else small.get(at, "not 1").replace("not 2", "not 1") for at, one in facts.units.items()}
+    known = small | unit | {at: str(n) for at, n in facts.sizes.items()}
+    found = dict[int, str]()
+    for place in sorted({place for place, _ in known}):
+        rank = 1 + max(axis for at, axis in known if at == place)
+        found[place] = f"({', '.join(known.get((place, axis), 'any') for axis in range(rank))})"
+    return found

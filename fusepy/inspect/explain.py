@@ -11,7 +11,7 @@ from typing import Any
 
 from fusepy.backend.execute.tape import Tape, TapePiece
 from fusepy.errors import ArgumentError, did_you_mean
-from fusepy.inspect.arguments import argument_lines, names_in
+from fusepy.inspect.arguments import argument_lines, extent_texts, names_in
 from fusepy.inspect.indexing import indexing
 from fusepy.inspect.reasons import Neighbours, label, neighbours
 from fusepy.ir.graph import Graph, Node
@@ -105,17 +105,18 @@ def piece_source(piece: TapePiece, program: Program) -> str:
 
 def explain(program: Program, args: Sequence[Any], cache: str = "") -> Explanation:
     """Explains the kernels of a call."""
-    before = program.resolved()
+    before, recording = program.resolved(), program.recording
     tape = program.tape(args)
     variants = [indexing(piece, tape, program) for piece in tape.pieces]
-    reasons = list(_dropped(program.recording.graph, before))
+    reasons = list(_dropped(recording.graph, before))
     if tape.split:
         reasons.append("split: the results have extents that share no grid, so each gets a kernel of its own")
+    told = [f"{text} of {recording.graph.inputs[place].name}" for place, text in extent_texts(recording.trace.extents).items()]
+    reasons += [f"traced for extents {', '.join(told)}; other ones trace again"] if told else []
     reasons += [*_step_loops(program, tape), *filter(None, [program.options.tuned])]
     reasons += [f"one kernel for each reduction, not one that goes along rows: {why}" for why in tape.refused.values()]
     for piece in tape.pieces:
         reasons += _region_reasons(piece.plan.region, before)
-    recording = program.recording
     written = [recording.names[position] for position in recording.outs if position is not None]
     if written:
         reasons.append(f"written back: {', '.join(written)}")

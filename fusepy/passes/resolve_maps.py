@@ -24,6 +24,7 @@ from fusepy.ir.ranges import check_range
 from fusepy.ir.resolve.settle import settle
 from fusepy.ir.types import AS_ONE, Kind, Type
 from fusepy.passes.base import Pass
+from fusepy.passes.digits import with_digits
 
 _NESTING = (Control, Draw)
 
@@ -41,7 +42,7 @@ class ResolveMaps(Pass):
     requires = "traced"
 
     def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
-        return _Resolver(graph, oracle).run()
+        return _Resolver(with_digits(graph, oracle), oracle).run()
 
 
 def _storage(own: Type, wanted: set[Type]) -> Type:
@@ -135,26 +136,23 @@ class _Resolver:
     def node(self, node: Node, maps: Sequence[ArgMap], attrs: dict[str, Attr]) -> None:
         operands: list[Value] = []
         final: list[ArgMap] = []
+        binds = _binds(node)
         for i, (value, map) in enumerate(zip(node.operands, maps)):
             operand, scalar = self.new[value], _wanted(node, i, map, self.oracle)
             if scalar is not None and value in self.const_nodes:
                 operand = self.constant(value, scalar)
-            elif operand.type is not value.type and map.type is None and not _binds(node):
+            elif operand.type is not value.type and map.type is None and not binds:
                 operand = self.narrowed(value, value.type if scalar is None else value.type.with_scalar(scalar))
             # an operator converts by itself; for a call, the map states the type
-            type = map.type or (value.type if _binds(node) else operand.type)
+            type = map.type or (value.type if binds else operand.type)
             operands.append(operand)
             final.append(ArgMap(map.dims, type if type is not operand.type else None))
-        results = self.results(node, operands, final)
+        results: Sequence[Value] = node.results
+        if not binds and any(o.type is not v.type for o, v in zip(operands, node.operands)):  # a retyped number may change them
+            results = node.op.infer(Node(node.op, operands, final, (), node.attrs, node.loc), self.oracle)
         self.new.update(zip(node.results, results))
         bodies = [_Resolver(body, self.oracle, body=True).run() for body in node.bodies]
         self.nodes.append(Node(node.op, operands, final, results, {**node.attrs, **attrs}, node.loc, bodies))
-
-    def results(self, node: Node, operands: Sequence[Value], maps: Sequence[ArgMap]) -> Sequence[Value]:
-        """Returns the old results, unless a retyped number changes the result type."""
-        if _binds(node) or all(o.type is v.type for o, v in zip(operands, node.operands)):
-            return node.results
-        return node.op.infer(Node(node.op, operands, maps, (), node.attrs, node.loc), self.oracle)
 
     def narrowed(self, value: Value, type: Type) -> Value:
         """Returns a number in the type that an operator computes in; other uses may have it stored with more digits."""

@@ -207,7 +207,7 @@ class Trace:
         alone, add = op in ON_NUMBERS and (values[0].weak or values[-1].weak), self.builder.add
         (result,) = recorded(self, op, values, maps, attrs, loc) if alone else add(OPS[op], values, maps, attrs, loc)
         if op == "pow":
-            refuse_negative(result.type, operands[1], loc)
+            refuse_negative(result.type, given.value if isinstance(given := operands[1], Mapped) else given, loc)
         if inherited is not None:
             self.maps[result] = inherited
         return Traced(self, result, loc)

@@ -17,7 +17,10 @@ uint natural(uint x) { return x; }
 int64_t large(int64_t x) { return x; }
 uint8_t byte(int x) { return uint8_t(x); }
 int small(int8_t x) { return x; }
+uint16_t most(int x) { return uint16_t(65535 + 0 * x); }
+int16_t least(int x) { return int16_t(-32768 + 0 * x); }
 float twice(float x) { return 2 * x; }
+double precise(double x) { return x; }
 """
 RAY = "struct Ray { float3 at; float t; };"
 LARGE = 100000
@@ -65,6 +68,10 @@ def test_integers_of_results_have_64_bits(m: Any) -> None:
     operations: dict[str, Callable[[Any], Any]] = {
         "product": lambda n: m.whole(n) * m.whole(n),
         "below 0": lambda n: m.natural(n) - 2 * LARGE,
+        "of small ones": lambda n: m.most(n) * m.most(n) + (m.most(n) << 20) - m.least(n) ** 3,
+        "signs of small ones": lambda n: [-m.least(n), fp.abs(m.least(n)), fp.square(m.most(n))],
+        "small ones in a loop": lambda n: fp.fori_loop(0, 3, lambda i, c: m.most(n) * m.most(n) + c, 0),
+        "small ones in a branch": lambda n: fp.cond(n > 0, lambda: m.most(n) * m.most(n), lambda: m.least(n) * m.most(n)),
         "compared": lambda n: (m.natural(n) > -1) & (m.natural(n) >= m.whole(n)),
         "chosen": lambda n: fp.where(m.natural(n) < 2, m.natural(n), -1),
         "least": lambda n: fp.minimum(m.natural(n), -1),
@@ -76,6 +83,8 @@ def test_integers_of_results_have_64_bits(m: Any) -> None:
         "in a smaller parameter": lambda n: m.whole(m.large(n)) + m.natural(m.whole(n)) + m.small(m.large(n) - LARGE),
         "beside flags": lambda n: fp.add(np.array([True, False]), fp.sum([n, 2])),
         "chosen by flags": lambda n: fp.where(np.array([True, False]), m.whole(n) + 1, False),
+        "chosen by a branch": lambda n: fp.cond(fp.greater(np.float32([0, 2]), 1), lambda: m.natural(n) * 2, lambda: 0),
+        "chosen by branches": lambda n: fp.cond(fp.greater(np.float32([[0], [2]]), 1), lambda: 0.5, lambda: -m.least(n)),
         "chosen by numbers": lambda n: fp.where(np.float32([0, 2]), fp.sum([n, 2]), 7),
         "in an array": lambda n: fp.full(2, m.whole(n) + 1),
         "compared with an array": lambda n: fp.less(np.int32([1, 2]), m.whole(n) * m.whole(n)),
@@ -85,6 +94,28 @@ def test_integers_of_results_have_64_bits(m: Any) -> None:
     }
     found = [w for name, of in operations.items() for w in findings(name, of, LARGE)]
     assert not found, "\n".join(found)
+
+
+@pytest.mark.req("V1")
+def test_floats_in_doubles_have_64_bits(m: Any) -> None:
+    """What operators compute of Python's floats was rounded to 32 bits before it became a double."""
+    x, k, n = np.ones(2), 1 / 3, 7
+    cases: dict[str, Callable[..., Any]] = {
+        "an array": lambda x, k, n: fp.multiply(x, k * 0.1),
+        "a chain": lambda x, k, n: fp.add(x, abs(-(k * 0.1 + n) / 3 - 0.7 * k) // 0.1),
+        "powers": lambda x, k, n: fp.add(x, k**2 + k**0.5),
+        "a quotient of integers": lambda x, k, n: fp.full_like(x, n / 3),
+        "filled": lambda x, k, n: fp.full(2, k * 0.1, "double"),
+        "a list": lambda x, k, n: fp.asarray([k * 0.1, k / n], "double"),
+        "a parameter": lambda x, k, n: m.precise(k * 0.1) + m.precise(m.twice(k) * m.twice(k)),
+        "compared": lambda x, k, n: fp.less(fp.multiply(x, k) * 0.1, k * 0.1 + 1e-12),
+    }
+    for name, of in cases.items():
+        np.testing.assert_allclose(fp.fuse(of)(x, k, n), of(x, k, n), rtol=1e-15, err_msg=name)
+    step = fp.fuse(lambda x, k: (lambda by: fp.fori_loop(0, 1, lambda i, c: c * by, x))(k * 0.1))  # computed outside of the body
+    assert step(x, k)[0] == k * 0.1
+    narrow, wide = fp.fuse(lambda a, x, k: (a * (k * 0.1), x * (k * 0.1)))(np.ones(2, np.float32), x, k)
+    assert (narrow.dtype, wide[0]) == (np.float32, k * 0.1)
 
 
 @pytest.mark.req("V1", "C13")
@@ -109,6 +140,11 @@ def test_integers_that_do_not_fit_are_refused(m: Any, device: Any) -> None:
             fused(LARGE)
         with fp.lazy(), pytest.raises((fp.RangeError, OverflowError)):
             np.asarray(of(LARGE))
+    branch = fp.fuse(lambda x, n: fp.cond(x > 1, lambda: m.whole(n) * n, lambda: 0))
+    assert branch(x, 2).tolist() == [0, 4]
+    with pytest.raises(fp.RangeError, match="an integer in the body"):
+        branch(x, LARGE)
+    assert branch(x - 1, LARGE).tolist() == [0, 0]
     with pytest.raises(fp.RangeError, match="a number that a kernel computes"):
         fp.fuse(lambda n: fp.fori_loop(0, m.whole(n) * n, lambda i, c: c, x))(LARGE)
     with pytest.raises(fp.RangeError, match=r"2\.0\*\*n"):

@@ -234,7 +234,8 @@ def call(attrs: dict[str, Any], *operands: Val) -> list[Val]:
         raise Refused("Slang's own min and max, and sums in an order of their own")
     found = f(*operands)
     made = list(found) if isinstance(found, tuple) else [found]
-    return [strong(Val(x.scalar, x.comp, *_spread(x, grid))) for x in made]
+    weak = all(x.weak for x in operands)  # of numbers alone, a number
+    return [Val(x.scalar, x.comp, *_spread(x, grid), weak and x.scalar != "Ray") for x in made]
 
 
 def _seen(p: Any, x: Val, written: bool) -> Val:

@@ -66,8 +66,11 @@ def _power(a: Val, b: Val) -> Val:
     comp, pairs = aligned(convert(a, scalar), convert(b, scalar))
     (x, ex), (y, ey) = pairs
     if not is_float(scalar):
-        if np.any(y < 0) or np.any(ey):
+        below = np.broadcast_to(aligned(a, b)[1][1][0] < 0, y.shape)  # before it becomes a large number
+        if np.any(ey) or (b.weak and np.any(below)):
             raise Refused("a negative exponent of an integer")
+        whole = np.where(x == 1, 1, 0 if scalar.startswith("uint") else np.where(x == -1, 1 - 2 * (y % 2).astype(np.int64), 0))
+        x, y = np.where(below, whole, x).astype(x.dtype), np.where(below, 1, y).astype(y.dtype)
         with np.errstate(all="ignore"):
             if all_weak(a, b) and scalar != "uint64_t":
                 return of_python(np.power(x.astype(WIDE), y.astype(WIDE)), comp, ex)

@@ -23,6 +23,7 @@ INTS = tuple(n for n in SCALARS if "int" in n)
 TEXTURE = "texture"  # how a value arrives; the others are in `uploads`
 UNIT = {"half": 2.0**-11, "float": 2.0**-24, "double": 2.0**-53}
 TINY = {"half": 2.0**-24, "float": 2.0**-126, "double": 2.0**-1000}  # a device may flush what is smaller than normal
+AS_NUMBER = {"half": "float", **dict.fromkeys(("int8_t", "uint8_t", "int16_t", "uint16_t"), "int")}  # what Python computes with
 WIDE = np.longdouble
 
 
@@ -84,8 +85,8 @@ def promote(*values: Val) -> str:
     best = max(strong or [x.scalar for x in values], key=order.index)
     for x in values:
         if strong and x.weak and ((is_float(x.scalar) and not is_float(best)) or best == "bool"):
-            best = x.scalar
-    return best
+            best = "float" if is_float(x.scalar) else AS_NUMBER.get(x.scalar, x.scalar)
+    return best if strong else AS_NUMBER.get(best, best)
 
 
 def make(scalar: str, comp: tuple[int, ...], v: Any, e: Any = 0.0, weak: bool = False, rounds: float = 1.0) -> Val:

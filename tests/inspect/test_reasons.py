@@ -413,3 +413,22 @@ def test_a_second_kernel_is_told(device: Any) -> None:
         scaled(*given)
         counts.append(fp.stats(device).kernels_compiled - before)
     assert counts == [1, 1, 0, device.target.kind != "software"]  # GPUs read columns in another order
+
+
+@pytest.mark.req("V11")
+def test_extents_that_a_program_is_for_are_told() -> None:
+    x, at = np.ones((2, 3), np.float32), np.zeros((2, 3), np.int32)
+    one: tuple[Any, ...] = x[:, :1].copy(), at[:, :1].copy()
+    cases: list[tuple[Any, str, str]] = [
+        (lambda x, at: fp.sort(x, axis=1), "(2, 3) of x", "(2, 1) of x"),
+        (lambda x, at: fp.median(x, axis=1), "(2, 3) of x", "(2, 1) of x"),
+        (lambda x, at: fp.take_along_axis(x, at, 1), "(2, 3) of x, (2, 3) of at", "(2, 1) of x, (2, 1) of at"),
+        (lambda x, at: x[at], "(2, 3) of x, (not 1, not 1) of at", "(2, 1) of x, (not 1, 1) of at"),
+        (lambda x, at: x + x.shape[0], "(2, 3) of x", "(2, 1) of x"),
+    ]
+    for of, many, single in cases:
+        fused = fp.fuse(of)
+        for given, told in (((x, at), many), (one, single)):
+            assert f"traced for extents {told}; other ones trace again" in fused.explain(*given).reasons, told
+            fused(*given)
+    assert "traced for" not in str(fp.fuse(lambda x, at: fp.cumsum(x * at, axis=1)).explain(x, at))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,38 +16,9 @@ from tests.support import precision
 BASES = [-3, -2, -1.5, -1, -0.5, -0.0, 0, 0.5, 0.999, 1, 1.5, 2, 5, np.inf, -np.inf, np.nan]
 EXPONENTS = [-np.inf, -65, -3, -2, -1, -0.75, -0.5, 0, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 4, 10, 2.5, 64, 65, np.inf, np.nan]
 LITERALS = (
-    -3,
-    -2,
-    -1,
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    7,
-    10,
-    64,
-    65,
-    0.5,
-    -0.5,
-    2.5,
-    -2.5,
-    3.5,
-    -3.5,
-    0.75,
-    -0.75,
-    66.0,
-    -65,
-    2.0,
-    1e-60,
-    0.3,
-    1.5,
-    -1.5,
-    np.inf,
-    -np.inf,
-    np.nan,
-)
+    -3, -2, -1, 0, 1, 2, 3, 4, 5, 7, 10, 64, 65, 0.5, -0.5, 2.5, -2.5, 3.5, -3.5, 0.75, -0.75, 66.0, -65, 2.0, 1e-60, 0.3, 1.5,
+    -1.5, np.inf, -np.inf, np.nan,
+)  # fmt: skip
 INTEGERS = ["int8_t", "uint8_t", "int16_t", "uint16_t", "int", "uint", "int64_t", "uint64_t"]
 
 # units in the last place, where the exponent is no integer: of lavapipe's pow, which is exp2(y * log2(x)); of ours for double
@@ -117,6 +89,22 @@ def test_powers_of_integers(device: Any, name: str) -> None:
 
 
 @pytest.mark.req("C5")
+def test_powers_of_integers_of_both_signs(device: Any) -> None:
+    """A signed exponent of an unsigned base was taken as a large number."""
+    for unsigned, signed in itertools.product(("u1", "u2", "u4", "u8"), ("i1", "i4", "i8")):
+        x, n = (a.copy() for a in np.meshgrid(np.array([0, 1, 2, 3, 255], unsigned), np.array([-3, -2, -1, 0, 1, 9], signed)))
+        for base, exponent in ((x, n), (n, x)):
+            found = fp.fuse(lambda x, n: x**n)(base, exponent)
+            assert np.array_equal(found, fp.power(base, exponent))
+            of = [int(a) ** int(k) if k >= 0 else int(a == 1) for a, k in zip(base.flat, exponent.flat)]
+            bits = (1 << 8 * found.itemsize) - 1
+            assert [int(v) & bits for v in found.flat] == [v & bits for v in of], (base.dtype, exponent.dtype)
+    vectors = fp.fuse(lambda x, n: fp.vcast(x, "uint3") ** fp.vcast(n, "int3"))(np.uint32([[1, 2, 3]]), np.int32([[-1, -2, 2]]))
+    assert vectors.tolist() == [[1, 0, 9]]
+    assert fp.fuse(lambda x: x ** fp.full(4, -1))(np.uint32([0, 1, 2, 3])).tolist() == [0, 1, 0, 0]
+
+
+@pytest.mark.req("C5")
 def test_negative_powers_of_integers(device: Any) -> None:
     x = np.array([-2, -1, 0, 1, 2], np.int32)
     with pytest.raises(fp.TraceError, match="negative integer powers") as failure:
@@ -157,6 +145,9 @@ def test_negative_powers_of_integers(device: Any) -> None:
     exponents = np.full_like(x, -1)  # those of arrays are not looked at
     assert fp.power(x, exponents).tolist() == [0, -1, 0, 1, 0]
     assert fp.power(x, 2 * exponents).tolist() == [0, 1, 0, 1, 0]
+    assert fp.fuse(lambda x: x ** fp.full(5, -1))(x).tolist() == [0, -1, 0, 1, 0]
+    with pytest.raises(fp.TraceError, match="negative integer powers"):
+        fp.fuse(lambda x: x ** fp.vcast(-1, "int"))(x)
     assert fp.power(x, -1.0)[:2].tolist() == [-0.5, -1]
     assert fp.power([-2, -3], [2, 3]) == [4, -27]
     assert fp.power(5.0, 2) == 25.0

@@ -33,6 +33,26 @@ EINSUMS: dict[str, tuple[Any, ...]] = {
 }
 
 
+INF, NONE = np.float32([[np.inf, 1], [2, 3]]), np.zeros(0, np.float32)
+EMPTY: dict[str, tuple[Any, ...]] = {  # an axis without elements, which is summed before the product with an infinity
+    "ij,k->ij": (INF, NONE),
+    "k,ij->i": (NONE, INF),
+    "i,kj->k": (INF[0].copy(), np.zeros((2, 0), np.float32)),
+    "i,ij->": (INF[0].copy(), np.zeros((2, 0), np.float32)),
+    "ji,j->j": (np.zeros((2, 0), np.float32), INF[0].copy()),
+}
+
+
+@pytest.mark.req("V1")
+def test_a_sum_over_an_empty_axis_is_zero(device: Any) -> None:
+    for subscripts, arrays in EMPTY.items():
+        same_in_every_way(device, lambda *x, s=subscripts: fp.einsum(s, *x), arrays, np.einsum(subscripts, *arrays))
+    fused = fp.fuse(lambda x, y: fp.einsum("ij,k->ij", x, y))
+    assert fused(INF, np.float32([1, 2])).tolist() == (INF * 3).tolist()
+    assert fused(INF, NONE).tolist() == [[0, 0], [0, 0]]
+    assert fp.einsum("i,i,j->j", NONE, NONE, INF[0]).tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("subscripts", EINSUMS)
 def test_einsum_in_every_way(device: Any, subscripts: str) -> None:
     arrays = EINSUMS[subscripts]

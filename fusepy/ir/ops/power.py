@@ -13,6 +13,7 @@ from fusepy.ir.ops.arithmetic import Operator
 from fusepy.ir.ops.base import Componentwise, components, computed, convert, shaped, working
 from fusepy.ir.ops.control import Control, Loop
 from fusepy.ir.ops.doubles import spelled
+from fusepy.ir.ops.integers.signs import OfBothSigns, signed_operand
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.ops.promotion import of_numbers, promote
 from fusepy.ir.oracle import Oracle
@@ -51,7 +52,12 @@ class Power(Operator):
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         scalar, shape = self.operand_scalar(node), node.results[0].type.shape
         type, working = shaped(scalar, shape), shaped(_working(scalar), shape)
-        operands = [convert(convert(a, v.type, type), type, working) for a, v in zip(args, node.operands)]
+        k = signed_operand(node, scalar)
+        if k is None:
+            operands = [convert(convert(a, v.type, type), type, working) for a, v in zip(args, node.operands)]
+        else:
+            signs = OfBothSigns(node, args, scalar, k)
+            operands, working = signs.power(), signs.type
         name = spelled("pow", scalar)
         return convert(f"{f'{PREFIX}power' if name == 'pow' else name}({', '.join(operands)})", working, type)
 
@@ -126,9 +132,11 @@ def refuse_negative(result: Type, exponent: object, place: str | None = None) ->
 
 
 def fixed(node: Node, exponent: float) -> Node:
-    """Returns the ``pow`` of a value and a constant as a ``power``."""
+    """Returns the ``pow`` of a value and a constant as a ``power``; itself for a negative exponent of an unsigned integer."""
     scalar = promote([(v.type, v.weak) for v in node.operands], node.operands)
     assert scalar is not None
+    if exponent < 0 and signed_operand(node, scalar) is not None:
+        return node
     attrs = {"exponent": exponent, "type": (INT if scalar is BOOL else scalar).name}
     return Node(FIXED_POWER, node.operands[:1], node.maps[:1], node.results, attrs, node.loc)
 

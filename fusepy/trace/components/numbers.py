@@ -22,6 +22,8 @@ from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.traced import Traced
 
 LONGEST_NAME = 40
+# integers of less than 64 bits, and the bits that their numbers take with a sign
+SHORT = {Type.parse(f"{sign}int{bits}_t"): bits + (sign == "u") for sign in ("", "u") for bits in (8, 16, 32)}
 ON_NUMBERS = frozenset((*MEANINGS, *COMPARES, "select", "clip"))
 
 
@@ -71,12 +73,12 @@ def word(result: Value, values: Sequence[Value]) -> None:
 
 
 def wide(trace: OpenTrace, value: Value, said: ArgMap, loc: str | None) -> Value:
-    """Returns an integer of 32 bits that is a Python number, or a list of them, with 64 bits; every other value itself."""
-    if said.dims is not None or value.type not in (INT, UINT) or not of_numbers([value]):
+    """Returns a short integer that is a Python number, or a list of them, with 64 bits; every other value itself."""
+    if said.dims is not None or value.type not in SHORT or not of_numbers([value]):
         return value
     (made,) = trace.builder.add(OPS["construct"], [value], None, {"type": INT64.name}, loc)
     made.arrival = WORD
-    trace.moves.bits[made] = 32 + (value.type is UINT)
+    trace.moves.bits[made] = SHORT[value.type]
     return made
 
 
@@ -91,7 +93,7 @@ def _wide(trace: OpenTrace, op: str, values: Sequence[Value], maps: Sequence[Arg
     if not of_numbers(numbers) or any(v.type.kind is not Kind.SCALAR or v.type.is_float for v in numbers):
         return values
     types = {v.type for v in numbers}
-    if UINT64 in types or not (types & {INT, UINT} if op in GROWS else UINT in types and len(types) > 1):
+    if UINT64 in types or not (types & SHORT.keys() if op in GROWS else UINT in types and len(types) > 1):
         return values
     if op == "pow":
         numbers = values[:1]  # an exponent stays one of the call, which is checked

@@ -38,8 +38,8 @@ class OverflowRequest(NamedTuple):
             raise RangeError(
                 f"{self.op}: an integer in the body is out of range",
                 place=self.place,
-                expected="integers of at most 64 bits that fit the parameters that they are passed to",
-                hint="compute with floats: start with 1.0 instead of 1",
+                expected="integers of at most 64 bits that fit the types that they are converted to",
+                hint="compute with floats: start with 1.0 instead of 1; or say the type, with fp.vcast(number, 'int64_t')",
             )
 
 
@@ -75,8 +75,11 @@ class Overflow:
 
 
 def add_overflow(branches: Sequence[BodyTrace], outputs: Sequence[list[Value]]) -> bool:
-    """Adds a flag to the outputs of branches of numbers; returns False if no integer can overflow."""
-    found = [overflow_in(inner) if inner.alone else None for inner in branches]
+    """Adds a flag to the outputs of branches; returns False if no integer can overflow.
+
+    Branches over arrays have one where they convert numbers that they compute, and a call can read it; else that is refused.
+    """
+    found = [overflow_in(inner) if inner.alone or _converts(inner) else None for inner in branches]
     if not any(found):
         return False
     for inner, flag, values in zip(branches, found, outputs):
@@ -84,8 +87,15 @@ def add_overflow(branches: Sequence[BodyTrace], outputs: Sequence[list[Value]]) 
     return True
 
 
+def _converts(inner: BodyTrace) -> bool:
+    return inner.parent.prints is not None and any(True for _ in conversions(inner))
+
+
 def report_overflow(trace: Trace, flag: Value, op: str, loc: str | None) -> None:
     """Has each call, or the body around, check the flag of an operation."""
+    if flag.rank:
+        axes = tuple(f"d{axis}" for axis in range(flag.rank))
+        (flag,) = trace.builder.add(OPS["reduce"], [flag], None, {"kind": "any", "axes": axes}, loc)
     if trace.prints is not None:
         trace.prints.append(OverflowRequest([flag], op, loc))
     elif trace.flags is not None:

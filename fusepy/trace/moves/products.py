@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fusepy.derivatives.extents import Axis
 from fusepy.derivatives.folds import contracted, reduced, transposed
-from fusepy.derivatives.terms import Term
+from fusepy.derivatives.terms import Term, Terms
 from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.argmap import UNSAID
 from fusepy.ir.graph import Value
@@ -45,16 +46,42 @@ def summed_products(trace: OpenTrace, values: Sequence[Value], inputs: Sequence[
     if common is not None:  # as in NumPy, nothing is rounded to a smaller type in between
         parts = [part if part.value.weak else terms.cast(part, common) for part in parts]
     kept = range(len(output))
-    total = parts[0]
-    for k, part in enumerate(parts[1:], 1):
-        later = {*kept, *(d for p in parts[k + 1 :] for d in p.dims)}
-        total = reduced(terms, "sum", total, [d for d in total.dims if d not in later and d not in part.dims])
-        part = reduced(terms, "sum", part, [d for d in part.dims if d not in later and d not in total.dims])
-        total = contracted(terms, total, part, sorted({*total.dims} & {*part.dims} - later), kept)
-    total = reduced(terms, "sum", total, [d for d in total.dims if d not in kept])
+    total = _multiplied(terms, parts, kept)
     result = total.value if list(total.dims) == list(kept) else transposed(terms, total, kept).value
     word(result, values)
     return result
+
+
+def _multiplied(terms: Terms, parts: Sequence[Term], kept: Sequence[int]) -> Term:
+    """Returns the product of terms, summed along all dimensions but `kept`.
+
+    A dimension that no later term has is summed before the next product. If it is empty, so is the whole sum: it is 0, where the
+    product of that 0 with an infinity is NaN.
+    """
+    total, before = parts[0], dict[Axis, None]()
+
+    def note(term: Term, dims: Sequence[int]) -> None:
+        found = zip(term.dims, terms.extents.of(term.value))
+        before.update((axis, None) for d, axis in found if d in dims and axis is not None)
+
+    def without(term: Term, others: set[int]) -> Term:
+        dims = [d for d in term.dims if d not in others]
+        note(term, dims)
+        return reduced(terms, "sum", term, dims)
+
+    for k, part in enumerate(parts[1:], 1):
+        later = {*kept, *(d for p in parts[k + 1 :] for d in p.dims)}
+        total = without(total, {*later, *part.dims})
+        part = without(part, {*later, *total.dims})
+        shared = sorted({*total.dims} & {*part.dims} - later)
+        if k + 1 < len(parts):
+            note(total, shared)
+        total = contracted(terms, total, part, shared, kept)
+    total = reduced(terms, "sum", total, [d for d in total.dims if d not in kept])
+    if not before or not total.type.is_float:
+        return total
+    count = Term(terms, terms.extents.shapes.count([*before]), ())
+    return terms.where(count.equals(0.0), 0.0, total)
 
 
 def _diagonal(trace: OpenTrace, value: Value, labels: Labels) -> tuple[Value, Labels]:

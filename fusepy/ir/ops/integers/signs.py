@@ -38,6 +38,11 @@ def _rest_of_c(a: int, b: int) -> int:
     return rest(abs(a), abs(b)) * (-1 if a < 0 else 1)
 
 
+def _power(a: int, n: int) -> int:
+    """Returns the last 64 bits of ``a ** n``; of a negative power, which only `a` without a sign has here, the integer part."""
+    return pow(a, n, 1 << 64) if n >= 0 else int(a == 1)
+
+
 def _between(x: int, low: int, high: int) -> int:
     return min(max(x, low), high)
 
@@ -47,6 +52,7 @@ EXACT: dict[str, Callable[..., int]] = {
     "floordiv": quotient,
     "mod": rest,
     "fmod": _rest_of_c,
+    "pow": _power,
     "shr": shifted_right,
     "minimum": min,
     "maximum": max,
@@ -108,6 +114,11 @@ class OfBothSigns:
         if op in BELOW[self.k]:
             return f"({self.signed} < {self.zero}) | ({within})"
         return f"({self.signed} >= {self.zero}) & ({within})"
+
+    def power(self) -> list[str]:
+        """Returns the operands of a power. One with a negative exponent is 1 for 1, and 0 else: a power of 1 or of 0."""
+        x, n = self.operands
+        return [f"(({x} & ~{self.mask}) | ({self.type}({x} == {self.type}(1)) & {self.mask}))" if self.k else x, n]
 
     def bounds(self, op: str) -> list[str]:
         """Returns the operands of a minimum or maximum of the unsigned type that gives the right one."""
