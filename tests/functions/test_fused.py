@@ -653,7 +653,22 @@ def math_of(device: Any) -> Callable[[str], dict[str, Any]]:
     return of
 
 
-@pytest.mark.parametrize(("name", "numpy", "samples", "ulps", "atol"), MATH, ids=[m[0] for m in MATH])
+@pytest.mark.parametrize(
+    ("name", "numpy", "samples", "ulps", "atol"),
+    daily(
+        [pytest.param(*m, id=m[0]) for m in MATH],
+        "sin",
+        "asin",
+        "tanh",
+        "exp",
+        "log",
+        "rsqrt",
+        "floor",
+        "fract",
+        "sign",
+        "saturate",
+    ),
+)
 def test_math_of_one_argument(math_of: Any, name: str, numpy: Any, samples: Any, ulps: int, atol: float) -> None:
     function = getattr(fp, name)
     x = samples.astype(F32)
@@ -748,8 +763,10 @@ OPERATORS: dict[str, Any] = {
 
 
 @pytest.mark.req("V1", "T1")
-@pytest.mark.parametrize("name", OPERATORS)
-@pytest.mark.parametrize("list", [[1, 2], [1.5, 0.0], [True, False]], ids=["int", "float", "bool"])
+@pytest.mark.parametrize("name", daily(OPERATORS, "where_of_halves", "condition", "maximum", "compare"))
+@pytest.mark.parametrize(
+    "list", [[1, 2], [1.5, 0.0], pytest.param([True, False], marks=pytest.mark.long)], ids=["int", "float", "bool"]
+)
 def test_a_list_that_a_double_parameter_takes_as_well_changes_no_operator(device: Any, name: str, list: Any) -> None:
     m = fp.Module.load_from_source(device, "beside_double", "double exact(double x) { return x; }")
     operator = OPERATORS[name]

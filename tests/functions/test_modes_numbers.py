@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from tests.functions.test_modes_table import findings
-from tests.support.selection import daily, seldom
+from tests.functions.test_modes_table import PARTS, findings, part_of
+from tests.support.selection import daily
 
 SOURCE = """
 int whole(int x) { return x; }
@@ -53,8 +53,9 @@ def m(device: Any) -> Any:
 
 
 @pytest.mark.req("V1", "C13")
-def test_integers_of_a_call_are_pythons(device: Any) -> None:
-    found = [w for name, of in OF_THE_CALL.items() for w in findings(name, of, LARGE)]
+@PARTS
+def test_integers_of_a_call_are_pythons(device: Any, part: int) -> None:
+    found = [w for name, of in part_of(OF_THE_CALL, part).items() for w in findings(name, of, LARGE)]
     found += [w for name in ("product", "sum", "a float array") for w in findings(name, OF_THE_CALL[name], 2)]
     assert not found, "\n".join(found)
     assert fp.fuse(lambda n: n * n)(LARGE) == LARGE**2
@@ -62,7 +63,8 @@ def test_integers_of_a_call_are_pythons(device: Any) -> None:
 
 
 @pytest.mark.req("V1", "C13")
-def test_integers_of_results_have_64_bits(m: Any) -> None:
+@PARTS
+def test_integers_of_results_have_64_bits(m: Any, part: int) -> None:
     operations: dict[str, Callable[[Any], Any]] = {
         "product": lambda n: m.whole(n) * m.whole(n),
         "below 0": lambda n: m.natural(n) - 2 * LARGE,
@@ -84,7 +86,7 @@ def test_integers_of_results_have_64_bits(m: Any) -> None:
         "large beside an array": lambda n: fp.equal(np.int32([1, 2]), n * n),
         "small beside bytes": lambda n: fp.less(np.uint8([1, 2]), n),
     }
-    found = [w for name, of in operations.items() for w in findings(name, of, LARGE)]
+    found = [w for name, of in part_of(operations, part).items() for w in findings(name, of, LARGE)]
     assert not found, "\n".join(found)
 
 
@@ -156,7 +158,7 @@ WORDS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.req("V1", "C13")
-@pytest.mark.parametrize("kind", seldom(ARRAYS, "f4", "f2", "i8", "u1", "flags"))
+@pytest.mark.parametrize("kind", daily(ARRAYS, "f8", "in lists", "beside a list", "of two types"))
 def test_a_list_of_arrays_is_the_array_of_its_items(device: Any, kind: str) -> None:
     given = ARRAYS[kind]()
     same = np.asarray(given)
@@ -185,7 +187,8 @@ def test_a_list_of_torch_tensors_is_a_tensor(device: Any) -> None:
 
 
 @pytest.mark.req("V1", "C13")
-def test_constructed_and_converted_numbers_mean_the_same_in_each_mode(m: Any, device: Any) -> None:
+@PARTS
+def test_constructed_and_converted_numbers_mean_the_same_in_each_mode(m: Any, device: Any, part: int) -> None:
     floats, halfs = fp.Tensor([1.0, 2.0]), fp.Tensor([1.0, 2.0], dtype="half")
     image = np.float32([[1, 2, 3], [4, 5, 6]])
     whole, grid = fp.Tensor([1, 2], dtype="int"), fp.Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -206,7 +209,7 @@ def test_constructed_and_converted_numbers_mean_the_same_in_each_mode(m: Any, de
         "like a list": lambda k: fp.full_like([1.5, 2.5], k),
         "like, of a type": lambda k: fp.full_like(whole, k, "double"),
     }
-    found = [w for name, of in operations.items() for w in findings(name, of, 2.5)]
+    found = [w for name, of in part_of(operations, part).items() for w in findings(name, of, 2.5)]
     assert not found, "\n".join(found)
     assert str(fp.zeros(3, "half").dtype) == "half"
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from tests.support.selection import daily
 from tests.support.slang_functions import F32, ramp
 
 SOURCE = """
@@ -224,10 +223,8 @@ def test_refused_buffers(m: Any, buffer: Any, device: Any, in_fuse: bool) -> Non
 
 
 @pytest.mark.req("V1", "T22")
-@pytest.mark.parametrize("whole", daily(["item", "each"], "item"))
-def test_resolution_of_buffers_without_signatures(
-    m: Any, buffer: Any, device: Any, monkeypatch: pytest.MonkeyPatch, whole: str
-) -> None:
+@pytest.mark.long  # 800 questions to Slang
+def test_resolution_of_buffers_without_signatures(m: Any, buffer: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the parameter types hidden Slang's answers say whether a buffer is passed whole, and what its elements are."""
     from fusepy.backend.slang import oracle as asked
     from fusepy.ir.oracle import Param, Signature
@@ -240,9 +237,8 @@ def test_resolution_of_buffers_without_signatures(
     monkeypatch.setattr(asked.SlangOracle, "declared", hidden)
     m = fp.Module.load_from_source(device, "buffers_hidden", SOURCE + RAW)
     x, rays = ramp(6), ramp(3, 7)
-    wholes = (m.item, m.behind, m.raw) if whole == "each" else (m.item,)
     for size in (0, 4):
-        for f in wholes:
+        for f in (m.item, m.behind, m.raw):
             assert f(buffer(x, size), [1, 2]).tolist() == x[1:3].tolist()
     assert m.twice(buffer(x, 4)).tolist() == (2 * x).tolist()
     assert m.far(buffer(rays, 28)).tolist() == (rays[:, 0] + rays[:, 6]).tolist()

@@ -164,7 +164,9 @@ def test_a_result_is_written_where_a_view_reads(device: Any) -> None:
     np.testing.assert_allclose(tensor.to_numpy(), want, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("of", "container"), [(lambda a: a, list), (fp.Tensor, tuple)], ids=["arrays", "tensors"])
+@pytest.mark.parametrize(
+    ("of", "container"), [(lambda a: a, list), pytest.param(fp.Tensor, tuple, marks=pytest.mark.long)], ids=["arrays", "tensors"]
+)
 def test_a_loop_over_arrays_of_one_shape_and_over_rows(of: Callable[[Any], Any], container: Callable[[Any], Any]) -> None:
     """Weights in a list are those of a network, whether their shapes are equal, and a stack, or not."""
 

@@ -103,8 +103,8 @@ def leaves(result: Any) -> list[Any]:
 
 DAILY = (
     *("a math function", "a call of numbers", "an output of a call", "calls of vectors between", "several operands"),
-    *("numbers and vectors of one value", "axes that are broadcast", "a product of matrices", "a mean of components"),
-    *("a sum behind the components", "a scan", "whether any", "integers", "matrices and rows", "a fixed array of vectors"),
+    *("numbers and vectors of one value", "a product of matrices", "a mean of components"),
+    *("a scan", "whether any", "integers", "matrices of two extents", "a fixed array of vectors"),
     *("a member", "a constructor", "a vcast to another scalar", "a vmap"),
 )
 
@@ -139,7 +139,7 @@ def test_extents_choose_among_programs_and_compile_no_kernel(m: Any) -> None:
     assert fp.stats().kernels_compiled == compiled
 
 
-@pytest.mark.parametrize("program", daily(["sqrt", "add", "matmul", "mean", "sum"], "add", "sum"))
+@pytest.mark.parametrize("program", daily(["sqrt", "add", "matmul", "mean", "sum"], "sum"))
 def test_gradients_go_through_vectors(m: Any, program: str) -> None:
     ways: dict[str, Callable[[Any, Any], Any]] = {
         "sqrt": lambda i, w: fp.sum(m.luma(fp.sqrt(i) * w)),

@@ -64,8 +64,8 @@ def m(device: Any) -> fp.Module:
 
 
 DAILY = (
-    *("a function, and an array as it is", "vectors", "results of calls", "moved", "natural numbers", "fixed arrays of integers"),
-    *("a single integer", "counted bools", "both", "members", "in a branch", "in a loop"),
+    *("a function, and an array as it is", "vectors", "moved", "natural numbers", "fixed arrays of integers"),
+    *("a single integer", "counted bools", "both", "in a branch", "in a loop"),
 )
 
 

@@ -39,7 +39,7 @@ PROGRAMS: dict[str, tuple[Program, Any, Any]] = {  # a program of a loop and two
 }
 
 
-@pytest.mark.parametrize("name", daily(PROGRAMS, "of a diagonal", "a row", "beside an array of indices"))
+@pytest.mark.parametrize("name", daily(PROGRAMS, "of a diagonal", "beside an array of indices"))
 def test_elements_are_read_by_the_index_of_a_loop(name: str) -> None:
     program, x, table = PROGRAMS[name]
 

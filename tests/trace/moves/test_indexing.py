@@ -28,7 +28,10 @@ INDICES: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", daily(INDICES, "along the last axis", "two with a slice between", "a list", "of a view"))
+DAILY = ("along the last axis", "two with a slice between", "a list", "of a view")
+
+
+@pytest.mark.parametrize("name", daily(INDICES, *DAILY))
 def test_elements_at_indices_are_where_numpy_puts_them(device: Any, name: str) -> None:
     index = INDICES[name]
     want = index(X, AT, ROWS)
@@ -40,10 +43,12 @@ def test_elements_at_indices_are_where_numpy_puts_them(device: Any, name: str) -
     np.testing.assert_allclose(slopes, counts.reshape(X.shape) * np.cos(X / 8), rtol=1e-4, atol=1e-5)
 
 
-def test_tangents_of_elements_at_indices() -> None:
-    """In forward mode, all of them in one function."""
-    found = fp.jvp(lambda x: {name: index(x, AT, ROWS) for name, index in INDICES.items()}, (X,), (np.cos(X),)).d
-    for name, index in INDICES.items():
+@pytest.mark.parametrize("names", [DAILY[:2], pytest.param(tuple(INDICES), marks=pytest.mark.long)], ids=["two", "all"])
+def test_tangents_of_elements_at_indices(names: tuple[str, ...]) -> None:
+    """In forward mode, several of them in one function."""
+    indices = {name: INDICES[name] for name in names}
+    found = fp.jvp(lambda x: {name: index(x, AT, ROWS) for name, index in indices.items()}, (X,), (np.cos(X),)).d
+    for name, index in indices.items():
         np.testing.assert_allclose(found[name], index(np.cos(X), AT, ROWS), rtol=1e-6, err_msg=name)
 
 
