@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 SOURCE = """
 [Differentiable] float poly(float a, float x) { return a * x * x; }
@@ -262,23 +263,28 @@ def test_tensors_from_outside_get_no_gradients_without_a_word(m: fp.Module) -> N
     assert x.grad.tolist() == [16, 40]
 
 
+ACCUMULATED = (
+    "void scale(float3 v, out float3 result) { result = v * 10; } [Differentiable] float twice(float x) { return 2 * x; }"
+)
+V = np.float32([[1, 2, 3], [9, 5, 6], [7, 8, 0]])
+
+
+@pytest.mark.req("B13", "B14")
+@pytest.mark.parametrize("kind", daily(KINDS, "mean", "push"))
+def test_results_are_accumulated_by_each_kind(device: fp.Device, kind: str) -> None:
+    m, of = fp.Module.load_from_source(device, "accumulated", ACCUMULATED), KINDS[kind]
+    wanted = of(10 * V, axis=0)
+    np.testing.assert_allclose(m.scale.accumulate({"result": kind})(V), wanted, rtol=1e-6)
+    np.testing.assert_allclose(fp.fuse(lambda v: m.scale.accumulate(result=kind)(v) + 1)(V), wanted + 1, rtol=1e-6)
+    np.testing.assert_allclose(fp.fuse(lambda v: 10 * v).accumulate(result=kind)(V[:, 0]), of(10 * V[:, 0], axis=0), rtol=1e-6)
+
+
 @pytest.mark.req("B13", "B14")
 def test_results_are_accumulated(device: fp.Device) -> None:
-    source = (
-        "void scale(float3 v, out float3 result) { result = v * 10; } [Differentiable] float twice(float x) { return 2 * x; }"
-    )
-    m = fp.Module.load_from_source(device, "accumulated", source)
-    v = np.float32([[1, 2, 3], [9, 5, 6], [7, 8, 0]])
+    m, v = fp.Module.load_from_source(device, "accumulated", ACCUMULATED), V
     result = np.zeros(3, np.float32)
     m.scale.accumulate(result="sum")(np.float32([[1, 2, 3], [4, 5, 6], [7, 8, 9]]), result)
     assert result.tolist() == [120, 150, 180]
-    for kind, of in KINDS.items():
-        wanted = of(10 * v, axis=0)
-        np.testing.assert_allclose(m.scale.accumulate({"result": kind})(v), wanted, rtol=1e-6)
-        np.testing.assert_allclose(fp.fuse(lambda v: m.scale.accumulate(result=kind)(v) + 1)(v), wanted + 1, rtol=1e-6)  # noqa: B023
-        np.testing.assert_allclose(
-            fp.fuse(lambda v: 10 * v).accumulate(result=kind)(v[:, 0]), of(10 * v[:, 0], axis=0), rtol=1e-6
-        )
     # the gradient of a sum is the same for all
     x, s = leaf(1, 2, 3), m.twice.accumulate(result="sum")
     assert float(s(x)) == 12
@@ -291,19 +297,22 @@ def test_results_are_accumulated(device: fp.Device) -> None:
 
 
 @pytest.mark.req("B13", "B15", "B20")
+@pytest.mark.parametrize("kind", daily(KINDS, "max", "push"))
+def test_gradients_are_accumulated_by_each_kind(m: fp.Module, kind: str) -> None:
+    each, of, x = 2 * 3 * np.float32([1, 5, 2]), KINDS[kind], leaf(1, 5, 2)
+    backward = m.poly.bwds.accumulate({"x.grad": kind})
+    backward(3.0, x)
+    np.testing.assert_allclose(x.grad.to_numpy(), of(each, axis=0), rtol=1e-6)
+    backward(3.0, x)  # is added, as always; `push` keeps the gradients of this call
+    np.testing.assert_allclose(x.grad.to_numpy(), of(each, axis=0) * (1 if kind == "push" else 2), rtol=1e-6)
+    a = fp.differentiable(3.0)
+    a.accumulator = kind
+    m.poly.bwds(a, x.detach())
+    np.testing.assert_allclose(a.grad.to_numpy(), of(np.float32([1, 25, 4]), axis=0), rtol=1e-6)
+
+
+@pytest.mark.req("B13", "B15", "B20")
 def test_gradients_are_accumulated_over_the_grid(m: fp.Module) -> None:
-    each = 2 * 3 * np.float32([1, 5, 2])
-    for kind, of in KINDS.items():
-        x = leaf(1, 5, 2)
-        backward = m.poly.bwds.accumulate({"x.grad": kind})
-        backward(3.0, x)
-        np.testing.assert_allclose(x.grad.to_numpy(), of(each, axis=0), rtol=1e-6)
-        backward(3.0, x)  # is added, as always; `push` keeps the gradients of this call
-        np.testing.assert_allclose(x.grad.to_numpy(), of(each, axis=0) * (1 if kind == "push" else 2), rtol=1e-6)
-        a = fp.differentiable(3.0)
-        a.accumulator = kind
-        m.poly.bwds(a, x.detach())
-        np.testing.assert_allclose(a.grad.to_numpy(), of(np.float32([1, 25, 4]), axis=0), rtol=1e-6)
     # along both axes, and where the gradient is the same everywhere
     a, x = leaf(1, 2), leaf([1], [2], [3])
     x.accumulator = "push"

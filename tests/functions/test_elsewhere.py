@@ -10,6 +10,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.execute.destinations import OnAnotherDevice
+from tests.support.selection import daily
 
 X = np.arange(4, dtype=np.float32)
 
@@ -35,7 +36,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", daily(CALLS, "several", "gradient"))
 def test_a_call_of_arrays_runs_where_its_destination_is(device: Any, name: str) -> None:
     f, there = fp.fuse(lambda x: x * 2), fp.init_device("vulkan")
     for where in (there, fp.default_device(), there):

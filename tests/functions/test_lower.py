@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 SOURCE = """
 struct Scaler {
@@ -72,7 +73,7 @@ def called(f: Any) -> Any:
 
 
 @pytest.mark.req("V13", "F14")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", daily(KINDS, "function, by name", "fused, static", "method of an object", "node of a graph"))
 def test_every_question_takes_the_call(m: Any, device: Any, tmp_path: Path, kind: str) -> None:
     f, args, kwargs = KINDS[kind](m)
     results: list[Any] = [fp.Tensor.zeros(device, 4), np.zeros(4, np.float32)]

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from tests.functions.test_modes_table import findings
+from tests.functions.test_modes_table import PARTS, findings, part_of
+from tests.support.selection import daily
 
 SOURCE = """
 int whole(int x) { return x; }
@@ -55,8 +56,9 @@ def m(device: Any) -> Any:
 
 
 @pytest.mark.req("V1", "C13")
-def test_integers_of_a_call_are_pythons(device: Any) -> None:
-    found = [w for name, of in OF_THE_CALL.items() for w in findings(name, of, LARGE)]
+@PARTS
+def test_integers_of_a_call_are_pythons(device: Any, part: int) -> None:
+    found = [w for name, of in part_of(OF_THE_CALL, part).items() for w in findings(name, of, LARGE)]
     found += [w for name in ("product", "sum", "a float array") for w in findings(name, OF_THE_CALL[name], 2)]
     assert not found, "\n".join(found)
     assert fp.fuse(lambda n: n * n)(LARGE) == LARGE**2
@@ -64,7 +66,8 @@ def test_integers_of_a_call_are_pythons(device: Any) -> None:
 
 
 @pytest.mark.req("V1", "C13")
-def test_integers_of_results_have_64_bits(m: Any) -> None:
+@PARTS
+def test_integers_of_results_have_64_bits(m: Any, part: int) -> None:
     operations: dict[str, Callable[[Any], Any]] = {
         "product": lambda n: m.whole(n) * m.whole(n),
         "below 0": lambda n: m.natural(n) - 2 * LARGE,
@@ -92,7 +95,7 @@ def test_integers_of_results_have_64_bits(m: Any) -> None:
         "large beside an array": lambda n: fp.equal(np.int32([1, 2]), n * n),
         "small beside bytes": lambda n: fp.less(np.uint8([1, 2]), n),
     }
-    found = [w for name, of in operations.items() for w in findings(name, of, LARGE)]
+    found = [w for name, of in part_of(operations, part).items() for w in findings(name, of, LARGE)]
     assert not found, "\n".join(found)
 
 
@@ -191,7 +194,7 @@ WORDS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.req("V1", "C13")
-@pytest.mark.parametrize("kind", ARRAYS)
+@pytest.mark.parametrize("kind", daily(ARRAYS, "f8", "in lists", "beside a list", "of two types"))
 def test_a_list_of_arrays_is_the_array_of_its_items(device: Any, kind: str) -> None:
     given = ARRAYS[kind]()
     same = np.asarray(given)
@@ -220,7 +223,8 @@ def test_a_list_of_torch_tensors_is_a_tensor(device: Any) -> None:
 
 
 @pytest.mark.req("V1", "C13")
-def test_constructed_and_converted_numbers_mean_the_same_in_each_mode(m: Any, device: Any) -> None:
+@PARTS
+def test_constructed_and_converted_numbers_mean_the_same_in_each_mode(m: Any, device: Any, part: int) -> None:
     floats, halfs = fp.Tensor([1.0, 2.0]), fp.Tensor([1.0, 2.0], dtype="half")
     image = np.float32([[1, 2, 3], [4, 5, 6]])
     whole, grid = fp.Tensor([1, 2], dtype="int"), fp.Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -241,7 +245,7 @@ def test_constructed_and_converted_numbers_mean_the_same_in_each_mode(m: Any, de
         "like a list": lambda k: fp.full_like([1.5, 2.5], k),
         "like, of a type": lambda k: fp.full_like(whole, k, "double"),
     }
-    found = [w for name, of in operations.items() for w in findings(name, of, 2.5)]
+    found = [w for name, of in part_of(operations, part).items() for w in findings(name, of, 2.5)]
     assert not found, "\n".join(found)
     assert str(fp.zeros(3, "half").dtype) == "half"
 
@@ -267,8 +271,14 @@ def test_evenly_spaced_elements_have_other_extents_without_a_copy(device: Any) -
     assert str(rays.at.reshape(2, 2).dtype) == "float3"
 
 
+SINGLE: dict[str, Any] = {"float": 2.5, "float64": np.float64(2.5), "float32": np.float32(2.5), "int32": np.int32(3)}
+SINGLE["array"] = np.array(2.5)
+
+
 @pytest.mark.req("V1", "C13")
-def test_views_of_single_numbers_and_comparisons_of_shapes(device: Any) -> None:
+@pytest.mark.parametrize("kind", daily(SINGLE, "float", "float32"))
+def test_views_of_single_numbers(device: Any, kind: str) -> None:
+    single = SINGLE[kind]
     views: dict[str, Callable[[Any], Any]] = {
         "ravel": fp.ravel,
         "transpose": fp.transpose,
@@ -277,8 +287,13 @@ def test_views_of_single_numbers_and_comparisons_of_shapes(device: Any) -> None:
         "cumsum": fp.cumsum,
         "broadcast": lambda x: fp.broadcast_to(x, (2,)),
     }
-    given = [2.5, np.float64(2.5), np.float32(2.5), np.int32(3), np.array(2.5)]
-    found = [w for x in given for name, of in views.items() for w in findings(f"{name} {x!r}", of, x)]
+    found = [w for name, of in views.items() for w in findings(name, of, single)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.req("V1", "C13")
+def test_comparisons_of_shapes(device: Any) -> None:
+    found: list[str] = []
     arrays = [[2.5, 2.5], np.float32([2.5, 2.5]), fp.Tensor([2.5, 2.5]), [np.ones(2), np.ones(2)]]
     for other in (2.5, np.float32([2.5]), np.float32([[2.5, 2.5]]), [2.5, 2.5, 2.5]):  # that broadcast, or not
         for x in arrays:

@@ -59,6 +59,9 @@ SOURCES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+DAILY = (("float3", "an argument"), ("float3 alone", "a call"), ("float2x2", "an operator"), ("float[4]", "a view"))
+
+
 def drawn(m: Any, kind: str) -> Any:
     shape = KINDS[kind]
     return fp.Tensor.from_numpy(m.device, np.arange(np.prod(shape), dtype=np.float32).reshape(shape), kind.split()[0])
@@ -96,7 +99,7 @@ def findings(program: Callable[[Any], Any], t: Any, graphs: bool = True) -> list
 @pytest.mark.parametrize(
     ("kind", "source"),
     [
-        pytest.param(kind, source, marks=[pytest.mark.long] * (source == "a cast"))  # which is computed as an operator is
+        pytest.param(kind, source, marks=[pytest.mark.long] * ((kind, source) not in DAILY))
         for kind in KINDS
         for source in SOURCES
         if kind != "float[4]" or source not in ("an operator", "a cast")  # fixed arrays have neither

@@ -281,11 +281,11 @@ def m(device: Any) -> Any:
 @pytest.mark.req("V1")
 @pytest.mark.parametrize("container", ["tensor", "numpy"])
 def test_fusion_changes_when_never_what(m: Any, container: str) -> None:
-    assert not (found := campaign(m, range(6), container)), "\n\n".join(found)
+    assert not (found := campaign(m, range(3), container)), "\n\n".join(found)
 
 
 @pytest.mark.long
 @pytest.mark.random
 @pytest.mark.parametrize("container", ["tensor", "numpy"])
 def test_fusion_changes_when_never_what_at_length(m: Any, container: str) -> None:
-    assert not (found := campaign(m, [*range(6, 12), *range(1000, 2500)], container)), "\n\n".join(found)
+    assert not (found := campaign(m, [*range(3, 12), *range(1000, 2500)], container)), "\n\n".join(found)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 X = np.float32([[1.5, -2.0, 3.0], [0.5, 4.0, -1.0]])
 SOURCE = """
@@ -78,7 +79,7 @@ def m(device: Any) -> fp.Module:
 
 
 @pytest.mark.req("V3")
-@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("name", daily(WORDS, "dtype", "divmod", "list of values", "formulas of lists", "indices in lists"))
 def test_words_mean_what_numpy_means(m: Any, name: str) -> None:
     agree(modes(lambda _, x: WORDS[name](fp, x), m, fp.asarray(X)), WORDS[name](np, X))
 

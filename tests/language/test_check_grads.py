@@ -11,6 +11,7 @@ import pytest
 import fusepy as fp
 from fusepy.language import gradients
 from fusepy.language.check_grads import CheckedGradient
+from tests.support.selection import daily
 
 SOURCE = """
 #define AT(i) x[i]
@@ -78,7 +79,7 @@ def m(device: fp.Device) -> fp.Module:
 
 
 @pytest.mark.req("B4")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", daily(CASES, "reads", "component"))
 def test_what_slang_gets_wrong_is_found_and_has_a_way_around(m: fp.Module, name: str) -> None:
     with pytest.raises(fp.GradientError, match=f"the (gradient|forward mode) of {name} by argument [01] is wrong") as raised:
         fp.check_grads(m[name], *CASES[name])

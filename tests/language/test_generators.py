@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import fusepy as fp
 from fusepy.ir.parse import parse_graph
 from tests.support.examples import examples
+from tests.support.selection import daily
 
 F32, U32 = np.float32, np.uint32
 
@@ -424,7 +425,7 @@ def computed(steps: list[tuple[str, int, int, int]], x: Any, g: Any, mad: Any, m
 
 
 @pytest.mark.req("C16", "V13")
-@pytest.mark.parametrize("kind", list(_KINDS))
+@pytest.mark.parametrize("kind", daily(_KINDS, "call_id", "rand_float", "open grid", "range", "linspace"))
 @given(steps=expressions(), rows=st.integers(1, 4), mode=st.sampled_from(["argument", "captured", "declared"]))
 @examples(10, least=2)  # of four programs each, for nine kinds
 def test_random_programs(m: Any, kind: str, steps: Any, rows: int, mode: str) -> None:

@@ -17,6 +17,7 @@ import fusepy as fp
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.execute.folds import stages as fold_stages
 from tests.support.examples import examples
+from tests.support.selection import daily, seldom
 
 KINDS = ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")
 DTYPES = ("float32", "float64", "float16", "int32", "uint32", "int64", "int16", "uint8", "bool")
@@ -127,15 +128,14 @@ WAYS = [  # how many chunks, the shape for results whose elements are neighbours
 
 
 @pytest.fixture(
-    params=WAYS,
-    ids=[
-        "groups",
-        "chunks of groups",
-        "threads",
-        "chunks of threads",
-        "large groups",
-        "shared groups",
-        "chunks of shared groups",
+    params=[
+        pytest.param(WAYS[0], id="groups"),
+        pytest.param(WAYS[1], id="chunks of groups", marks=pytest.mark.long),
+        pytest.param(WAYS[2], id="threads", marks=pytest.mark.long),
+        pytest.param(WAYS[3], id="chunks of threads"),
+        pytest.param(WAYS[4], id="large groups", marks=pytest.mark.long),
+        pytest.param(WAYS[5], id="shared groups", marks=pytest.mark.long),
+        pytest.param(WAYS[6], id="chunks of shared groups"),
     ],
 )
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -150,7 +150,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     return request.param
 
 
-@pytest.mark.parametrize("shape", [(3, 700), (700, 37), (2, 150, 3)])
+@pytest.mark.parametrize("shape", [(3, 700), (700, 37), pytest.param((2, 150, 3), marks=pytest.mark.long)])
 def test_sizes_choose_kernels_and_not_numbers(way: Any, shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(len(shape)).random(shape, np.float32) - 0.25
 
@@ -176,7 +176,7 @@ def test_no_element_is_lost_or_seen_twice(way: Any) -> None:
         assert down.tolist() == [rows] * columns
 
 
-@pytest.mark.parametrize("type", ["float3", "half2", "double3", "int4", "float2x2", "bool3", "uint2"])
+@pytest.mark.parametrize("type", daily(["float3", "half2", "double3", "int4", "float2x2", "bool3", "uint2"], "float3", "bool3"))
 def test_vectors_are_folded_by_component(type: str) -> None:
     wanted = fp.Type.parse(type)
     assert wanted.dtype is not None
@@ -190,7 +190,7 @@ def test_vectors_are_folded_by_component(type: str) -> None:
 
 def test_accumulators_that_fill_shared_memory() -> None:
     """A group of 256 threads would want 64 KiB of it, and devices have 16 to 48."""
-    x = numbers("float64", (700, 40, 4, 4), 5)
+    x = numbers("float64", (300, 40, 4, 4), 5)
     tensor = fp.Tensor.from_numpy(fp.default_device(), x, "double4x4")
     along, down = fp.fuse(lambda x: (fp.sum(x, 0), fp.mean(x, 1)))(tensor)
     close(along.to_numpy(), x.sum(0), "float64")
@@ -222,7 +222,7 @@ def test_sums_keep_what_rounding_would_lose() -> None:
     assert abs(float(fp.sum(doubles)) - math.fsum(doubles)) <= 8 * np.spacing(1e6)  # lost in the run of the first
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("dtype", daily(["float32", "float64", "float16"], "float32"))
 def test_nan_and_infinity(dtype: str) -> None:
     inf, nan = np.inf, np.nan
     rows = [[1, inf, 2], [1, -inf, 2], [inf, -inf, 1], [nan, 1, 2], [3, nan, nan], [inf, nan, 1], [-inf] * 3, [inf] * 3]
@@ -243,9 +243,9 @@ def test_the_same_bits_every_time() -> None:
 # ---- of nothing, and of one -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (2, 0, 3)])
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3), *(pytest.param(s, marks=pytest.mark.long) for s in ((3, 0), (0, 0)))])
 @pytest.mark.parametrize("axis", [None, 0, 1])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", daily(KINDS, "sum", "mean", "max", "all", "argmin"))
 def test_of_nothing(kind: str, axis: int | None, shape: tuple[int, ...]) -> None:
     x = np.zeros(shape, np.float32)
     outputs = 1 if axis is None else math.prod(n for d, n in enumerate(shape) if d != axis)
@@ -348,7 +348,7 @@ def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("in_order")
-@pytest.mark.parametrize("shape", [(1000,), (20_000,), (3, 500), (0, 3)])
+@pytest.mark.parametrize("shape", [pytest.param((1000,), marks=pytest.mark.long), (20_000,), (3, 500), (0, 3)])
 def test_groups_scan_like_threads(shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(1).integers(-9, 9, shape).astype(np.int32)
     every_other = fp.Tensor.from_numpy(fp.default_device(), np.repeat(x, 2, -1))[..., ::2]
@@ -390,7 +390,7 @@ def test_groups_scan_in_order_and_in_place(m: fp.Module) -> None:
 
 
 @pytest.mark.usefixtures("in_order")
-@pytest.mark.parametrize("name", ["float2x2", "double3x3", "bool3", "half2"])
+@pytest.mark.parametrize("name", daily(["float2x2", "double3x3", "bool3", "half2"], "float2x2"))
 def test_groups_scan_what_waves_exchange(name: str) -> None:
     """Lanes read each other's accumulators, of which SPIR-V passes no matrices."""
     device = fp.default_device()
@@ -474,7 +474,7 @@ def test_an_axis_that_was_kept_is_no_axis_of_its_source() -> None:
         np.testing.assert_array_equal(found, want)
 
 
-@pytest.mark.parametrize("container", ["numpy", "tensor", "lazy", "given"])
+@pytest.mark.parametrize("container", daily(["numpy", "tensor", "lazy", "given"], "numpy", "lazy"))
 def test_reductions_of_several_grids_are_combined(device: Any, container: str) -> None:
     """`x` and ``x + b`` share a grid or not, as the shapes say: one kernel where they do, and several where they do not."""
     rng = np.random.default_rng(4)
@@ -527,7 +527,7 @@ OTHER_SIZES = "softmax and its like (columns, rows on GPUs, one long row on CPUs
 
 
 @pytest.mark.req("V11", partly=f"these choose among a few kernels, compiled on first use: {OTHER_SIZES}")
-@pytest.mark.parametrize("name", WORK)
+@pytest.mark.parametrize("name", seldom(WORK, "rows", "middle", "several", "scan of columns"))
 def test_no_size_compiles_anything_after_the_first_call(m: fp.Module, name: str) -> None:
     """Any extents, 1 among them, in any order; `explain` says how many kernels there are."""
     work, meaning, rank, kernels = WORK[name]
@@ -570,7 +570,7 @@ def largest_place(n: Any, x: Any) -> Any:
 
 
 @pytest.mark.req("V11")
-@pytest.mark.parametrize("work", [softmax, layer_norm, log_of_sums, largest_place])
+@pytest.mark.parametrize("work", daily([softmax, layer_norm, log_of_sums, largest_place], "layer_norm", "largest_place"))
 def test_rows_on_a_cpu_have_one_kernel_for_all_lengths(work: Any) -> None:
     """Lanes that go along rows of their own, in turns or not, and lanes that share a row; rows of several threads' lengths."""
     device, rng = fp.default_device(), np.random.default_rng(3)

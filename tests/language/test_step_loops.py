@@ -9,6 +9,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.language import step_loops
+from tests.support.selection import daily
 
 AROUND = "0.25 * (x[max(p.y - 1, 0), p.x] + x[min(p.y + 1, h - 1), p.x] + x[p.y, max(p.x - 1, 0)] + x[p.y, min(p.x + 1, w - 1)])"
 SOURCE = f"""
@@ -83,7 +84,7 @@ def test_one_kernel_and_two_buffers_whatever_the_count(m: Any) -> None:
 
 def test_reductions_in_the_body() -> None:
     rng = np.random.default_rng(2)
-    for shape in ((5,), (17, 40), (3000,)):
+    for shape in ((5,), (17, 40)):
         x = rng.random(shape, np.float32) + 0.5
 
         def step(i: Any, c: Any, x: Any = x) -> Any:
@@ -142,6 +143,7 @@ def test_refused(m: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.req("F4", "V1")
+@pytest.mark.long
 def test_steps_that_sort_what_they_carry() -> None:
     given, like = np.float32([[3, 1, 2], [4, 0, 5]]), np.float32([[3, 1, 2], [4, 0, 5]])
     for _ in range(2):
@@ -161,7 +163,7 @@ STEPS: dict[str, Any] = {  # of what is carried; `fp` is NumPy for the meaning
 
 
 @pytest.mark.req("F4", "V3")
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", daily(STEPS, "a product", "letters, len"))
 def test_words_of_whole_arrays_in_the_body(name: str) -> None:
     step, x = STEPS[name], np.float32([[1, 2], [3, 0.5]])
     want = x

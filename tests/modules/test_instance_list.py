@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
@@ -47,7 +48,7 @@ def lists(m: Any) -> dict[str, Any]:
 
 
 @pytest.mark.req("T12", "T13", "T9")
-@pytest.mark.parametrize("kind", ["tensors", "floats", "arrays", "views"])
+@pytest.mark.parametrize("kind", daily(["tensors", "floats", "arrays", "views"], "arrays", "views"))
 def test_construct_and_mutate(m: Any, kind: str) -> None:
     position, velocity = lists(m)[kind]
     particles = fp.InstanceList(m.Particle, {"position": position, "velocity": velocity, "material": material()})

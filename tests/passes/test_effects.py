@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 SOURCE = """
 import fusepy;
@@ -32,7 +33,7 @@ def m(device: fp.Device) -> fp.Module:
     return fp.Module.load_from_source(device, "write_order", SOURCE)
 
 
-@pytest.mark.parametrize("put", ["put", "put_buffer", "put_pointer"])
+@pytest.mark.parametrize("put", daily(["put", "put_buffer", "put_pointer"], "put", "put_pointer"))
 @pytest.mark.parametrize("read", READS)
 def test_reads_before_and_behind_a_write(device: fp.Device, m: fp.Module, read: str, put: str) -> None:
     @fp.fuse

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 SOURCE = """
 float at(int2 p) { return p.y * 100 + p.x; }
@@ -73,7 +74,9 @@ SMALL = [(1, 1), (1, 4), (2, 1), (2, 4)]
 
 
 @pytest.mark.req("V3")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", daily(CASES, "grid of an argument", "call_id", "call_id beside one number", "thread_id", "a loop", "a sum of it")
+)
 def test_a_generator_stays_where_what_it_is_beside_stretches(m: Any, device: fp.Device, name: str) -> None:
     fused, apart = CASES[name]
     f = fp.fuse(lambda x, y: fused(m, x, y))

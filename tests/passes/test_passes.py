@@ -28,7 +28,7 @@ from fusepy.passes.effects import is_pure
 from fusepy.passes.pipeline import PIPELINE, SEPARATED, VERIFY, Verify, run_pipeline, until
 from fusepy.passes.rewrite import substitute
 from fusepy.passes.split import split_region
-from tests.support.examples import examples
+from tests.support.examples import QUICK, examples
 from tests.support.fake_oracle import FUNCTIONS
 from tests.support.random_graphs import ORACLE, Program, programs
 from tests.support.reference import meaning
@@ -84,7 +84,7 @@ def _same(found: list[Any], expected: list[Any], program: Program) -> None:
 
 
 @pytest.mark.parametrize("step", PIPELINE, ids=lambda p: p.name)
-@examples(120)
+@examples(56 if QUICK else 120)
 @given(program=programs())
 def test_each_pass_preserves_meaning(step: Pass, program: Program) -> None:
     graph, args, functions = program
@@ -99,7 +99,7 @@ def test_each_pass_preserves_meaning(step: Pass, program: Program) -> None:
     _same(interpret(result, args, functions), expected, program)
 
 
-@examples(200)
+@examples(100 if QUICK else 200)
 @given(program=programs())
 def test_the_pipeline_preserves_meaning(program: Program) -> None:
     graph, args, functions = program
@@ -121,7 +121,7 @@ def test_a_region_has_a_part_for_each_result(program: Program) -> None:
     )
 
 
-@examples(300)
+@examples(150 if QUICK else 300)
 @given(program=st.one_of(programs(), programs(12, folds=True), programs(12, folds=True, grids=3)), separate=st.booleans())
 def test_programs_of_several_regions_mean_the_same_whole_and_split(program: Program, separate: bool) -> None:
     """Results of any ranks, kept axes among them, are in one region, or have one each."""

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
-from tests.support.examples import examples
+from tests.support.examples import QUICK, examples
 from tests.support.slang_functions import F32, fused
 
 SOURCE = """
@@ -170,7 +170,7 @@ def m(device: Any) -> Any:
     return fp.Module.load_from_source(device, "writes_random", SOURCE)
 
 
-@examples(160)
+@examples(72 if QUICK else 160)
 @given(program=programs())
 def test_writes_and_reads_are_in_order(m: Any, program: Program) -> None:
     arrays = contents(program)

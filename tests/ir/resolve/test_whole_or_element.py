@@ -10,6 +10,7 @@ import pytest
 import fusepy as fp
 from tests.ir.resolve.test_on_a_device import assert_suggestions_work
 from tests.support import textures
+from tests.support.selection import daily
 
 F32 = np.float32
 # element and array that the same argument fits, and one such argument
@@ -88,7 +89,7 @@ def fused_call(m: Any, call: str) -> Any:
 
 @pytest.mark.filterwarnings("ignore::fusepy.PrecisionWarning")
 @pytest.mark.req("C9", "V16")
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", daily(PAIRS, "seed", "array", "pointer", "many"))
 def test_both_are_named_and_each_can_be_said(m: Any, device: Any, name: str) -> None:
     value = PAIRS[name][2]
     array = np.asarray(value, np.int32 if name == "integers" else F32)
@@ -104,7 +105,7 @@ def test_both_are_named_and_each_can_be_said(m: Any, device: Any, name: str) -> 
 
 
 @pytest.mark.req("C9", "V16")
-@pytest.mark.parametrize("name", GENERIC)
+@pytest.mark.parametrize("name", daily(GENERIC, "extent", "element"))
 def test_generic_overloads_are_candidates(m: Any, device: Any, name: str) -> None:
     array = GENERIC[name][2]
     for order in ("first", "last"):

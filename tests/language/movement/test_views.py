@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily, seldom
 from tests.support.slang_functions import F32, ramp
 
 X = ramp(4, 6, start=1)
@@ -34,7 +35,7 @@ VIEWS: dict[str, View] = {
 }
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("name", seldom(VIEWS, "rows reversed", "axes in order", "exchanged", "moved", "ravelled", "a third"))
 def test_views_are_those_of_numpy(device: Any, name: str) -> None:
     view = VIEWS[name]
     want = view(np, X)
@@ -63,7 +64,7 @@ def test_views_are_those_of_numpy(device: Any, name: str) -> None:
     assert computed.explain(X, row).kernels == 1
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int32, np.uint8, np.bool_])
+@pytest.mark.parametrize("dtype", daily([np.float16, np.float64, np.int32, np.uint8, np.bool_], "float64", "uint8"))
 def test_elements_of_any_type(device: Any, dtype: Any) -> None:
     array = (np.arange(12).reshape(3, 4) % 5).astype(dtype)
     got = fp.fuse(lambda x: fp.flip(x.T[1:], 0))(fp.Tensor.from_numpy(device, array))
@@ -163,7 +164,9 @@ def test_a_result_is_written_where_a_view_reads(device: Any) -> None:
     np.testing.assert_allclose(tensor.to_numpy(), want, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("of", "container"), [(lambda a: a, list), (fp.Tensor, tuple)], ids=["arrays", "tensors"])
+@pytest.mark.parametrize(
+    ("of", "container"), [(lambda a: a, list), pytest.param(fp.Tensor, tuple, marks=pytest.mark.long)], ids=["arrays", "tensors"]
+)
 def test_a_loop_over_arrays_of_one_shape_and_over_rows(of: Callable[[Any], Any], container: Callable[[Any], Any]) -> None:
     """Weights in a list are those of a network, whether their shapes are equal, and a stack, or not."""
 
@@ -189,7 +192,9 @@ def _hidden(w: Any, b: Any) -> Any:
     return ramp(5, 3) @ w[0] * 2 + b[0][0]
 
 
-@pytest.mark.parametrize("name", ["all reversed", "transposed", "reshaped", "a third", "broadcast"])
+@pytest.mark.parametrize(
+    "name", daily(["all reversed", "transposed", "reshaped", "a third", "broadcast"], "a third", "broadcast")
+)
 def test_views_of_torchs_tensors_are_torchs_and_have_gradients(device: Any, name: str) -> None:
     torch = pytest.importorskip("torch")
     view = VIEWS[name]

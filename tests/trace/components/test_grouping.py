@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 from tests.support.slang_functions import F32
 
 SOURCE = """
@@ -100,8 +101,16 @@ def leaves(result: Any) -> list[Any]:
     return [r.to_numpy() if isinstance(r, fp.Tensor) else r for r in (result if isinstance(result, tuple) else (result,))]
 
 
+DAILY = (
+    *("a math function", "a call of numbers", "an output of a call", "calls of vectors between", "several operands"),
+    *("numbers and vectors of one value", "a product of matrices", "a mean of components"),
+    *("a scan", "whether any", "integers", "matrices of two extents", "a fixed array of vectors"),
+    *("a member", "a constructor", "a vcast to another scalar", "a vmap"),
+)
+
+
 @pytest.mark.req("V1")
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", daily(PROGRAMS, *DAILY))
 def test_what_a_call_takes_eagerly_it_takes_fused(m: Any, name: str) -> None:
     program, given, kernels = PROGRAMS[name]
     tensors = [fp.Tensor.from_numpy(m.device, a) if isinstance(a, np.ndarray) else a for a in given]
@@ -130,7 +139,7 @@ def test_extents_choose_among_programs_and_compile_no_kernel(m: Any) -> None:
     assert fp.stats().kernels_compiled == compiled
 
 
-@pytest.mark.parametrize("program", ["sqrt", "add", "matmul", "mean", "sum"])
+@pytest.mark.parametrize("program", daily(["sqrt", "add", "matmul", "mean", "sum"], "sum"))
 def test_gradients_go_through_vectors(m: Any, program: str) -> None:
     ways: dict[str, Callable[[Any, Any], Any]] = {
         "sqrt": lambda i, w: fp.sum(m.luma(fp.sqrt(i) * w)),

@@ -11,6 +11,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.errors import NoMatchError, PrecisionWarning
+from tests.support.selection import daily
 
 SOURCE = """
 import fusepy;
@@ -62,8 +63,14 @@ def m(device: Any) -> fp.Module:
     return fp.Module.load_from_source(device, "softened", SOURCE)
 
 
+DAILY = (
+    *("a function, and an array as it is", "vectors", "moved", "natural numbers", "fixed arrays of integers"),
+    *("a single integer", "counted bools", "both", "in a branch", "in a loop"),
+)
+
+
 @pytest.mark.req("F2")
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", daily(PROGRAMS, *DAILY))
 def test_all_ways_take_what_eager_calls_take(m: fp.Module, name: str) -> None:
     with pytest.warns(PrecisionWarning):
         found = fp.fuse(lambda x, i: PROGRAMS[name](m, x, i))(X, N)

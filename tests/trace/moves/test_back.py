@@ -10,6 +10,7 @@ import pytest
 
 import fusepy as fp
 from tests.support.differences import differences
+from tests.support.selection import daily
 from tests.support.slang_functions import ramp
 
 X, W, C = ramp(4, 6, start=-1), ramp(6, start=0.5), ramp(4, 1, start=0.25)
@@ -27,7 +28,10 @@ VIEWS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", VIEWS)
+DAILY = ("neighbours", "rows of columns", "in other extents", "new axes")
+
+
+@pytest.mark.parametrize("name", daily(VIEWS, *DAILY))
 def test_gradients_through_views(name: str) -> None:
     def loss(m: Any, x: Any, w: Any, c: Any) -> Any:
         return m.sum(VIEWS[name](m, x, w, c)) + x[1, 1] * w[1] * c[1, 0]
@@ -37,11 +41,13 @@ def test_gradients_through_views(name: str) -> None:
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
 
 
-def test_tangents_of_views() -> None:
-    """In forward mode, all of them in one function."""
+@pytest.mark.parametrize("names", [DAILY, pytest.param(tuple(VIEWS), marks=pytest.mark.long)], ids=["some", "all"])
+def test_tangents_of_views(names: tuple[str, ...]) -> None:
+    """In forward mode, several of them in one function."""
+    views = {name: VIEWS[name] for name in names}
     given, tangents = (X, W, C), (np.cos(X), np.sin(W), np.cos(C))
-    found = fp.jvp(lambda x, w, c: {name: view(fp, x, w, c) for name, view in VIEWS.items()}, given, tangents).d
-    for name, view in VIEWS.items():
+    found = fp.jvp(lambda x, w, c: {name: view(fp, x, w, c) for name, view in views.items()}, given, tangents).d
+    for name, view in views.items():
         ends = [view(np, *(a + s * t.astype(float) for a, t in zip(given, tangents))) for s in (1e-4, -1e-4)]
         np.testing.assert_allclose(found[name], (ends[0] - ends[1]) / 2e-4, rtol=1e-3, atol=1e-4, err_msg=name)
 
@@ -97,7 +103,7 @@ def test_training_on_parts_of_a_parameter() -> None:
     parameters = fp.nn.parameters({"w": W})
     step = fp.training_step(lambda p, x: fp.mean((x[:, 1:] @ p["w"][1:] - 1) ** 2), fp.nn.SGD(lr=0.01))
     before = step(parameters, X)
-    for _ in range(20):
+    for _ in range(5):
         after = step(parameters, X)
     assert float(after) < float(before)
     assert float(np.asarray(parameters["w"])[0]) == W[0]
@@ -111,7 +117,7 @@ V3: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", V3)
+@pytest.mark.parametrize("name", daily(V3, "backwards"))
 def test_views_of_vectors(name: str) -> None:
     """The components are axes of the gradient in memory, and none of the view."""
     of, x = V3[name], ramp(4, 3, start=-1)

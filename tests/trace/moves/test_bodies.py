@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 from tests.support.slang_functions import F32
 
 RNG = np.random.default_rng(0)
@@ -38,7 +39,7 @@ PROGRAMS: dict[str, tuple[Program, Any, Any]] = {  # a program of a loop and two
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", daily(PROGRAMS, "of a diagonal", "beside an array of indices"))
 def test_elements_are_read_by_the_index_of_a_loop(name: str) -> None:
     program, x, table = PROGRAMS[name]
 

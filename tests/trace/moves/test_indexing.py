@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 from tests.support.slang_functions import ramp
 
 X = ramp(4, 5, 6, start=1)
@@ -27,7 +28,10 @@ INDICES: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", INDICES)
+DAILY = ("along the last axis", "two with a slice between", "a list", "of a view")
+
+
+@pytest.mark.parametrize("name", daily(INDICES, *DAILY))
 def test_elements_at_indices_are_where_numpy_puts_them(device: Any, name: str) -> None:
     index = INDICES[name]
     want = index(X, AT, ROWS)
@@ -39,10 +43,12 @@ def test_elements_at_indices_are_where_numpy_puts_them(device: Any, name: str) -
     np.testing.assert_allclose(slopes, counts.reshape(X.shape) * np.cos(X / 8), rtol=1e-4, atol=1e-5)
 
 
-def test_tangents_of_elements_at_indices() -> None:
-    """In forward mode, all of them in one function."""
-    found = fp.jvp(lambda x: {name: index(x, AT, ROWS) for name, index in INDICES.items()}, (X,), (np.cos(X),)).d
-    for name, index in INDICES.items():
+@pytest.mark.parametrize("names", [DAILY[:2], pytest.param(tuple(INDICES), marks=pytest.mark.long)], ids=["two", "all"])
+def test_tangents_of_elements_at_indices(names: tuple[str, ...]) -> None:
+    """In forward mode, several of them in one function."""
+    indices = {name: INDICES[name] for name in names}
+    found = fp.jvp(lambda x: {name: index(x, AT, ROWS) for name, index in indices.items()}, (X,), (np.cos(X),)).d
+    for name, index in indices.items():
         np.testing.assert_allclose(found[name], index(np.cos(X), AT, ROWS), rtol=1e-6, err_msg=name)
 
 
@@ -77,8 +83,16 @@ def test_what_is_refused(index: Callable[[Any], Any], words: str) -> None:
         fp.fuse(index)(X)
 
 
-@pytest.mark.parametrize("of", [lambda x, i: x[i] + 0, lambda x, i: fp.sum(fp.sqrt(x)[i]), lambda x, i: fp.cumsum(x[i])])
-def test_an_empty_array_has_no_elements_at_indices_in_any_mode(device: Any, of: Callable[[Any, Any], Any]) -> None:
+OF_INDICES = {
+    "elements": lambda x, i: x[i] + 0,
+    "a sum": lambda x, i: fp.sum(fp.sqrt(x)[i]),
+    "a scan": lambda x, i: fp.cumsum(x[i]),
+}
+
+
+@pytest.mark.parametrize("name", daily(OF_INDICES, "a sum"))
+def test_an_empty_array_has_no_elements_at_indices_in_any_mode(device: Any, name: str) -> None:
+    of: Callable[[Any, Any], Any] = OF_INDICES[name]
     graph = fp.Graph(inputs=["x", "i"])
     graph.set_outputs(fp.fuse(of).node()(*graph.get_inputs()))
 

@@ -35,7 +35,7 @@ def test_what_is_reduced_is_stored_once() -> None:
 
 def test_views_of_views_stay_views() -> None:
     def smooth(x: Any) -> Any:
-        for _ in range(12):
+        for _ in range(8):
             x = (x[1:] + x[:-1]) * 0.5
         return x
 
@@ -43,7 +43,7 @@ def test_views_of_views_stay_views() -> None:
     fused = fp.fuse(smooth)
     np.testing.assert_allclose(np.asarray(fused(array)), smooth(array), rtol=1e-5)
     assert fused.explain(array).kernels == 1
-    assert len(fused.ir(array).splitlines()) < 1000  # and not 2 ** 12
+    assert len(fused.ir(array).splitlines()) < 400  # each step is computed twice at most: not 2 ** 8 times
 
 
 def test_generators_and_numbers() -> None:

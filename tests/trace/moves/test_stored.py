@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 SOURCE = """
 [Differentiable] float dear(float x) { [MaxIters(60)] for (int i = 0; i < 60; ++i) x = sin(x) + 0.5; return x; }
@@ -43,7 +44,7 @@ VIEWS: dict[str, tuple[Callable[[Any], Any], int, int]] = {
 }
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("name", daily(VIEWS, "two", "few elements", "of cheap work on it", "one"))
 def test_what_views_share(m: Any, name: str) -> None:
     view, calls, kernels = VIEWS[name]
     fused = fp.fuse(lambda x: view(m.dear(x)))

@@ -10,6 +10,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.trace.moves import take
+from tests.support.selection import daily
 
 SOURCE = """
 struct Ray : IDifferentiable { float3 at; float t; int id; };
@@ -46,20 +47,21 @@ def m(device: Any) -> Any:
     return fp.Module.load_from_source(device, "taken_structs", SOURCE)
 
 
-@pytest.mark.parametrize("name", ["Ray", pytest.param("Box", marks=pytest.mark.long)])
-def test_structs_are_moved_forwards_and_in_gradients(m: Any, device: Any, name: str) -> None:
+@pytest.mark.parametrize("words", [WORDS[1:2], pytest.param(WORDS, marks=pytest.mark.long)], ids=["a roll", "all words"])
+@pytest.mark.parametrize("name", daily(["Ray", "Box"], "Ray"))
+def test_structs_are_moved_forwards_and_in_gradients(m: Any, device: Any, name: str, words: Any) -> None:
     array = filled(m, name)
     x = fp.Tensor.from_numpy(device, array, dtype=m[name])
     first, second = FIELDS[name]
     places = np.arange(array.size).reshape(array.shape)
-    taken = [of(places) for _, of in WORDS]
+    taken = [of(places) for _, of in words]
     weights = [np.random.default_rng(3).integers(1, 5, t.shape).astype(np.float32) for t in taken]
 
     def pulled(of: Callable[[Any], Any]) -> Any:
-        return fp.vjp(lambda x: tuple(of(word)(x) for word, _ in WORDS), x)[1](tuple(weights))[0].to_numpy()
+        return fp.vjp(lambda x: tuple(of(word)(x) for word, _ in words), x)[1](tuple(weights))[0].to_numpy()
 
     for of in (lambda w: lambda x: m.use(w(m.moved(x)), 2.0), lambda w: lambda x: w(m.use(m.moved(x), 2.0))):
-        found = fp.fuse(lambda x, of=of: [of(word)(x) for word, _ in WORDS])(x)
+        found = fp.fuse(lambda x, of=of: [of(word)(x) for word, _ in words])(x)
         for got, at in zip(found, taken, strict=True):
             want = (first(array) * 2 + (second(array) + 1) * 4).reshape(-1)[at]
             np.testing.assert_array_equal(got.to_numpy(), want)
@@ -95,7 +97,7 @@ def test_only_kernels_of_gradients_have_the_code_that_adds_to_them(device: Any) 
     assert slope(x).to_numpy().tolist() == [4, 2, 4, 2]
 
 
-@pytest.mark.parametrize("element", ["bool", "bool3"])
+@pytest.mark.parametrize("element", daily(["bool", "bool3"], "bool3"))
 def test_bools_are_read_as_they_lie(device: Any, element: str) -> None:
     """CUDA has bools of one byte, and tensors those of four: whole arrays of bools are never made here."""
     array = np.random.default_rng(1).integers(0, 2, (4, 3) + (3,) * (element != "bool")).astype(bool)
@@ -108,7 +110,7 @@ def test_bools_are_read_as_they_lie(device: Any, element: str) -> None:
         assert "::Tensor<uint" in look.ir(x)
 
 
-@pytest.mark.parametrize("element", ["half3", "half2x3"])
+@pytest.mark.parametrize("element", daily(["half3", "half2x3"], "half3"))
 def test_elements_that_a_device_packs_otherwise_are_taken_by_components(
     device: Any, element: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
