@@ -10,6 +10,7 @@ import pytest
 
 import fusepy as fp
 from tests.support.differences import differences
+from tests.support.selection import seldom
 
 SOURCE = """
 import fusepy;
@@ -68,8 +69,11 @@ CASES: dict[str, Callable[[Any], Case]] = {
 }
 
 
+LONG = ["two calls, and elementwise", "a computed array", "vectors, elementwise too", "in a branch"]
+
+
 @pytest.mark.req("B16")
-@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize("name", seldom(CASES, *LONG))
 def test_each_thread_adds_to_the_gradient_of_an_array(m: fp.Module, name: str) -> None:
     function, args = CASES[name](m)
     fused = fp.FusedFunction(function)

@@ -9,6 +9,7 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
+from tests.support.selection import daily
 
 SOURCE = """
 import fusepy;
@@ -87,7 +88,7 @@ def total_of(program: Any, m: fp.Module, sampler: Any, loop: Any) -> Any:
 
 
 @pytest.mark.req("B16")
-@pytest.mark.parametrize("program", [counted, conditional, nested, branched, one_sided, many])
+@pytest.mark.parametrize("program", daily([counted, conditional, nested, branched, one_sided, many], "nested"))
 def test_bodies_that_sample(m: fp.Module, program: Any) -> None:
     given, sampler = texture(m, IMAGE), m.device.sgl.create_sampler(address_v=spy.TextureAddressingMode.clamp_to_edge)
     made, want = (arrays(fp.grad(total_of(program, m, sampler, loop), (0, 1))(given, UV)) for loop in (fp.fori_loop, unrolled))

@@ -10,6 +10,7 @@ import pytest
 
 import fusepy as fp
 from tests.support.differences import differences
+from tests.support.selection import seldom
 
 SOURCE = """
 struct Ray : IDifferentiable { double3 o; double3 d; int id; };
@@ -70,7 +71,11 @@ CASES: dict[str, Callable[[Any], Case]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+LONG = ["softmax", "standardised", "product", "scan without itself", "call", "a vector for each row"]
+LONG += ["nested loops", "calls in a loop"]
+
+
+@pytest.mark.parametrize("name", seldom(CASES, *LONG))
 def test_a_gradient_agrees_with_differences(m: fp.Module, name: str) -> None:
     function, args = CASES[name](m)
     result = np.asarray(fp.FusedFunction(function)(*args))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 SOURCE = """
 import fusepy;
@@ -78,7 +79,7 @@ def table(m: fp.Module, element: str, shape: tuple[int, ...] = (4,)) -> fp.Tenso
 
 
 @pytest.mark.req("B16")
-@pytest.mark.parametrize("name", list(ELEMENTS))
+@pytest.mark.parametrize("name", daily(ELEMENTS, "of_line", "of_array"))
 def test_threads_add_to_gradients_of_any_element(m: fp.Module, name: str) -> None:
     given = table(m, ELEMENTS[name], (2, 2) if name == "of_square" else (4,))
     function = getattr(m, name)

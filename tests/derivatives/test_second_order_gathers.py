@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 RNG = np.random.default_rng(0)
 TWICE = np.int32([0, -1, -1, 1])
@@ -49,7 +50,7 @@ def of_a_product_with_itself() -> Case:
 
 
 @pytest.mark.req("B5")
-@pytest.mark.parametrize("program", [of_one_axis, of_several_axes, of_vectors, of_a_product_with_itself])
+@pytest.mark.parametrize("program", daily([of_one_axis, of_several_axes, of_vectors, of_a_product_with_itself], "of_vectors"))
 def test_products_with_the_second_derivative(program: Callable[[], Case]) -> None:
     """Backwards and forwards over the gradient."""
     total, args = program()
@@ -67,6 +68,7 @@ def test_products_with_the_second_derivative(program: Callable[[], Case]) -> Non
             np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.long
 def test_elements_that_are_structs(device: fp.Device) -> None:
     m = fp.Module.load_from_source(device, "second_order_gathers", "struct Spot : IDifferentiable { float2 at; float power; };")
     given = np.array([((1, 2), 3), ((4, 5), 6), ((7, 8), 9)], [("at", "2f4"), ("power", "f4")])  # with gaps on CUDA
@@ -79,6 +81,7 @@ def test_elements_that_are_structs(device: fp.Device) -> None:
     assert (forth.at.to_numpy()[:, 0].tolist(), forth.power.to_numpy().tolist()) == ([36, 0, 9072], [66, 0, 12888])
 
 
+@pytest.mark.long  # daily of first order in test_scatter
 def test_the_deterministic_mode() -> None:
     x, k = np.float32([[1, 2], [3, 4], [5, 6]]), np.float32([2, 3, 4, 5])
     slope = fp.grad(lambda x, k: fp.sum(fp.vcast(x, "float2")[TWICE].y ** 2 * k))
@@ -88,13 +91,18 @@ def test_the_deterministic_mode() -> None:
     assert along[:, 1].tolist() == [8, 40, 84]
 
 
-def test_halfs_third_order_and_gradients_that_are_constant() -> None:
+@pytest.mark.long
+def test_halfs_and_the_third_order() -> None:
     x = np.float16([1, 2, 3])
     slope = fp.grad(lambda x: fp.sum(x[np.int32([0, 2, 2])] ** 4))
     second = fp.grad(lambda x: fp.sum(slope(x)))
     found = second(x)
     assert (found.dtype, found.tolist()) == (np.float16, [12, 0, 216])
     assert fp.jvp(second, (x,), (x,)).d.tolist() == [24, 0, 432]
+
+
+def test_gradients_that_are_constant() -> None:
+    x = np.float16([1, 2, 3])
     linear = fp.grad(lambda x: fp.sum(x[np.int32([0, 2, 2])]))
     assert fp.jvp(linear, (x,), (x,)).d.tolist() == [0, 0, 0]
     assert fp.grad(lambda x: fp.sum(linear(x) * x))(x).tolist() == [1, 0, 2]

@@ -9,6 +9,7 @@ import pytest
 
 import fusepy as fp
 from tests.support.rasters import SOURCE, need_raster
+from tests.support.selection import daily
 
 H, W = 8, 16
 # a triangle over the whole picture: depth is -0.5 at the left edge, 1.5 at the right one
@@ -39,7 +40,7 @@ def fragment_of_python(colour: Any) -> Any:
 
 
 @pytest.mark.req("R4")
-@pytest.mark.parametrize("depth", [None, "less", "always"])
+@pytest.mark.parametrize("depth", daily([None, "less", "always"], "less"))
 @pytest.mark.parametrize(
     "stages", [("vs", "fs"), ("vs_late", "fs_late"), (vertex_of_python, fragment_of_python), ("vs", fragment_of_python)]
 )

@@ -11,6 +11,7 @@ import slangpy as spy
 
 import fusepy as fp
 from tests.support.rasters import MODES, called_as
+from tests.support.selection import daily
 
 SOURCE = """
 import fusepy;
@@ -95,7 +96,7 @@ def test_a_mesh_shader_draws_what_vertices_draw(m: Any) -> None:
 
 
 @pytest.mark.req("R4")
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", daily(MODES, "fused"))  # all of them daily for triangles, in test_function
 def test_mesh_shaders_in_every_kind_of_call_with_a_tone_mapping_behind(m: Any, mode: str, tmp_path: Any) -> None:
     def shade(c: Any, gain: Any) -> Any:
         return fp.float4(c.colour * gain, 1.0)

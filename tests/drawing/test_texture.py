@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 F32 = np.float32
 RNG = np.random.default_rng(7)
@@ -105,7 +106,7 @@ def test_levels_are_chosen_by_derivatives_and_bias(device: Any) -> None:
 
 
 @pytest.mark.req("R5")
-@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("boundary", daily(BOUNDARIES, "zero"))
 def test_gradients_are_the_differences_of_numpy(device: Any, boundary: str) -> None:
     double, uv, weights = IMAGE.astype(float), PLACES.astype(float), RNG.random((5, 6, 3)).astype(F32)
     loss = lambda image, uv: fp.sum(fp.render.texture(image, uv, boundary_mode=boundary) * weights)  # noqa: E731
@@ -131,7 +132,14 @@ def test_gradients_go_through_levels(device: Any) -> None:
         want = differences(lambda x, k=k: reference(*given[:k], x, *given[k + 1 :]), given[k])
         assert np.abs(want).max() > 0.05
         np.testing.assert_allclose(slope, want, rtol=2e-3, atol=2e-3)
-    learned = [level.astype(F32) for level in halves(double)]
+
+
+@pytest.mark.long
+@pytest.mark.req("R5")
+def test_levels_that_are_learned_have_gradients(device: Any) -> None:
+    places, weights = PLACES[:1].copy(), RNG.random((1, 6, 3)).astype(F32)
+    uv, bias = places.astype(float), F32(RNG.uniform(-0.3, 0.3, (1, 6)))
+    learned = [level.astype(F32) for level in halves(IMAGE[:, :4].astype(float))]
     apart = lambda levels: fp.sum(fp.render.texture(levels[0], places, mip_level_bias=bias + 1, mip=levels[1:]) * weights)  # noqa: E731
     slopes = fp.grad(apart)(learned)
     for k, slope in enumerate(slopes):
@@ -172,6 +180,7 @@ def test_samples_fuse_and_work_in_every_kind_of_call(device: Any) -> None:
         np.testing.assert_allclose(found, linear(wide, PLACES.astype(float), "wrap").reshape(found.shape), atol=2e-5)
 
 
+@pytest.mark.long
 def test_torch_tensors_have_gradients(device: Any) -> None:
     torch = pytest.importorskip("torch")
     image = torch.from_numpy(IMAGE.copy()).requires_grad_()

@@ -20,8 +20,11 @@ from tests.fuzz.slopes import checked_slopes
 from tests.fuzz.text import function_text
 from tests.fuzz.values import Refused, Val, number
 from tests.fuzz.worker import modes_of
+from tests.support.selection import daily
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.json"))
+FOUND = [(path.name, text) for path in CORPUS for text in json.loads(path.read_text())]
+PARTS = 6  # of what was found, of which `make test` runs one
 
 
 @pytest.fixture(scope="module")
@@ -30,20 +33,20 @@ def runner(device: object) -> Runner:
 
 
 @pytest.mark.parametrize("all_modes", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_what_was_found_before_stays_mended(runner: Runner, monkeypatch: pytest.MonkeyPatch, all_modes: bool) -> None:
+@pytest.mark.parametrize("part", daily(range(PARTS), 0))
+def test_what_was_found_before_stays_mended(runner: Runner, monkeypatch: pytest.MonkeyPatch, part: int, all_modes: bool) -> None:
     """With spirv-opt on every device, since some of it was spirv-opt's."""
     monkeypatch.setattr(runner.device.compiler._sessions, "_optimises", True)
-    assert CORPUS
-    for path in CORPUS:
-        for i, text in enumerate(json.loads(path.read_text())):
-            made = Program.loads(json.dumps(text["program"]))
-            modes = MODES if all_modes else modes_of(i)
-            report = checked_slopes(runner, made, text["mode"]) if "mode" in text else runner.check(made, modes)
-            assert (report.findings, report.refusals) == ([], {}), f"{path.name}: {text['name']}"
+    assert len(FOUND) > PARTS
+    for i, (file, text) in list(enumerate(FOUND))[part::PARTS]:
+        made = Program.loads(json.dumps(text["program"]))
+        modes = MODES if all_modes else modes_of(i)
+        report = checked_slopes(runner, made, text["mode"]) if "mode" in text else runner.check(made, modes)
+        assert (report.findings, report.refusals) == ([], {}), f"{file}: {text['name']}"
 
 
 def test_a_slice_of_programs(runner: Runner) -> None:
-    for seed in range(12):
+    for seed in range(8):
         made = program(seed)
         found = runner.check(made, modes_of(seed)).findings
         assert found == [], f"python -m tests.fuzz --repeat {seed}\n{function_text(made)}"
@@ -51,7 +54,7 @@ def test_a_slice_of_programs(runner: Runner) -> None:
 
 @pytest.mark.long
 def test_a_longer_slice_of_programs(runner: Runner) -> None:
-    for seed in range(12, 700):
+    for seed in range(8, 700):
         made = program(seed)
         found = runner.check(made, modes_of(seed)).findings
         assert found == [], f"python -m tests.fuzz --repeat {seed}\n{function_text(made)}"

@@ -33,21 +33,21 @@ def held_to_differences(runner: Runner, seeds: range, forward: bool = False) -> 
 
 
 def test_a_slice_of_gradients(runner: Runner) -> None:
-    assert held_to_differences(runner, range(24))["checked"] >= 9
+    assert held_to_differences(runner, range(12))["checked"] >= 4
 
 
 def test_a_slice_of_tangents(runner: Runner) -> None:
-    assert held_to_differences(runner, range(6000, 6024), forward=True)["checked"] >= 4
+    assert held_to_differences(runner, range(6000, 6012), forward=True)["checked"] >= 2
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("first", "count"), [(24, 456), *((first, 600) for first in range(480, 5280, 600))])
+@pytest.mark.parametrize(("first", "count"), [(12, 468), *((first, 600) for first in range(480, 5280, 600))])
 def test_a_longer_slice_of_gradients(runner: Runner, first: int, count: int) -> None:
     assert held_to_differences(runner, range(first, first + count))["checked"] >= count * 230 // 600
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("first", "count"), [(6024, 536), *((first, 500) for first in range(6560, 8060, 500))])
+@pytest.mark.parametrize(("first", "count"), [(6012, 548), *((first, 500) for first in range(6560, 8060, 500))])
 def test_a_longer_slice_of_tangents(runner: Runner, first: int, count: int) -> None:
     assert held_to_differences(runner, range(first, first + count), forward=True)["checked"] >= 100
 

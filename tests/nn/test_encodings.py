@@ -9,13 +9,14 @@ import pytest
 
 import fusepy as fp
 from tests.nn.test_slang_networks import grid_in_numpy
+from tests.support.selection import daily
 
 RNG = np.random.default_rng(11)
 X = RNG.random((60, 2)).astype(np.float32)
 
 
 @pytest.mark.req("S4")
-@pytest.mark.parametrize("dimensions", [1, 2, 3, 4])
+@pytest.mark.parametrize("dimensions", daily([1, 2, 3, 4], 2))
 def test_frequencies(dimensions: int) -> None:
     x = RNG.normal(size=(4, 5, dimensions)).astype(np.float32)
     encode = fp.nn.FrequencyEncoding(3, dimensions)
@@ -26,7 +27,7 @@ def test_frequencies(dimensions: int) -> None:
 
 
 @pytest.mark.req("S4")
-@pytest.mark.parametrize("dimensions", [1, 2, 3])
+@pytest.mark.parametrize("dimensions", daily([1, 2, 3], 3))
 def test_hash_grids(dimensions: int) -> None:
     x = ((RNG.integers(0, 12, (20, dimensions)) + RNG.uniform(0.2, 0.8, (20, dimensions))) / 12).astype(
         np.float32
@@ -52,6 +53,7 @@ def test_points_from_outside_of_a_fused_function(points: Any) -> None:
     np.testing.assert_allclose(slope["table"].to_numpy(), wanted["table"].to_numpy(), rtol=1e-4, atol=1e-9)
 
 
+@pytest.mark.long  # test_mlp trains a network daily
 @pytest.mark.req("S4")
 @pytest.mark.req("S5")
 @pytest.mark.parametrize("kind", ["frequencies", "hash grid"])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 SOURCE = """
 import mlp;
@@ -104,18 +105,18 @@ def test_the_program_of_the_seed(m: fp.Module) -> None:
     assert np.mean(m.loss(mlp, x, wanted)) < 1.2 * np.mean(((np.c_[x, np.ones(16)] @ best - wanted) ** 2).sum(1))
 
 
+NETWORKS: dict[str, Any] = {
+    "small": {"weight": normal(3, 2), "bias": normal(3)},
+    "deep": {"parameters": normal(12 + 20 + 15)},
+    "single": {"parameters": normal(12 + 15)},
+    "shared": normal(12 + 20 + 15),
+}
+
+
 @pytest.mark.req("S4")
-@pytest.mark.parametrize(
-    ("name", "params", "size"),
-    [
-        ("small", {"weight": normal(3, 2), "bias": normal(3)}, 2),
-        ("deep", {"parameters": normal(12 + 20 + 15)}, 2),
-        ("single", {"parameters": normal(12 + 15)}, 2),
-        ("shared", normal(12 + 20 + 15), 2),
-    ],
-)
-def test_networks_are_those_of_numpy(m: fp.Module, name: str, params: Any, size: int) -> None:
-    x = normal(20, size)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_are_those_of_numpy(m: fp.Module, name: str) -> None:
+    x, params = normal(20, 2), NETWORKS[name]
     if name == "small":
         want = x @ params["weight"].T + params["bias"]
     else:
@@ -123,15 +124,26 @@ def test_networks_are_those_of_numpy(m: fp.Module, name: str, params: Any, size:
         inner, last = (lambda z: np.maximum(z, 0), lambda z: z) if name == "single" else (np.tanh, sigmoid)
         want = network(flat, x, [2, *layers, 3], inner, last)
     np.testing.assert_allclose(m[name](params, x), want, atol=2e-5)
-    fp.check_grads(lambda p, x: fp.mean(m.score3(m[name](p, x))), params, x)
+
+
+@pytest.mark.req("S4")
+@pytest.mark.parametrize("name", daily(NETWORKS, "shared"))
+def test_gradients_of_networks(m: fp.Module, name: str) -> None:
+    fp.check_grads(lambda p, x: fp.mean(m.score3(m[name](p, x))), NETWORKS[name], normal(20, 2))
 
 
 def test_a_layer_for_each_point(m: fp.Module) -> None:
     layers, x = {"weight": normal(9, 3, 2), "bias": normal(9, 3)}, normal(9, 2)
     np.testing.assert_allclose(m.small(layers, x), np.einsum("nij,nj->ni", layers["weight"], x) + layers["bias"], atol=1e-5)
+
+
+@pytest.mark.long
+def test_gradients_of_a_layer_for_each_point(m: fp.Module) -> None:
+    layers, x = {"weight": normal(9, 3, 2), "bias": normal(9, 3)}, normal(9, 2)
     fp.check_grads(lambda p, x: fp.mean(m.score3(m.small(p, x))), layers, x)
 
 
+@pytest.mark.long  # the same function is daily beside one of halfs
 def test_a_layer_of_two_tensors(m: fp.Module) -> None:
     w, b, x = normal(3, 2), normal(3), normal(20, 2)
     np.testing.assert_allclose(m.layer(w, b, x), x @ w.T + b, atol=1e-5)
@@ -139,7 +151,9 @@ def test_a_layer_of_two_tensors(m: fp.Module) -> None:
 
 
 @pytest.mark.req("S4")
-@pytest.mark.parametrize(("name", "params"), [("deep", [(47,)]), ("shared", [(47,)]), ("layer", [(3, 2), (3,)])])
+@pytest.mark.parametrize(
+    ("name", "params"), daily([("deep", [(47,)]), ("shared", [(47,)]), ("layer", [(3, 2), (3,)])], "shared", "layer")
+)
 def test_halfs_are_near_floats(m: fp.Module, name: str, params: list[tuple[int, ...]]) -> None:
     x, given = normal(16, 2), [0.5 * normal(*shape) for shape in params]
     made: list[Any] = []
@@ -205,6 +219,7 @@ public struct Square : IActivation { [Differentiable] public static float eval(f
     fp.check_grads(lambda p, x: fp.mean(a.only(a.net(p, x))), p, x)
 
 
+@pytest.mark.long  # test_encodings has the same function daily
 def test_frequencies(m: fp.Module) -> None:
     x = normal(12, 2)
     want = np.concatenate([f(2**k * np.pi * x) for k in (0, 1) for f in (np.sin, np.cos)], axis=1)
@@ -227,21 +242,30 @@ def grid_in_numpy(table: np.ndarray, level: int, cells: int, size: int, x: np.nd
     return total
 
 
+GRID = {"log2_size": 5, "base": 3.0, "growth": 2.0}
+
+
 def test_hash_grids_are_those_of_numpy(m: fp.Module) -> None:
     """Level 0 has a row for each corner; levels 1 and 2 have fewer rows than corners."""
     rng = np.random.default_rng(0)  # not near a side of a cell, where the slope jumps, whichever tests ran before
-    x, table, grid = rng.random((30, 2)).astype(np.float32), normal(3 * 32, 2), {"log2_size": 5, "base": 3.0, "growth": 2.0}
+    x, table, grid = rng.random((30, 2)).astype(np.float32), normal(3 * 32, 2), GRID
     x[0], x[1] = (0, 0), (1, 1)
     want = np.concatenate([grid_in_numpy(table, k, 3 * 2**k, 32, x) for k in range(3)], axis=1)
     np.testing.assert_allclose(m.cells(table, grid, x), want, atol=1e-5)
-    fp.check_grads(lambda t, x: fp.mean(m.score6(m.cells(t, grid, x))), table, x[2:])
+
+
+@pytest.mark.long  # test_encodings has those of grids in space daily
+def test_gradients_of_grids_and_of_one_feature(m: fp.Module) -> None:
+    rng, table = np.random.default_rng(0), normal(3 * 32, 2)
+    x = rng.random((30, 2)).astype(np.float32)[2:]
+    fp.check_grads(lambda t, x: fp.mean(m.score6(m.cells(t, GRID, x))), table, x)
     x = rng.random((30, 3)).astype(np.float32)
-    np.testing.assert_allclose(m.cell3(table, grid, x), grid_in_numpy(table, 1, 6, 32, x)[:, 0], atol=1e-5)
-    fp.check_grads(lambda t, x: fp.mean(m.cell3(t, grid, x) ** 2), table, x)
+    np.testing.assert_allclose(m.cell3(table, GRID, x), grid_in_numpy(table, 1, 6, 32, x)[:, 0], atol=1e-5)
+    fp.check_grads(lambda t, x: fp.mean(m.cell3(t, GRID, x) ** 2), table, x)
 
 
 def test_points_outside_of_the_cube_are_at_its_side(m: fp.Module) -> None:
-    table, grid = normal(3 * 32, 2), {"log2_size": 5, "base": 3.0, "growth": 2.0}
+    table, grid = normal(3 * 32, 2), GRID
     outside, inside = np.float32([[-2, 0.3], [0.4, 7]]), np.float32([[0, 0.3], [0.4, 1]])
     np.testing.assert_array_equal(m.cells(table, grid, outside), m.cells(table, grid, inside))
     slope = fp.grad(lambda x: fp.mean(m.score6(m.cells(table, grid, x))))(outside)

@@ -12,6 +12,7 @@ import pytest
 import fusepy as fp
 from fusepy.ir.types import Type
 from tests.support.op_table import SCALARS
+from tests.support.selection import daily
 from tests.support.slang_functions import same
 
 KINDS: dict[str, Any] = {name: Type.parse(name).dtype for name in SCALARS}
@@ -78,7 +79,7 @@ def run(name: str, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.req("C5", "V4")
-@pytest.mark.parametrize("name", SCALARS)
+@pytest.mark.parametrize("name", daily(SCALARS, "bool", "int8_t", "uint64_t", "half", "float", "double"))
 def test_every_cast_of_scalars(device: Any, name: str) -> None:
     run(name, ())
 
@@ -99,27 +100,37 @@ def casts(m: Any, to: str) -> Any:
     )
 
 
+@pytest.fixture(scope="module")
+def number_casts(device: Any) -> fp.Module:
+    text = "int64_t wide(int64_t x) { return x; } bool keep(bool x) { return x; }"
+    return fp.Module.load_from_source(device, "number_casts", text)
+
+
+NUMBERS = {
+    "uint": [2.5, 0.0, -0.99, 3],
+    "int": [-2.5, 7.99, -3],
+    "int64_t": [2.5, 2.0**40],
+    "bool": [2.5, -1, 0.0, 300, math.nan],
+}
+
+
 @pytest.mark.req("V4")
-def test_a_number_is_cast_as_an_array_is(device: Any) -> None:
+@pytest.mark.parametrize("to", daily(NUMBERS, "uint", "bool"))
+def test_a_number_is_cast_as_an_array_is(number_casts: fp.Module, to: str) -> None:
     """In one kernel each: as an argument, as a number of the program, in a list, and as one value of an array."""
-    m = fp.Module.load_from_source(
-        device, "number_casts", "int64_t wide(int64_t x) { return x; } bool keep(bool x) { return x; }"
-    )
-    cases = {
-        "uint": [2.5, 0.0, -0.99, 3],
-        "int": [-2.5, 7.99, -3],
-        "int64_t": [2.5, 2.0**40],
-        "bool": [2.5, -1, 0.0, 300, math.nan],
-    }
-    for to, given in cases.items():
-        wanted = np.array(given).astype(KINDS[to]).tolist()
-        cast, pair, call = casts(m, to)
-        assert [cast(x) for x in given] == wanted  # the second call of each is a replayed one
-        assert [pair(x)[0] for x in given] == wanted
-        assert [call(x) for x in given] == wanted
-        assert [cast([x])[0] for x in given] == wanted
-        assert [cast(np.float32(x)) for x in given] == wanted
-        assert [cast(np.array([x]))[0] for x in given] == wanted
+    given, (cast, pair, call) = NUMBERS[to], casts(number_casts, to)
+    wanted = np.array(given).astype(KINDS[to]).tolist()
+    assert [cast(x) for x in given] == wanted  # the second call of each is a replayed one
+    assert [pair(x)[0] for x in given] == wanted
+    assert [call(x) for x in given] == wanted
+    assert [cast([x])[0] for x in given] == wanted
+    assert [cast(np.float32(x)) for x in given] == wanted
+    assert [cast(np.array([x]))[0] for x in given] == wanted
+
+
+@pytest.mark.req("V4")
+def test_numbers_are_cast_at_once_lazily_and_in_graphs(number_casts: fp.Module) -> None:
+    m = number_casts
     assert [m.wide(fp.vcast(x, "int64_t")) for x in (2.5, -7.5)] == [2, -7]
     assert fp.fuse(lambda x: x + fp.vcast(2.5, "int"))([1]) == [3]
     with fp.lazy():

@@ -224,6 +224,7 @@ def test_every_instruction_that_spirv_lacks_is_known(monkeypatch: pytest.MonkeyP
     assert set(lacking.lacking(words)) == set(lacking.INSTRUCTIONS)
 
 
+@pytest.mark.long  # ldexp of the module is daily
 def test_a_module_has_them_for_user_code():
     functions = "\n".join(
         f"double my_{n}(double x, double y) {{ return {n}(x, y); }}"
@@ -278,21 +279,3 @@ def test_ldexp_where_the_power_alone_has_no_double():
     assert np.isnan(m.raised(1.0, np.nan))
     assert [m.raised(-1.0, v) for v in (np.inf, -np.inf)] == [-np.inf, 0]
     np.testing.assert_allclose(m.raised(2.0**-1000, 1500.5), 2.0**500 * np.sqrt(2), rtol=1e-15)
-
-
-def test_log10_of_double_is_refused_where_slang_rounds_it_to_float():
-    device = fp.init_device(type="cpu")
-    try:
-        source = "float a(float x) { return float(log10(double(x))); } float b(float x) { return float(sin(double(x))); }"
-        m = fp.Module.load_from_source(device, "rounds", source)
-        x = np.array([0.1, 3.0], np.float32)
-        for _ in range(2):
-            with pytest.raises(fp.CompileError, match=r"calls log10 of double, which Slang's C\+\+ and CUDA do not have"):
-                m.a(x)
-        np.testing.assert_allclose(m.b(x), np.sin(x), rtol=1e-6)
-        # a float has no room for what is added to 1e7 here
-        source = "import fusepy_double; float a(float x) { return float((log10(1e7L + double(x)) - 7) * 1e9L); }"
-        right = fp.Module.load_from_source(device, "right", source)
-        np.testing.assert_allclose(right.a(x), np.log10(1e7 + x.astype(np.float64)) * 1e9 - 7e9, rtol=1e-5)
-    finally:
-        device.close()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 SCALARS: dict[str, Any] = {
     "bool": np.bool_,
@@ -86,7 +87,7 @@ def check(results: Any, expected: list[Any], dtype: Any) -> None:
 
 @pytest.mark.req("T1")
 @pytest.mark.parametrize("container", ["numpy", "tensor", "list", "single"])
-@pytest.mark.parametrize("scalar", list(SCALARS))
+@pytest.mark.parametrize("scalar", daily(SCALARS, "bool", "int16_t", "float"))
 def test_there_and_back(device: Any, table: Any, scalar: str, container: str) -> None:
     dtype = SCALARS[scalar]
     batch = () if container == "single" else (BATCH,)
@@ -100,7 +101,7 @@ def test_there_and_back(device: Any, table: Any, scalar: str, container: str) ->
 
 
 @pytest.mark.req("T1", "T8")
-@pytest.mark.parametrize("scalar", list(SCALARS))
+@pytest.mark.parametrize("scalar", daily(SCALARS, "bool", "int16_t", "double"))
 def test_structs_there_and_back(device: Any, table: Any, scalar: str) -> None:
     type = table[f"S_{scalar}"]
     values = np.zeros(BATCH, type.dtype)

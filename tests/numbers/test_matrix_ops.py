@@ -16,6 +16,7 @@ from fusepy.backend.slang.facts import Facts
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.types import Type
 from tests.backend.sources.test_matrix_comparisons import MASK
+from tests.support.selection import daily
 
 NUMBERS = [[1, 2, 3, 7], [0, np.nan, np.inf, -np.inf], [-1, -0.0, 5.5, -2.5]]
 
@@ -28,7 +29,7 @@ def spread(name: str) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.req("C5")
-@pytest.mark.parametrize("scalar", ["half", "float", "double"])
+@pytest.mark.parametrize("scalar", daily(["half", "float", "double"], "half"))
 def test_a_value_with_itself(device: Any, scalar: str) -> None:
     names = [scalar, *(f"{scalar}{n}" for n in ("2", "3", "4", "2x2", "3x4"))]
 
@@ -45,7 +46,7 @@ def test_a_value_with_itself(device: Any, scalar: str) -> None:
 
 
 @pytest.mark.req("C5", "T1")
-@pytest.mark.parametrize("scalar", ["bool", "int", "float", "double"])
+@pytest.mark.parametrize("scalar", daily(["bool", "int", "float", "double"], "bool", "float"))
 def test_bool_matrices(device: Any, scalar: str) -> None:
     """Made by comparisons and conversions; stored, loaded, passed, selected by and reduced."""
     dtype = Type.parse(scalar).dtype
@@ -142,7 +143,7 @@ def test_hints_of_kernels_that_drivers_refuse() -> None:
 
 
 @pytest.mark.req("C5", "T1")
-@pytest.mark.parametrize("scalar", ["int8_t", "uint8_t", "int16_t", "uint16_t"])
+@pytest.mark.parametrize("scalar", daily(["int8_t", "uint8_t", "int16_t", "uint16_t"], "int8_t", "uint16_t"))
 def test_small_integers_wrap_before_they_are_used(device: Any, scalar: str) -> None:
     """CUDA computes them in `int`, as C does: what overflows must be gone before it is converted, compared or divided."""
     dtype = Type.parse(scalar).dtype
@@ -164,8 +165,11 @@ def test_small_integers_wrap_before_they_are_used(device: Any, scalar: str) -> N
         np.testing.assert_array_equal(found, expected, err_msg=str(i))
 
 
+INTEGERS = ["int8_t", "uint8_t", "int16_t", "uint16_t", "int", "uint", "int64_t", "uint64_t"]
+
+
 @pytest.mark.req("C5", "T1")
-@pytest.mark.parametrize("scalar", ["int8_t", "uint8_t", "int16_t", "uint16_t", "int", "uint", "int64_t", "uint64_t"])
+@pytest.mark.parametrize("scalar", daily(INTEGERS, "uint64_t"))
 def test_results_of_integers_are_used_as_what_they_are(device: Any, scalar: str) -> None:
     """CUDA's smaller and larger of uint64_t are int64_t, which shows where no variable stands between: rsqrt of 2^63 was NaN."""
     dtype = Type.parse(scalar).dtype
@@ -202,7 +206,7 @@ def test_the_complement_of_bools(device: Any, size: int) -> None:
 
 
 @pytest.mark.req("C5", "T1")
-@pytest.mark.parametrize("scalar", ["int8_t", "uint16_t", "int64_t"])
+@pytest.mark.parametrize("scalar", daily(["int8_t", "uint16_t", "int64_t"], "uint16_t"))
 def test_matrices_of_other_integers(device: Any, scalar: str) -> None:
     """Loaded, computed with and stored in every layout; what drivers refuse has a name and a line before they see it."""
     dtype, matrix = Type.parse(scalar).dtype, f"matrix<{scalar},2,3>"

@@ -17,6 +17,7 @@ from fusepy.ir.ops.base import Componentwise
 from fusepy.ir.types import Type
 from tests.support import precision
 from tests.support.op_table import APART, EXEMPT, ROWS, SCALARS, SHORT, Row
+from tests.support.selection import daily
 
 KINDS = {name: Type.parse(name).dtype for name in SCALARS}
 
@@ -93,19 +94,19 @@ def run(name: str, rows: Sequence[Row], shape: tuple[int, ...] = ()) -> None:
 
 
 @pytest.mark.req("C5")
-@pytest.mark.parametrize("name", SCALARS)
+@pytest.mark.parametrize("name", daily(SCALARS, "bool", "int8_t", "uint64_t", "float"))
 def test_every_operation_of_scalars(device: Any, name: str) -> None:
     run(name, ROWS)
 
 
 @pytest.mark.req("C5")
-@pytest.mark.parametrize("name", ["bool", "int8_t", "uint16_t", "int", "uint64_t", "float"])
+@pytest.mark.parametrize("name", daily(["bool", "int8_t", "uint16_t", "int", "uint64_t", "float"], "uint64_t", "float"))
 def test_operations_of_vectors(device: Any, name: str) -> None:
     run(name, SHORT, (3,))
 
 
 @pytest.mark.req("C5")
-@pytest.mark.parametrize("name", ["bool", "int8_t", "int", "uint64_t", "float"])
+@pytest.mark.parametrize("name", daily(["bool", "int8_t", "int", "uint64_t", "float"], "int", "float"))
 def test_operations_of_matrices(device: Any, name: str) -> None:
     run(name, SHORT, (2, 3))
 
@@ -134,7 +135,7 @@ def test_what_an_operation_does_not_take_is_an_error(device: Any, row: Row) -> N
                 program.ir(x)
 
 
-@pytest.mark.parametrize("name", ["half", "float", "double"])
+@pytest.mark.parametrize("name", daily(["half", "float", "double"], "half", "float"))
 def test_two_operations_that_compilers_join(device: Any, name: str) -> None:
     """Negations and constants move through sums, products and quotients: spirv-opt lost a sign where halfs are divided, and
     NVIDIA's Vulkan driver the 0 of ``(x + 3) / 3``."""

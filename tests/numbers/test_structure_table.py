@@ -10,10 +10,10 @@ import pytest
 import fusepy as fp
 from fusepy.ir.types import Type
 from tests.support.op_table import SCALARS
+from tests.support.selection import daily
 
 KINDS: dict[str, Any] = {name: Type.parse(name).dtype for name in SCALARS}
-_DEFAULT = ("bool", "int8_t", "uint16_t", "int", "uint64_t", "half", "float", "double")
-NAMES = [n if n in _DEFAULT else pytest.param(n, marks=pytest.mark.long) for n in SCALARS]
+NAMES = daily(SCALARS, "bool", "uint16_t", "float")
 NARROW = [n for n in SCALARS if KINDS[n].kind in "iu" and KINDS[n].itemsize != 4]
 
 

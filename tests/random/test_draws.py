@@ -141,7 +141,7 @@ def test_orders_are_equally_likely_and_long_streams_uniform(device: Any) -> None
 
 
 def test_gradients_go_through_the_parameters(device: Any) -> None:
-    fp.check_grads(lambda mean, std: fp.sum(fp.random.normal(KEY, 5, "double", mean, std)), np.float64(0.5), np.float64(2.0))
+    fp.check_grads(lambda mean, std: fp.sum(fp.random.normal(KEY, 5, mean=mean, std=std)), np.float32(0.5), np.float32(2.0))
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,14 @@ def ways(device: Any, make: Callable[..., Any], arrays: Sequence[Any]) -> dict[s
 
 def same_in_every_way(device: Any, make: Callable[..., Any], arrays: Sequence[Any], want: Any, rtol: float = 1e-5) -> None:
     """Fails unless `make` gives `want` in every way."""
-    wanted = want if isinstance(want, tuple) else (want,)
     for way, got in ways(device, make, arrays).items():
-        found = got if isinstance(want, tuple) else (got,)
-        assert len(found) == len(wanted), way
-        for one, expected in zip(found, wanted):
-            assert np.shape(one) == np.shape(expected), way
-            np.testing.assert_allclose(np.asarray(one), expected, rtol=rtol, atol=rtol, err_msg=way)
+        same(got, want, way, rtol)
+
+
+def same(got: Any, want: Any, words: str = "", rtol: float = 1e-5) -> None:
+    wanted = want if isinstance(want, tuple) else (want,)
+    found = got if isinstance(want, tuple) else (got,)
+    assert len(found) == len(wanted), words
+    for one, expected in zip(found, wanted):
+        assert np.shape(one) == np.shape(expected), words
+        np.testing.assert_allclose(np.asarray(one), expected, rtol=rtol, atol=rtol, err_msg=words)

@@ -9,6 +9,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.vocabulary import arithmetic, names
+from tests.support.selection import daily
 
 Array = np.ndarray[Any, Any]
 CONSTANTS = ("pi", "e", "inf", "nan", "newaxis")
@@ -72,7 +73,7 @@ def taken(dtype: Any) -> list[str]:
 
 
 @pytest.mark.req("C5")
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint32"])
+@pytest.mark.parametrize("dtype", daily(["float32", "float64", "int32", "uint32"], "float32"))
 def test_every_word_in_one_program(device: Any, dtype: str) -> None:
     words = taken(dtype)
     given = {n: operands(n, dtype) for n in words}
@@ -87,7 +88,8 @@ def test_every_word_in_one_program(device: Any, dtype: str) -> None:
         same(name, found, given[name])
 
 
-@pytest.mark.parametrize("name", WORDS)
+# `test_every_word_in_one_program` has all of them daily, and `test_op_table` what they do with integers
+@pytest.mark.parametrize("name", daily(WORDS, "arctan2", "floor_divide", "hypot", "invert", "isnan", "left_shift", "logical_xor"))
 def test_words_at_once(device: Any, name: str) -> None:
     given = operands(name, "int32" if name in INTEGERS else "float32")
     same(name, getattr(fp, name)(*given), given)
@@ -106,7 +108,7 @@ def test_words_of_numbers_lists_and_empty_arrays_and_in_lazy_calls(device: Any) 
     np.testing.assert_allclose(found.to_numpy(), np.log1p([25, 100]), rtol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", daily([np.float16, np.float32, np.float64], "float32"))
 @pytest.mark.parametrize("name", ["log1p", "expm1", "cbrt", "hypot"])
 def test_digits(device: Any, name: str, dtype: Any) -> None:
     """Right to a few units in the last place: near 0, far from it, and where squares overflow."""
@@ -160,12 +162,18 @@ def test_astype(device: Any) -> None:
     assert float(fp.distance(fp.float3(1, 2, 3), fp.float3(1, 2, 5))) == 2.0
 
 
-def test_gradients_at_smooth_and_tricky_points(device: Any) -> None:
+SMOOTH = ["hypot", "fmod", "copysign", "fmin", "fmax", "cbrt", "log1p", "expm1"]
+SMOOTH += ["square", "reciprocal", "fabs", "deg2rad", "rad2deg", "nan_to_num"]
+
+
+# most are made of those whose formulas `test_elementwise` has
+@pytest.mark.parametrize("name", daily(SMOOTH, "hypot", "fmax", "cbrt", "nan_to_num"))
+def test_gradients_at_smooth_points(device: Any, name: str) -> None:
     x, y = np.array([0.5, -1.5, 2.0, 3.0]), np.array([2.0, 0.75, 2.0, -3.0])
-    for name in ("hypot", "fmod", "copysign", "fmin", "fmax"):
-        fp.check_grads(getattr(fp, name), x, y)
-    for name in ("cbrt", "log1p", "expm1", "square", "reciprocal", "fabs", "deg2rad", "rad2deg", "nan_to_num"):
-        fp.check_grads(getattr(fp, name), np.abs(x))
+    fp.check_grads(getattr(fp, name), *([x, y] if SMOOTH.index(name) < 5 else [np.abs(x)]))
+
+
+def test_gradients_at_tricky_points(device: Any) -> None:
     assert fp.grad(fp.hypot, (0, 1))(0.0, 0.0) == (0.0, 0.0)
     np.testing.assert_allclose(fp.grad(fp.hypot, (0, 1))(3.0, -3.0), [0.5**0.5, -(0.5**0.5)], rtol=1e-6)
     np.testing.assert_allclose(fp.grad(fp.hypot)(3e30, 4e30), 0.6, rtol=1e-6)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from tests.support.ways import same_in_every_way
+from tests.support.ways import same, same_in_every_way
 
 RANDOM = np.random.default_rng(0)
 A, Q = (RANDOM.normal(size=shape).astype(np.float32) for shape in ((4, 5), (2, 4, 3)))
@@ -42,6 +42,11 @@ def words(xp: Any, a: Any, q: Any) -> tuple[Any, ...]:
     )
 
 
+def test_words_fused(device: Any) -> None:
+    same(fp.fuse(lambda a, q: words(fp, a, q))(A, Q), words(np, A, Q))
+
+
+@pytest.mark.long
 def test_words_in_every_way(device: Any) -> None:
     same_in_every_way(device, lambda a, q: words(fp, a, q), [A, Q], words(np, A, Q))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((6, 9)).astype(np.float32)
@@ -22,6 +23,12 @@ WAYS: dict[str, Take] = {
     "computed rows": lambda x, i: (x * 1.0)[fp.arange(6), i],
 }
 
+SEVERAL: dict[str, Take] = {
+    "take": lambda x, i: fp.take(x, i, 1),
+    "take_along_axis": lambda x, i: fp.take_along_axis(x, i, 1),
+    "indices of both axes": lambda x, i: x[i, i],
+}
+
 
 def losses(take: Take) -> Take:
     """The cross entropy of labels."""
@@ -29,7 +36,7 @@ def losses(take: Take) -> Take:
 
 
 @pytest.mark.usefixtures("device")
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", daily(WAYS, "take_along_axis", "computed rows"))
 def test_the_gradient_stands_where_the_element_was_taken(name: str) -> None:
     weights = RNG.standard_normal(6).astype(np.float32)
     gradient = fp.fuse(fp.grad(lambda x, i, w: fp.sum(WAYS[name](x, i) * w)))
@@ -39,7 +46,9 @@ def test_the_gradient_stands_where_the_element_was_taken(name: str) -> None:
     assert "vjp" not in str(gradient.ir(X, AT, weights)), "elements are chosen, and not added to by threads"
 
 
-@pytest.mark.parametrize("take", [WAYS["take_along_axis"], lambda x, i: x[fp.arange(128), i]])
+@pytest.mark.parametrize(
+    "take", [WAYS["take_along_axis"], pytest.param(lambda x, i: x[fp.arange(128), i], marks=pytest.mark.long)]
+)
 def test_the_cross_entropy_of_labels_has_one_kernel(device: Any, take: Take) -> None:
     gradient = fp.fuse(fp.grad(losses(take)))
     x, at = fp.Tensor.from_numpy(device, RNG.standard_normal((128, 900)).astype(np.float32)), np.arange(128, dtype=np.int32) * 7
@@ -61,12 +70,12 @@ def test_second_order_and_several_axes() -> None:
 
 
 @pytest.mark.usefixtures("device")
-@pytest.mark.parametrize("take", [lambda x, i: fp.take(x, i, 1), lambda x, i: fp.take_along_axis(x, i, 1), lambda x, i: x[i, i]])
-def test_several_elements_of_a_row_are_added(take: Take) -> None:
+@pytest.mark.parametrize("name", daily(SEVERAL, "indices of both axes"))
+def test_several_elements_of_a_row_are_added(name: str) -> None:
     """The same element may be taken twice, so these gradients are not chosen."""
     at = np.int32([[1, 1], [0, 2], [2, 2]])
     square = RNG.standard_normal((3, 3)).astype(np.float32)
-    fp.check_grads(lambda x, i: fp.sum(take(x, i) ** 2), square, at)
+    fp.check_grads(lambda x, i: fp.sum(SEVERAL[name](x, i) ** 2), square, at)
 
 
 @pytest.mark.usefixtures("device")

@@ -10,6 +10,7 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
+from tests.support.selection import daily
 
 SOURCE = """
 import fusepy;
@@ -49,7 +50,7 @@ def tensor(device: fp.Device, values: Any = T) -> fp.Tensor:
     return fp.Tensor.from_numpy(device, np.float32(values))
 
 
-@pytest.mark.parametrize("put", PUTS)
+@pytest.mark.parametrize("put", daily(PUTS, "put"))
 @pytest.mark.parametrize("read", READS)
 def test_derivatives_read_what_the_program_has_read(device: fp.Device, m: fp.Module, read: str, put: str) -> None:
     def loss(t: Any, x: Any) -> Any:
@@ -66,7 +67,7 @@ def test_derivatives_read_what_the_program_has_read(device: fp.Device, m: fp.Mod
     assert t.to_numpy().tolist() == [10, 10, 10]
 
 
-@pytest.mark.parametrize("put", PUTS)
+@pytest.mark.parametrize("put", daily(PUTS, "put_buffer"))
 def test_second_derivatives_read_what_the_program_has_read(device: fp.Device, m: fp.Module, put: str) -> None:
     def loss(t: Any, x: Any) -> Any:
         y = fp.sum(t * t * x * x)
@@ -103,7 +104,7 @@ def test_what_is_written_from_an_argument_and_read_by_another_name_is_an_error(d
         fp.jvp(loss, (t, t, X), (None, None, X))
 
 
-@pytest.mark.parametrize("put", PUTS)
+@pytest.mark.parametrize("put", daily(PUTS, "put_pointer"))
 @pytest.mark.parametrize("read", ["pointed", "buffered"])
 def test_reads_by_pointers_and_buffers_before_a_write_are_errors(device: fp.Device, m: fp.Module, read: str, put: str) -> None:
     def loss(t: Any) -> Any:
