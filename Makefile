@@ -13,7 +13,7 @@ BIN    := .venv/bin
 # Compiled tests are kept, whatever the environment says: to read and rewrite 360 files takes 15 s of each worker.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long compat fuzz bench lint doctor coverage-page clean
+.PHONY: demo test test-rest test-long compat fuzz bench lint doctor coverage-page clean
 
 # Develops a photograph with fused Slang functions and writes $(OUT).
 demo:
@@ -28,7 +28,14 @@ test:
 	@$(BIN)/python tools/setup_browser.py
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
-# What `make test` leaves out: long tests, and random ones with all of their examples; lavapipe's kernels are optimised, as users have them.
+# What `make test` leaves out, with as few random examples: further types, sizes and ways of what it shows, and long programs.
+test-rest:
+	@$(PYTHON) tools/setup_venv.py demo dev
+	@$(BIN)/python tools/setup_driver.py
+	@$(BIN)/python tools/setup_browser.py
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long $(ARGS)
+
+# Tests that are long, and random ones with all of their examples; lavapipe's kernels are optimised, as users have them.
 test-long:
 	@$(PYTHON) tools/setup_venv.py demo dev
 	@$(BIN)/python tools/setup_driver.py

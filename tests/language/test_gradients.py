@@ -175,7 +175,7 @@ def test_numbers_used_as_several_types_get_one_gradient(device: fp.Device) -> No
     """
     m = fp.Module.load_from_source(device, "numbers_of_types", source)
     doubles = fp.Tensor.from_numpy(device, X.astype(np.float64), dtype="double")
-    for a in (3, 3.0):
+    for a in (3, 3.0, np.float32(3)):
 
         def loss(a: Any, x: Any, y: Any) -> Any:
             return fp.sum(m.scaled(a, x)) + fp.sum(m.dotted(a, x)) + fp.vcast(fp.sum(m.scaled_double(a, y)), "float")

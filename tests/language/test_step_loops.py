@@ -84,7 +84,7 @@ def test_one_kernel_and_two_buffers_whatever_the_count(m: Any) -> None:
 
 def test_reductions_in_the_body() -> None:
     rng = np.random.default_rng(2)
-    for shape in ((5,), (17, 40)):
+    for shape in ((5,), (17, 40), (3000,)):
         x = rng.random(shape, np.float32) + 0.5
 
         def step(i: Any, c: Any, x: Any = x) -> Any:

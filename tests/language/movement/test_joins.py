@@ -88,7 +88,7 @@ def test_lists_vectors_and_other_types(device: Any) -> None:
     assert fp.concatenate([[1, 2], [3]]) == [1, 2, 3]
     assert fp.take([1.5, 2.5], [1, 1, 0]) == [2.5, 2.5, 1.5]
     turned = fp.fuse(lambda x: fp.roll(fp.concatenate([x, x[::-1]]), 1, axis=1))
-    for dtype in (np.float16, np.int32, np.bool_):
+    for dtype in (np.float16, np.float64, np.int32, np.uint8, np.bool_):
         array = (np.arange(6).reshape(2, 3) % 4).astype(dtype)
         got = np.asarray(turned(array))
         assert got.dtype == dtype
