@@ -14,7 +14,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusepy.backend.cache import files as cachefile
@@ -22,6 +22,7 @@ from fusepy.backend.cache import format as entryfile
 from fusepy.backend.cache.disk import DiskCache, Entry, default_folder
 from fusepy.errors import CacheWarning
 from tests.support import child
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.req("S3")
 
@@ -61,7 +62,7 @@ def test_what_is_put_comes_back_in_another_process_too(folder: Path):
     ),
     payload=st.dictionaries(st.text(), st.binary()),
 )
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_any_key_header_and_payload_come_back(key: bytes | str, header: dict, payload: dict):
     with tempfile.TemporaryDirectory() as folder:
         DiskCache(Path(folder)).put(key, header, payload)
@@ -100,7 +101,7 @@ def test_the_file_is_named_by_the_key_and_holds_it_in_full(folder: Path):
 
 
 @given(position=st.integers(0, 10**6), flip=st.integers(1, 255), cut=st.booleans())
-@settings(deadline=None, max_examples=300)
+@examples(300, least=30)
 def test_a_changed_or_cut_file_is_a_miss_that_heals(position: int, flip: int, cut: bool):
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))
@@ -120,7 +121,7 @@ def test_a_changed_or_cut_file_is_a_miss_that_heals(position: int, flip: int, cu
 
 
 @given(junk=st.binary(max_size=300), tail=st.booleans())
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_a_foreign_file_is_a_miss_that_heals(junk: bytes, tail: bool):
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))
@@ -373,7 +374,7 @@ def work(arguments: tuple[str, int]) -> list[str]:
     folder, seed = arguments
     cache = DiskCache(Path(folder), max_bytes=300_000)
     wrong: list[str] = []
-    for step in range(150):
+    for step in range(100):
         i = (step * 7 + seed * 13) % 20
         if step % 50 == 49 and seed == 0:
             cache.clear()
@@ -390,7 +391,7 @@ def test_processes_share_a_folder(folder: Path):
     context = multiprocessing.get_context("forkserver" if sys.platform.startswith("linux") else "spawn")
     context.set_forkserver_preload([__name__])  # imports fusepy once and not in each process
     with context.Pool(3) as pool:
-        assert pool.map(work, [(str(folder), seed) for seed in range(6)], chunksize=1) == [[]] * 6
+        assert pool.map(work, [(str(folder), seed) for seed in range(4)], chunksize=1) == [[]] * 4
     assert all(len(path.name) == 64 for path in files_in(folder))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 F32 = np.float32
 GOLDEN = sorted((Path(__file__).parent).rglob("golden/**/*.slang"))
@@ -35,10 +36,10 @@ def identifiers() -> list[str]:
     return sorted({word for word in found if not OTHERS.match(word)} - TAKEN | {*MORE})
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(k, marks=pytest.mark.long) for k in range(1, 9))])
+@pytest.mark.parametrize("part", daily(range(18), 0))
 def test_functions_called_like_generated_names(device: Any, part: int) -> None:
-    names = identifiers()[part::9]
-    assert len(names) > 14
+    names = identifiers()[part::18]
+    assert len(names) > 7
     source = "".join(f"[Differentiable] float {name}(float x) {{ return x * x; }}\n" for name in names)
     m = fp.Module.load_from_source(device, f"called_like_locals_{part}", source)
 

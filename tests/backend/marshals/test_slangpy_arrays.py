@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import slangpy as spy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -127,26 +126,3 @@ def test_an_array_is_not_written_while_it_is_read(lib: Any, device: Any) -> None
             with pytest.raises(fp.ShapeError, match=r"both: argument 'a' is written"):
                 lib.both(fp.grid((4, 5)), t, other)
         same(t.to_numpy(), ramp(4, 5, 3))
-
-
-def test_slangpy_tensors_passed_whole_without_a_grid(lib: Any, device: Any) -> None:
-    """Slangpy has no tensors without axes: such results are numbers, as its own calls return them."""
-    import slangpy as spy
-
-    t = spy.Tensor.from_numpy(device.sgl, ramp(5))
-    for _ in range(2):
-        assert lib.any_rank(0, t) == 105
-    both = fp.fuse(lambda t: (lib.any_rank(0, t), lib.any_rank(np.array([1, 0], np.int32), t)))
-    number, tensor = both(t)
-    assert number == 105
-    assert isinstance(tensor, spy.Tensor)
-    same(tensor.to_numpy(), np.full(2, 105, F32))
-    with pytest.raises(fp.UnsupportedArgumentError, match=r"without elements(?s:.)*_result='tensor'"):
-        lib.any_rank(np.zeros(0, np.int32), t)
-
-
-@pytest.mark.req("C16")
-def test_grids_have_the_extents_of_slangpys_tensors(lib: Any, device: Any) -> None:
-    theirs, t = spy.Tensor.zeros(device.sgl, shape=(2, 5), dtype="float"), fp.Tensor.from_numpy(device, ramp(2, 5))
-    for value in (fp.Shape(theirs), fp.grid(theirs)):
-        same(lib.get(value, t).to_numpy(), ramp(2, 5))
