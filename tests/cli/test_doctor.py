@@ -58,6 +58,7 @@ def test_finds_a_device_on_this_machine_and_runs_a_kernel(capsys: pytest.Capture
     assert not Path(found["cache"]["folder"]).exists()  # looking creates nothing
 
 
+@pytest.mark.long  # a process that imports everything
 def test_hidden_drivers_give_exit_1_and_a_hint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setenv("VK_DRIVER_FILES", "/nonexistent/icd.json")
     monkeypatch.setattr(doctor, "TYPES", ("vulkan",))  # a machine with CUDA would be well without Vulkan

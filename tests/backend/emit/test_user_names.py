@@ -57,15 +57,16 @@ def test_functions_called_like_generated_names(device: Any, part: int) -> None:
 FEW = ["a0", "a_x", "v0", "v1", "r_0", "f0", "k", "count", "first", "s", "main", "T"]
 
 
-def test_structs_methods_members_and_namespaces(device: Any) -> None:
+@pytest.mark.parametrize("few", [FEW[:4], pytest.param(FEW[4:], marks=pytest.mark.long)], ids=["four", "others"])
+def test_structs_methods_members_and_namespaces(device: Any, few: list[str]) -> None:
     source = "".join(
         f"struct {n} : IDifferentiable {{ float z; [Differentiable] float go(float x) {{ return z * x; }} }};\n"
         f"[Differentiable] {n} make_{n}(float x) {{ {n} made; made.z = x; return made; }}\n"
         f"namespace in_{n} {{ [Differentiable] float {n}(float x) {{ return x * x; }} }}\n"
-        for n in FEW
+        for n in few
     )
-    members = "".join(f"float {n};" for n in FEW)
-    sets = "".join(f"made.{n} = x * x;" for n in FEW)
+    members = "".join(f"float {n};" for n in few)
+    sets = "".join(f"made.{n} = x * x;" for n in few)
     source += (
         f"struct All : IDifferentiable {{ {members} }};\n[Differentiable] All all_of(float x) {{ All made; {sets} return made; }}"
     )
@@ -73,9 +74,9 @@ def test_structs_methods_members_and_namespaces(device: Any) -> None:
 
     def total(x: Any) -> Any:
         every = m.all_of(x)
-        return sum((m[f"make_{n}"](x).go(x) + m[f"in_{n}::{n}"](x) + getattr(every, n) for n in FEW), 0.0)
+        return sum((m[f"make_{n}"](x).go(x) + m[f"in_{n}::{n}"](x) + getattr(every, n) for n in few), 0.0)
 
-    x, count = F32([0.5, 2]), 3 * len(FEW)
+    x, count = F32([0.5, 2]), 3 * len(few)
     np.testing.assert_allclose(fp.fuse(total)(x), count * x * x, rtol=1e-5)
     np.testing.assert_allclose(fp.grad(lambda x: fp.sum(total(x)))(x), 2 * count * x, rtol=1e-5)
 

@@ -177,6 +177,7 @@ def test_writing_is_numpy_assignment(table: Any, device: Any, data: Any) -> None
         same(host, expected)
 
 
+@pytest.mark.long  # tests/backend/kernels/test_whole_arrays.py has such arrays, too
 @pytest.mark.req("C8")
 @examples(40)
 @given(shape=shapes(), data=st.data())

@@ -162,6 +162,7 @@ def test_what_can_be_used_has_a_name(page: Browser) -> None:
     assert [n["role"]["value"] for n in used if not n.get("name", {}).get("value")] == []
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::fusepy.UnrollWarning")
 def test_two_thousand_nodes_are_a_few_megabytes_and_open(browser: Browser, m: Any, tmp_path: Path) -> None:
     big(m).to_html(tmp_path / "big.html", ramp(8), _measure=False)
