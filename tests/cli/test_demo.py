@@ -197,7 +197,7 @@ def test_floats_are_scaled_and_nan_is_black(tmp_path: Path):
     assert picture.read(tmp_path / "f.tif").rgb[0, :, 0].tolist() == [0, 16384, 65535, 0]
 
 
-@pytest.mark.parametrize("mode", daily(["1", "L", "P", "RGBA", "CMYK", "YCbCr", "LAB", "I;16"], "L", "P", "RGBA", "I;16"))
+@pytest.mark.parametrize("mode", daily(["1", "L", "P", "RGBA", "CMYK", "YCbCr", "LAB", "I;16"], "P", "RGBA", "I;16"))
 def test_reads_every_mode(mode: str, tmp_path: Path):
     source = Image.open(CAT).convert("RGB").resize((40, 30))
     image = Image.fromarray(np.asarray(source)[..., 1].astype(np.uint16) * 257) if mode == "I;16" else source.convert(mode)
@@ -211,7 +211,7 @@ def test_reads_every_mode(mode: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "name", seldom(["in.png", "in.jpg", "in.webp", "in.bmp", "in.tif", "in.gif"], "in.webp", "in.bmp", "in.tif")
+    "name", seldom(["in.png", "in.jpg", "in.webp", "in.bmp", "in.tif", "in.gif"], "in.webp", "in.bmp", "in.tif", "in.gif")
 )
 def test_reads_and_writes_every_format(name: str, crop: Path, tmp_path: Path):
     Image.open(crop).save(tmp_path / name)
@@ -258,7 +258,7 @@ def test_colour_profiles_are_converted(tmp_path: Path):
     assert np.abs(picture.read(tmp_path / "in.jpg").rgb - plain).mean() < 2
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 200), (300, 1), (7, 5)])
+@pytest.mark.parametrize("size", daily([(1, 1), (1, 200), (300, 1), (7, 5)], 1, one=True))
 def test_tiny_pictures(size: tuple[int, int], tmp_path: Path):
     Image.new("RGB", size, (120, 90, 60)).save(tmp_path / "in.png")
     found = developed(tmp_path / "in.png", tmp_path / "out.png")

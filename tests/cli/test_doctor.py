@@ -154,6 +154,7 @@ def test_an_install_that_cannot_start_says_its_last_words(monkeypatch: pytest.Mo
     assert answer.error == "ImportError: libX11.so.6"
 
 
+@pytest.mark.long
 def test_the_child_prints_one_verdict_and_rejects_unknown_types():
     dead = child.run(probing._CHILD, "metal" if sys.platform != "darwin" else "d3d12")
     assert dead.returncode == 1

@@ -311,7 +311,7 @@ WORDS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", seldom(WORDS, "operators", "products", "a list"))
+@pytest.mark.parametrize("name", seldom(WORDS, "operators", "products", "a list", "views", "vectors of words"))
 def test_vectors_of_arrays_are_the_numbers_of_an_eager_call(m: fp.Module, name: str) -> None:
     image = ramp(12).reshape(4, 3)
     square = image[:3] if name == "operators" else image

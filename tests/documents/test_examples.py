@@ -19,7 +19,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
 MOST_LINES = 60
 # `make test` leaves out what trains or traces for seconds, and what imports the optimisers of torch
 LONG = {"13_path_tracer", "20_fit_a_look", "21_gaussian_splats", "22_torch_add", "25_neural_texture", "26_learned_mips"}
-LONG |= {"29_ray_pipeline", "30_recovered"}
+LONG |= {"07_blur", "23_polynomial", "24_accumulate", "29_ray_pipeline", "30_recovered", "31_stages_in_python"}
 
 # Runs programs one after the other, each as `python <path>` would but for the imports and the device, which they share. It prints
 # a line of JSON for each: how many lines the program said, and its traceback if it failed.

@@ -854,6 +854,7 @@ def child(program: str, **env: str) -> subprocess.CompletedProcess[str]:
     return run
 
 
+@pytest.mark.long
 def test_row_17_cold_and_warm_caches_give_the_same_texts(tmp_path: Path) -> None:
     runs = [child(COLD_AND_WARM, FUSEPY_CACHE_DIR=str(tmp_path / "cache")) for _ in range(2)]
     assert [r.returncode for r in runs] == [0, 0], runs[0].stderr + runs[1].stderr
@@ -996,6 +997,7 @@ def test_row_23_more_than_a_buffer_holds(lib: Any, device: Any) -> None:
     assert fp.stats(device).pool_live_bytes == before
 
 
+@pytest.mark.long
 def test_row_23_over_the_limit_of_the_pool(lib: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     small = Pool(device.raw, slab_bytes=1 << 20, limit_bytes=3 << 20, before_release=device.wait, lock=device.lock)
     monkeypatch.setattr(device, "pool", small)

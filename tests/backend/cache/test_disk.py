@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import multiprocessing
 import os
-import sys
 import tempfile
 import threading
 import time
@@ -387,11 +385,23 @@ def work(arguments: tuple[str, int]) -> list[str]:
     return wrong
 
 
+SHARING = """
+import os, sys
+from tests.backend.cache.test_disk import work
+children = []
+for seed in range(4):
+    children.append(os.fork())
+    if not children[-1]:
+        wrong = work((sys.argv[1], seed))
+        print(*wrong, sep="\\n", end="", flush=True)
+        os._exit(len(wrong) > 0)
+sys.exit(any([os.waitpid(child, 0)[1] for child in children]))
+"""
+
+
 def test_processes_share_a_folder(folder: Path):
-    context = multiprocessing.get_context("forkserver" if sys.platform.startswith("linux") else "spawn")
-    context.set_forkserver_preload([__name__])  # imports fusepy once and not in each process
-    with context.Pool(3) as pool:
-        assert pool.map(work, [(str(folder), seed) for seed in range(4)], chunksize=1) == [[]] * 4
+    done = child.run(SHARING, str(folder))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert all(len(path.name) == 64 for path in files_in(folder))
 
 

@@ -81,6 +81,7 @@ def test_structs_methods_members_and_namespaces(device: Any, few: list[str]) -> 
     np.testing.assert_allclose(fp.grad(lambda x: fp.sum(total(x)))(x), 2 * count * x, rtol=1e-5)
 
 
+@pytest.mark.long
 def test_functions_that_combine(device: Any) -> None:
     source = "".join(f"[Differentiable] float {n}(float a, float b) {{ return a + b; }}\n" for n in FEW)
     m = fp.Module.load_from_source(device, "folds_like_locals", source)

@@ -173,6 +173,7 @@ def programs(draw: Any) -> tuple[Any, list[Any], list[Any]]:
     return program, [v for v, _ in leaves], [m for _, m in leaves]
 
 
+@pytest.mark.long
 @pytest.mark.req("T1", "V13")
 @given(programs())
 @examples(15)  # of four programs each

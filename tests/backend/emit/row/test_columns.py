@@ -189,7 +189,7 @@ PROGRAMS: dict[str, tuple[Any, tuple[Any, ...], float]] = {
 }
 
 
-@pytest.mark.parametrize("name", daily(PROGRAMS, "integers", "follows", "no numbers", "places", "rows and columns"))
+@pytest.mark.parametrize("name", daily(PROGRAMS, "follows", "no numbers"))
 def test_one_kernel_means_what_several_mean(ways: Ways, name: str) -> None:
     program, args, tolerance = PROGRAMS[name]
     expected = ways.apart(program, *args)
@@ -198,6 +198,7 @@ def test_one_kernel_means_what_several_mean(ways: Ways, name: str) -> None:
         alike(ways.joined(program, shape, *args, one=one), expected, tolerance)
 
 
+@pytest.mark.long
 def test_the_same_bits_every_time_and_in_place(device: Any, ways: Ways) -> None:
     x = numbers(50, 40)
     for shape in (SHAPES["chosen"], SHAPES["few"], SHAPES["read again"]):

@@ -97,7 +97,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", daily(LAYOUTS, "in the folder above", "a name in a macro"))
+@pytest.mark.parametrize("layout", daily(LAYOUTS, "in the folder above"))
 def test_layouts_of_files(device: Any, tmp_path: Path, layout: str) -> None:
     for name, text in LAYOUTS[layout].items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -120,7 +120,7 @@ def test_a_file_that_is_gone_before_the_first_gradient(device: Any, tmp_path: Pa
         np.asarray(fp.grad(lambda v, a: fp.sum(module.f(fp.vcast(v, "float3"), a).x))(np.float32([[1, 2, 3]]), np.float32([1])))
 
 
-@pytest.mark.parametrize("file", daily(["lib.slang", "lib.slangh"], "lib.slang"))
+@pytest.mark.parametrize("file", daily(["lib.slang", "lib.slangh"], "lib.slangh"))
 def test_a_file_in_the_folder_above_the_module(device: Any, tmp_path: Path, file: str) -> None:
     (tmp_path / "s").mkdir()
     (tmp_path / file).write_text(TINT)

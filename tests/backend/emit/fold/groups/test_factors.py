@@ -9,9 +9,12 @@ import pytest
 
 import fusepy as fp
 from tests.support.products import normal
+from tests.support.selection import daily
 
 
-@pytest.mark.parametrize(("shape", "fours"), [((36, 64, 72), "left, right and results"), ((35, 62, 72), "results")], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "fours"), daily([((36, 64, 72), "left, right and results"), ((35, 62, 72), "results")], 36), ids=str
+)
 def test_transposed_matrices(gpu: Any, shape: tuple[int, int, int], fours: str) -> None:
     rows, terms, columns = shape
     a, b = normal(terms, rows), normal(columns, terms)

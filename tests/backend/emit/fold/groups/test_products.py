@@ -80,6 +80,7 @@ def test_memory_that_begins_between_fours(gpu: Any) -> None:
     _near(together.to_numpy(), a[1:].astype("f8") @ b - e, 64)
 
 
+@pytest.mark.long
 def test_halfs_are_summed_as_floats(gpu: Any) -> None:
     a, b = normal(300, 72).astype(np.float16), normal(72, 40).astype(np.float16)
     found = (fp.Tensor.from_numpy(gpu, a) @ fp.Tensor.from_numpy(gpu, b)).to_numpy()
@@ -87,7 +88,7 @@ def test_halfs_are_summed_as_floats(gpu: Any) -> None:
     np.testing.assert_allclose(found, a.astype("f8") @ b.astype("f8"), rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("dtype", daily([np.float64, np.int32], "float64"))
+@pytest.mark.parametrize("dtype", daily([np.float64, np.int32]))
 def test_other_types_are_folds(gpu: Any, dtype: Any) -> None:
     a, b = (10 * normal(40, 30)).astype(dtype), (10 * normal(30, 50)).astype(dtype)
     given = fp.Tensor.from_numpy(gpu, a), fp.Tensor.from_numpy(gpu, b)
@@ -95,6 +96,7 @@ def test_other_types_are_folds(gpu: Any, dtype: Any) -> None:
     assert "tiles of" not in str(fp.fuse(lambda a, b: a @ b).explain(*given))
 
 
+@pytest.mark.long
 def test_special_numbers_beside_the_edge(gpu: Any) -> None:
     """What is loaded beyond the end of a sum counts as 0, whatever it is."""
     a, b = normal(100, 70), normal(70, 40)
