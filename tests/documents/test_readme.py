@@ -19,7 +19,7 @@ from tests.support.selection import seldom
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/guide").glob("*.md"))]
 # chapters whose programs train, or draw and trace pictures
-LONG = [f"docs/guide/{name}.md" for name in ("gradients", "numpy", "raster", "rays", "torch", "training")]
+LONG = [f"docs/guide/{name}.md" for name in ("gradients", "inspect", "numpy", "raster", "rays", "torch", "training")]
 NAME = "example.py"  # what tracebacks, traces and messages call a block
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)

@@ -61,6 +61,7 @@ def test_every_vector_there_and_back(m: Any) -> None:
     assert m.twice(spy.float16_t(1.5)) == 3.0
 
 
+@pytest.mark.long
 @pytest.mark.req("T1")
 def test_matrices_both_ways_round(m: Any) -> None:
     for r, c in MATRICES:

@@ -304,6 +304,7 @@ def test_slangpy_structs(own: Any, m: Any) -> None:
     assert str(made.dtype) == "Ray"
 
 
+@pytest.mark.long
 def test_slangpy_tensors_of_another_device_are_refused(device: Any, own: Any, m: Any) -> None:
     other = slangpy(device, ramp(3))
     with pytest.raises(ValueError, match="slangpy tensor lies on another device") as caught:

@@ -98,7 +98,7 @@ def emitted(device: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("name", daily(PROGRAMS, "floats", "matrices", "halfs", "integers"))
+@pytest.mark.parametrize("name", daily(PROGRAMS, "floats", "matrices"))
 def test_code_is_the_same_behind_the_short_prelude(name: str, device: Any, emitted: Any, tmp_path: Path) -> None:
     m = fp.Module.load_from_source(device, "preluded", SLANG)
     source, modules = emitted(lambda: PROGRAMS[name](m))

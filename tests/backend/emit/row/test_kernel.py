@@ -130,7 +130,7 @@ def test_one_kernel_means_what_several_mean(m: Any, ways: Ways, name: str) -> No
         alike(ways.joined(make(m), shape, *args), expected, tolerance)
 
 
-@pytest.mark.parametrize("length", daily([2, 31, 32, 139, 170, 257, 1100, 5000], 139, 5000))
+@pytest.mark.parametrize("length", daily([2, 31, 32, 139, 170, 257, 1100, 5000], 139))
 def test_rows_of_any_length(ways: Ways, length: int) -> None:
     x = numbers(5, length)
     e = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))

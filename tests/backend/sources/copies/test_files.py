@@ -97,7 +97,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", daily(LAYOUTS, "in the folder above"))
+@pytest.mark.parametrize("layout", daily(LAYOUTS))
 def test_layouts_of_files(device: Any, tmp_path: Path, layout: str) -> None:
     for name, text in LAYOUTS[layout].items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -76,7 +76,7 @@ BODIES = {  # each loses gradients where Slang differentiates the text as it is
 }  # fmt: skip
 
 
-DAILY = ("arrays", "vectors", "members", "generics", "loops", "tests")
+DAILY = ("arrays", "members", "loops", "tests")
 
 
 @pytest.mark.req("B1")

@@ -54,6 +54,7 @@ def test_every_tile(gpu: Any, monkeypatch: pytest.MonkeyPatch, size: Any, shape:
     assert ("; then" in explained) == (chunks > 1)
 
 
+@pytest.mark.long
 def test_batches_and_views(gpu: Any) -> None:
     """Transposed, reversed and strided matrices are read where they lie."""
     a, b = normal(3, 1, 60, 52), normal(2, 52, 44)
