@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusepy.backend.device.block import ALIGNMENT, Block, size_class
+from fusepy.backend.device.device import Device
 from fusepy.backend.device.pool import MAX_BUFFER_BYTES, Pool
 from fusepy.errors import OutOfDeviceMemory, ShapeError
 from tests.support import child
@@ -28,7 +29,9 @@ MIB = 1 << 20
 
 
 @pytest.fixture(scope="session")
-def device() -> spy.Device:
+def device(device: Device) -> spy.Device:
+    if device.raw.info.type is spy.DeviceType.vulkan:
+        return device.raw
     return spy.Device(type=spy.DeviceType.vulkan, enable_rhi_validation=False, enable_hot_reload=False)
 
 
