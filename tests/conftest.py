@@ -53,13 +53,17 @@ def pytest_sessionstart() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before anything is deselected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps what all tests say of requirements, for `tests.rules.test_coverage_page`, and marks random tests as such."""
+    """Keeps what all tests say of requirements, for `tests.rules.test_coverage_page`; marks random tests, and some doctests."""
     no_torch = find_spec("torch") is None
     for item in items:
         if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
             item.add_marker(pytest.mark.random)
-        elif no_torch and isinstance(item, pytest.DoctestItem) and "import torch" in (item.dtest.docstring or ""):
-            item.add_marker(pytest.mark.skip("torch is not installed"))
+        elif isinstance(item, pytest.DoctestItem):
+            text = item.dtest.docstring or ""
+            if no_torch and "import torch" in text:
+                item.add_marker(pytest.mark.skip("torch is not installed"))
+            if "spy.Device(" in text or "create_device(" in text:  # a device of its own
+                item.add_marker(pytest.mark.long)
     config.stash[COLLECTED] = [claim for item in items for claim in claims_of(item)], {item.path for item in items}
 
 

@@ -130,9 +130,9 @@ class HashGrid(_Encoding):
 
     Example:
         >>> import fusepy as fp, numpy as np
-        >>> encode = fp.nn.HashGrid(levels=4, features=2, log2_size=10, base=4, growth=2)
+        >>> encode = fp.nn.HashGrid(levels=2, features=2, log2_size=10, base=4, growth=2)
         >>> encode(encode.parameters(), np.zeros((5, 2), np.float32)).shape
-        (5, 8)
+        (5, 4)
     """
 
     __slots__ = ("base", "features", "growth", "levels", "log2_size", "seed")

@@ -10,6 +10,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.ir.types import Type
+from tests.support.selection import daily
 from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
@@ -172,7 +173,7 @@ def test_lists_that_do_not_fit(m: Any, device: Any) -> None:
 
 
 @pytest.mark.req("T7", "N1", "N3")
-@pytest.mark.parametrize("type", ["float", "half", "double", "int", "uint"])
+@pytest.mark.parametrize("type", daily(["float", "half", "double", "int", "uint"], "float"))
 def test_lists_of_lists_are_matrices(m: Any, device: Any, type: str) -> None:
     """Rows of single arrays, rows that are one array of vectors, and rows of numbers alone."""
     dtype = Type.parse(type).dtype

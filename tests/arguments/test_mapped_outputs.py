@@ -10,6 +10,7 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
+from tests.support.selection import seldom
 from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
@@ -46,7 +47,8 @@ def read(value: Any) -> Any:
 
 @pytest.mark.req("V5", "C10")
 @pytest.mark.parametrize(
-    "way", ["out", "declared", "result", "fused", "graph", "lazy", "of lazy values", "appended", "two kernels"]
+    "way",
+    seldom(["out", "declared", "result", "fused", "graph", "lazy", "of lazy values", "appended", "two kernels"], "two kernels"),
 )
 def test_destinations_in_every_way(m: Any, device: Any, way: str) -> None:
     x, y = fp.vmap(X, (0,)), fp.vmap(Y, (1,))
@@ -88,6 +90,7 @@ def test_destinations_in_every_way(m: Any, device: Any, way: str) -> None:
     same(np.asarray(m.mixed(x, y)), WANT)  # without a destination it stands in the order of the grid
 
 
+@pytest.mark.long
 @pytest.mark.req("V5")
 def test_every_order_of_three_dimensions(m: Any, device: Any) -> None:
     """One program for each order, and the same values in all of them."""
@@ -99,6 +102,7 @@ def test_every_order_of_three_dimensions(m: Any, device: Any) -> None:
         same(out.to_numpy(), want.transpose(order))
 
 
+@pytest.mark.long
 @pytest.mark.req("V5", "C10", "T7")
 def test_vectors_several_results_and_nested_destinations(m: Any, device: Any) -> None:
     c, k = ramp(3, 3), ramp(4, start=2)

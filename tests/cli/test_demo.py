@@ -16,6 +16,7 @@ import fusepy as fp  # noqa: E402
 from fusepy.cli import darkroom, demo, main, picture, timing  # noqa: E402
 from fusepy.cli.comparison import comparison  # noqa: E402
 from fusepy.cli.timing import measure  # noqa: E402
+from tests.support.selection import daily, seldom  # noqa: E402
 
 CAT = demo._default()
 
@@ -86,6 +87,7 @@ def test_develops_the_default_picture(tmp_path: Path, monkeypatch: pytest.Monkey
     assert Image.open(tmp_path / "cat-before-after.png").size == (904, 300)
 
 
+@pytest.mark.long
 def test_the_default_picture_comes_out_better(tmp_path: Path):
     """Before, its greys are pink and its tones flat; afterwards nothing may be clipped."""
     before, after = np.asarray(Image.open(CAT)).astype(float), developed(CAT, tmp_path / "cat.png").astype(float)
@@ -195,7 +197,7 @@ def test_floats_are_scaled_and_nan_is_black(tmp_path: Path):
     assert picture.read(tmp_path / "f.tif").rgb[0, :, 0].tolist() == [0, 16384, 65535, 0]
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "P", "RGBA", "CMYK", "YCbCr", "LAB", "I;16"])
+@pytest.mark.parametrize("mode", daily(["1", "L", "P", "RGBA", "CMYK", "YCbCr", "LAB", "I;16"], "P", "RGBA", "I;16"))
 def test_reads_every_mode(mode: str, tmp_path: Path):
     source = Image.open(CAT).convert("RGB").resize((40, 30))
     image = Image.fromarray(np.asarray(source)[..., 1].astype(np.uint16) * 257) if mode == "I;16" else source.convert(mode)
@@ -208,7 +210,9 @@ def test_reads_every_mode(mode: str, tmp_path: Path):
         assert error.mean() < 0.06
 
 
-@pytest.mark.parametrize("name", ["in.png", "in.jpg", "in.webp", "in.bmp", "in.tif", "in.gif"])
+@pytest.mark.parametrize(
+    "name", seldom(["in.png", "in.jpg", "in.webp", "in.bmp", "in.tif", "in.gif"], "in.webp", "in.bmp", "in.tif", "in.gif")
+)
 def test_reads_and_writes_every_format(name: str, crop: Path, tmp_path: Path):
     Image.open(crop).save(tmp_path / name)
     found = developed(tmp_path / name, tmp_path / f"out{Path(name).suffix}")
@@ -254,7 +258,7 @@ def test_colour_profiles_are_converted(tmp_path: Path):
     assert np.abs(picture.read(tmp_path / "in.jpg").rgb - plain).mean() < 2
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 200), (300, 1), (7, 5)])
+@pytest.mark.parametrize("size", daily([(1, 1), (1, 200), (300, 1), (7, 5)], 1, one=True))
 def test_tiny_pictures(size: tuple[int, int], tmp_path: Path):
     Image.new("RGB", size, (120, 90, 60)).save(tmp_path / "in.png")
     found = developed(tmp_path / "in.png", tmp_path / "out.png")

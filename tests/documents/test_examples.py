@@ -17,8 +17,9 @@ from tests.support.lacking import lacking
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
 MOST_LINES = 60
-# `make test-long` runs these: the first imports the optimisers of torch, the second compiles what tests/drawing has in parts
-LONG = {"22_torch_add", "30_recovered"}
+# `make test` leaves out what trains or traces for seconds, and what imports the optimisers of torch
+LONG = {"13_path_tracer", "20_fit_a_look", "21_gaussian_splats", "22_torch_add", "25_neural_texture", "26_learned_mips"}
+LONG |= {"07_blur", "23_polynomial", "24_accumulate", "29_ray_pipeline", "30_recovered", "31_stages_in_python"}
 
 # Runs programs one after the other, each as `python <path>` would but for the imports and the device, which they share. It prints
 # a line of JSON for each: how many lines the program said, and its traceback if it failed.
@@ -65,7 +66,7 @@ def test_the_examples_are_numbered_without_gaps():
 
 def test_examples_run(tmp_path: Path):
     """In one process, in which the second program and later ones need not import and open a device again."""
-    assert {path.stem for path in EXAMPLES} > LONG
+    assert {path.stem for path in EXAMPLES} > LONG  # which run below
     paths = [str(path) for path in EXAMPLES if path.stem not in LONG and not lacks(path)]
     done = child.run(RUN_ALL, str(tmp_path), *paths, seconds=300)
     told = [json.loads(line) for line in done.stdout.splitlines()]

@@ -14,9 +14,12 @@ import pytest
 
 import fusepy as fp
 from tests.support.lacking import lacking
+from tests.support.selection import seldom
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/guide").glob("*.md"))]
+# chapters whose programs train, or draw and trace pictures
+LONG = [f"docs/guide/{name}.md" for name in ("gradients", "inspect", "numpy", "raster", "rays", "torch", "training")]
 NAME = "example.py"  # what tracebacks, traces and messages call a block
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
@@ -48,7 +51,7 @@ def relative(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=relative)
+@pytest.mark.parametrize("page", seldom([pytest.param(page, id=relative(page)) for page in PAGES], *LONG))
 def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}

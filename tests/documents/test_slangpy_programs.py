@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import seldom
 from tests.support.slang_functions import F32, ramp
 
 SOURCE = """
@@ -380,11 +381,12 @@ def compare(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
         np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-6, err_msg=name)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", seldom(PROGRAMS, "constants"))
 def test_a_program_gives_the_numbers_of_slangpy(name: str, device: Any, fusepy_module: Any, recorded: Any) -> None:
     compare(PROGRAMS[name](fp, fusepy_module, device), recorded[name])
 
 
+@pytest.mark.long  # Slang parses slangpy's library; tests/backend/marshals/test_slangpy_arrays.py has its tensors
 def test_a_program_that_imports_slangpys_tensors(device: Any, recorded: Any) -> None:
     compare(whole_tensors(fp, fp.Module.load_from_source(device, "whole", TENSORS), device), recorded["whole_tensors"])
 

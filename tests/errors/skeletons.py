@@ -33,16 +33,16 @@ def skeletons() -> dict[str, list[str]]:
     return {name: words for name, words in sorted(found.items()) if words}
 
 
-def ledger() -> dict[str, list[str]]:
-    """The hints that no program follows, by the reason that stands above them."""
+def ledger(file: str = "hints_not_followed.txt") -> dict[str, list[str]]:
+    """The lines of a file by the reason that stands above them: the hints that no program follows, if no file is named."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
-    for line in Path(__file__).with_name("hints_not_followed.txt").read_text(encoding="utf-8").splitlines():
+    for line in Path(__file__).with_name(file).read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
             lines = found.setdefault(line.strip("# "), [])
         elif line:
             lines.append(line)
-    return found
+    return {reason: lines for reason, lines in found.items() if lines}
 
 
 def patterns() -> dict[str, re.Pattern[str]]:

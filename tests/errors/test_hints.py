@@ -15,6 +15,7 @@ from tests.errors import hints
 from tests.errors.hints import support
 from tests.errors.skeletons import ledger, patterns, said
 from tests.support.rays import need_rays
+from tests.support.selection import seldom
 from tests.support.slang_functions import F32, ramp, same
 
 SOURCE = """
@@ -299,13 +300,17 @@ NOT_ON_CUDA = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+SLOW_TO_REFUSE, SLOW_TO_FOLLOW, _ = ledger("hints_long.txt").values()
+
+
+@pytest.mark.parametrize("name", seldom(PROGRAMS, *SLOW_TO_REFUSE, *SLOW_TO_FOLLOW))
 def test_following_a_hint_of_other_programs_gives_what_was_meant(programs: Any, name: str) -> None:
     if name in NOT_ON_CUDA and fp.default_device().target.kind == "cuda":
         pytest.skip("not on CUDA")
     if name.startswith(("rays: ", "fused_stages: ", "scenes: ")):
         need_rays(fp.default_device())
     check(programs, *PROGRAMS[name])
+    assert name not in SLOW_TO_REFUSE or PROGRAMS[name][1] == hint_of(PROGRAMS[name][0], programs)
 
 
 def test_scalars_that_are_no_arrays_keep_their_swizzles(device: Any) -> None:
@@ -320,7 +325,10 @@ def test_every_hint_is_followed_or_in_the_ledger(m: Any, programs: Any) -> None:
     """A hint that is new in fusepy's source needs a program here, in `tests.errors.hints`, or in the law of `test_hint_law`."""
     if fp.default_device().target.kind != "software":
         pytest.skip("the ledger is that of the CPU device: others refuse other things")
-    told = [hint_of(h[0], m) for h in HINTS.values()] + [hint_of(p[0], programs) for p in PROGRAMS.values()]
+    told = [hint_of(h[0], m) for h in HINTS.values()]
+    for name, (refused, words, *_) in PROGRAMS.items():
+        told.append(words if name in SLOW_TO_REFUSE else hint_of(refused, programs))
+        assert words in told[-1], name
     lines = [line for section in ledger().values() for line in section]
     known = patterns()
     followed = said(told, known)

@@ -12,6 +12,8 @@ import pytest
 import fusepy as fp
 from fusepy.elsewhere import NAMES, OF_NN, OF_RANDOM, OF_TENSORS, OF_TRACED
 from fusepy.methods import METHODS
+from tests.errors.skeletons import ledger
+from tests.support.selection import seldom
 
 SOURCE = """
 float add(float a, float b) { return a + b; }
@@ -145,7 +147,10 @@ def line_of(hint: str) -> str:
     return next(found[:end] for end in ends if all(found[:end].count(a) == found[:end].count(b) for a, b in ("()", "[]", "{}")))
 
 
-@pytest.mark.parametrize("slip", SLIPS)
+*_, LONG = ledger("hints_long.txt").values()
+
+
+@pytest.mark.parametrize("slip", seldom(SLIPS, *LONG))
 def test_the_error_has_the_line_to_write_and_it_runs(
     m: fp.Module, slip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,11 +1,8 @@
-"""Devices, files, the disk cache and what depends on nothing else: rows S and P3 of tests/requirements.ini."""
+"""Devices, files and the disk cache: rows S of tests/requirements.ini."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +12,6 @@ import pytest
 import fusepy as fp
 from tests.support import child
 from tests.support.slang_functions import F32, ramp, same
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.req("S1")
@@ -57,19 +52,6 @@ assert (fp.fuse(lambda x: m.add(x, 1.0) * 2)(x) == 2 * x + 2).all()
 stats = fp.stats()
 print(json.dumps([stats.kernels_compiled, stats.disk_hits, stats.disk_misses]))
 """
-
-
-def run(program: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.req("S3")
@@ -126,18 +108,3 @@ def test_s6_features_of_slang_that_fusepy_knows_nothing_about(device: Any) -> No
     same(m.three(x), x + 2 * x + 3 * x)
     np.testing.assert_allclose(m.root_or(x, 7.0), np.where(x < 0, 7, np.sqrt(np.abs(x))), rtol=1e-6)
     same(fp.fuse(lambda x: m.three(m.clamped(x, 1)) + m.default_method(x))(x), 12 * x + 2 * x * x)
-
-
-BLOCKED = """
-import sys
-class Block:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "torch":
-            raise ImportError(name)
-sys.meta_path.insert(0, Block())
-"""
-
-
-@pytest.mark.req("P3")
-def test_p3_nothing_needs_torch(tmp_path: Path) -> None:
-    assert json.loads(run(BLOCKED + PROGRAM, FUSEPY_CACHE_DIR=str(tmp_path))) == [2, 0, 2]

@@ -25,7 +25,7 @@ from fusepy.program.inputs import Inputs
 from fusepy.program.lowering import Lowering
 from fusepy.program.program import Program
 from fusepy.trace.recording import Recording
-from tests.rules.tree import TEXTS, classes, only, parsed, trees
+from tests.rules.tree import TEXTS, classes, nodes, only, parsed, trees
 
 HOMES: dict[str, list[str]] = {
     r"arrival(\.name)? (==|!=|is|in|not in) |(==|!=|is|is not) [\w.]+\.arrival\b": [  # an `Arrival` has flags
@@ -69,7 +69,7 @@ def telling_apart(trees: Mapping[str, ast.AST]) -> set[str]:
     def named(node: ast.AST) -> bool:
         return any(isinstance(n, ast.Constant) and n.value in DEVICES for n in ast.walk(node))
 
-    compared = ((name, node) for name, tree in trees.items() for node in ast.walk(tree) if isinstance(node, ast.Compare))
+    compared = ((name, node) for name, tree in trees.items() for node in nodes(tree) if isinstance(node, ast.Compare))
     return {name for name, node in compared if any(map(named, (node.left, *node.comparators)))}
 
 

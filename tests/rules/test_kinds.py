@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tests.rules.tree import trees
+from tests.rules.tree import nodes, trees
 
 ANSWERED = ("backend/marshals/", "backend/memory/", "backend/execute/")
 CLASSES = {"Tensor", "ndarray"}
@@ -37,7 +37,7 @@ def asks(node: ast.AST) -> bool:
 
 def asked(tree: ast.AST) -> Iterator[int]:
     """The lines of such questions."""
-    return (node.lineno for node in ast.walk(tree) if isinstance(node, ast.expr) and asks(node))
+    return (node.lineno for node in nodes(tree) if isinstance(node, ast.expr) and asks(node))
 
 
 def test_kinds_answer_for_their_values() -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import networkx as nx
 import pytest
 
-from tests.rules.tree import FILES, only, trees
+from tests.rules.tree import FILES, nodes, only, trees
 
 # Bottom first. A file may import its own package and the packages of earlier rows; those of its own row, and of later ones,
 # never.
@@ -251,7 +251,7 @@ def test_nothing_goes_through_the_package_itself() -> None:
 
 def test_no_bare_exceptions() -> None:
     for path, tree in trees().items():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.ExceptHandler):
                 names = {n.id for n in ast.walk(node.type) if isinstance(n, ast.Name)} if node.type else {"nothing"}
                 assert not names & {"Exception", "BaseException", "nothing"}, f"{path}:{node.lineno}"

@@ -9,7 +9,7 @@ import ast
 from collections import Counter
 from collections.abc import Mapping
 
-from tests.rules.tree import Function, classes, only, parsed, trees
+from tests.rules.tree import Function, classes, nodes, only, parsed, trees
 
 TWICE = """
 Binding
@@ -43,8 +43,8 @@ def twice(trees: Mapping[str, ast.AST]) -> set[str]:
 def openings(trees: Mapping[str, ast.AST]) -> Counter[str]:
     """The first words of all docstrings."""
     kinds = (ast.Module, ast.ClassDef, *Function.__args__)
-    nodes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, kinds)]
-    return Counter(doc.split()[0].strip(".,:;") for node in nodes if (doc := ast.get_docstring(node)))
+    found = [node for tree in trees.values() for node in nodes(tree) if isinstance(node, kinds)]
+    return Counter(doc.split()[0].strip(".,:;") for node in found if (doc := ast.get_docstring(node)))
 
 
 def relative(trees: Mapping[str, ast.AST]) -> float:

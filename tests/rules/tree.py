@@ -20,12 +20,17 @@ def trees() -> dict[str, ast.Module]:
     return parsed(TEXTS)
 
 
+@cache
+def nodes(tree: ast.AST) -> list[ast.AST]:
+    return [*ast.walk(tree)]
+
+
 def functions(tree: ast.AST) -> Iterator[Function]:
-    return (node for node in ast.walk(tree) if isinstance(node, Function))
+    return (node for node in nodes(tree) if isinstance(node, Function))
 
 
 def classes(tree: ast.AST) -> Iterator[ast.ClassDef]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return (node for node in nodes(tree) if isinstance(node, ast.ClassDef))
 
 
 def parsed(texts: Mapping[str, str]) -> dict[str, ast.Module]:

@@ -65,9 +65,11 @@ def _server(torch: bool) -> subprocess.Popen[str]:
 
 
 def run(
-    program: str, *arguments: str, seconds: float = 120, input: bytes = b"", **environment: str
+    program: str, *arguments: str, seconds: float = 120, input: bytes = b"", torch: bool | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs a program with the environment of this process and what is said beside it.
+
+    It gets torch as ``torch`` says, or if it names it.
 
     Raises:
         subprocess.TimeoutExpired: if it was killed, after so many seconds.
@@ -87,7 +89,9 @@ def run(
         files["in"].write_bytes(input)
         job: dict[str, Any] = {name: str(path) for name, path in files.items()}
         job |= {"program": program, "arguments": arguments, "env": env, "seconds": seconds}
-        server = _server(any("torch" in text for text in (program, *arguments)) or cuda_driver() is not None)
+        if torch is None:
+            torch = any("torch" in text for text in (program, *arguments)) or cuda_driver() is not None
+        server = _server(torch)
         assert server.stdin is not None
         assert server.stdout is not None
         server.stdin.write(json.dumps(job) + "\n")

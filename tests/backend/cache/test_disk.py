@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import multiprocessing
 import os
-import sys
 import tempfile
 import threading
 import time
@@ -14,7 +12,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusepy.backend.cache import files as cachefile
@@ -22,6 +20,7 @@ from fusepy.backend.cache import format as entryfile
 from fusepy.backend.cache.disk import DiskCache, Entry, default_folder
 from fusepy.errors import CacheWarning
 from tests.support import child
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.req("S3")
 
@@ -54,6 +53,7 @@ def test_what_is_put_comes_back_in_another_process_too(folder: Path):
     assert (out.stdout, out.stderr) == (f"{HEADER} 768\n", "")
 
 
+@pytest.mark.long
 @given(
     key=st.one_of(st.binary(), st.text(st.characters(exclude_categories=["Cs"]))),
     header=st.dictionaries(
@@ -61,7 +61,7 @@ def test_what_is_put_comes_back_in_another_process_too(folder: Path):
     ),
     payload=st.dictionaries(st.text(), st.binary()),
 )
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_any_key_header_and_payload_come_back(key: bytes | str, header: dict, payload: dict):
     with tempfile.TemporaryDirectory() as folder:
         DiskCache(Path(folder)).put(key, header, payload)
@@ -100,7 +100,7 @@ def test_the_file_is_named_by_the_key_and_holds_it_in_full(folder: Path):
 
 
 @given(position=st.integers(0, 10**6), flip=st.integers(1, 255), cut=st.booleans())
-@settings(deadline=None, max_examples=300)
+@examples(300, least=30)
 def test_a_changed_or_cut_file_is_a_miss_that_heals(position: int, flip: int, cut: bool):
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))
@@ -120,7 +120,7 @@ def test_a_changed_or_cut_file_is_a_miss_that_heals(position: int, flip: int, cu
 
 
 @given(junk=st.binary(max_size=300), tail=st.booleans())
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_a_foreign_file_is_a_miss_that_heals(junk: bytes, tail: bool):
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))
@@ -373,7 +373,7 @@ def work(arguments: tuple[str, int]) -> list[str]:
     folder, seed = arguments
     cache = DiskCache(Path(folder), max_bytes=300_000)
     wrong: list[str] = []
-    for step in range(150):
+    for step in range(100):
         i = (step * 7 + seed * 13) % 20
         if step % 50 == 49 and seed == 0:
             cache.clear()
@@ -386,11 +386,23 @@ def work(arguments: tuple[str, int]) -> list[str]:
     return wrong
 
 
+SHARING = """
+import os, sys
+from tests.backend.cache.test_disk import work
+children = []
+for seed in range(4):
+    children.append(os.fork())
+    if not children[-1]:
+        wrong = work((sys.argv[1], seed))
+        print(*wrong, sep="\\n", end="", flush=True)
+        os._exit(len(wrong) > 0)
+sys.exit(any([os.waitpid(child, 0)[1] for child in children]))
+"""
+
+
 def test_processes_share_a_folder(folder: Path):
-    context = multiprocessing.get_context("forkserver" if sys.platform.startswith("linux") else "spawn")
-    context.set_forkserver_preload([__name__])  # imports fusepy once and not in each process
-    with context.Pool(3) as pool:
-        assert pool.map(work, [(str(folder), seed) for seed in range(6)], chunksize=1) == [[]] * 6
+    done = child.run(SHARING, str(folder))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert all(len(path.name) == 64 for path in files_in(folder))
 
 

@@ -233,5 +233,6 @@ print("done", flush=True)
 )
 
 
+@pytest.mark.long
 def test_close_by_a_finaliser_at_exit_and_what_outlives_it() -> None:
     assert run(ELSEWHERE, seconds=120).endswith("done\n")

@@ -34,7 +34,7 @@ def expected(k: int) -> Any:
 def test_kernels_are_evicted_and_come_back(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     fp.clear_cache(device=device)
     monkeypatch.setattr(runtime, "MAX_LIVE_PLANS", 8)
-    fused = functions(20, 1000)
+    fused = functions(12, 1000)
     for k, function in enumerate(fused, 1000):
         same(function(ramp(9)), expected(k).astype("f4"))
     live = [sum(kernels_of(p) for p in f.programs.values()) for f in fused]
@@ -49,10 +49,11 @@ def test_kernels_are_evicted_and_come_back(device: Any, monkeypatch: pytest.Monk
     assert sum(kernels_of(p) for f in fused for p in f.programs.values()) <= 8
 
 
+@pytest.mark.long
 def test_live_kernels_stay_bounded(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "MAX_LIVE_PLANS", 8)
     fp.clear_cache(device=device)
-    for k, function in enumerate(functions(30, 2000), 2000):
+    for k, function in enumerate(functions(14, 2000), 2000):
         same(function(ramp(9)), expected(k).astype("f4"))
     gc.collect()
     assert len(device.kernels) <= 8 + 1
@@ -70,7 +71,7 @@ def test_functions_that_are_dropped_free_their_kernels(device: Any) -> None:
     fp.clear_cache(device=device)
     gc.collect()
     before = len(device.kernels)
-    for k, function in enumerate(functions(10, 3000), 3000):
+    for k, function in enumerate(functions(6, 3000), 3000):
         same(function(ramp(9)), expected(k).astype("f4"))
     del function
     gc.collect()
@@ -88,10 +89,10 @@ def test_sessions_rotate(lib: Any, device: Any, monkeypatch: pytest.MonkeyPatch)
             made.append(self)
 
     monkeypatch.setattr(session, "Session", Counting)
-    for k in range(13):
+    for k in range(9):
         fused = fp.fuse(_with_call(lib, 4000 + k))
         same(fused(ramp(9)), (ramp(9) + 0.5) * (4000 + k))
-    assert len(made) >= 3
+    assert len(made) >= 2
     assert all(s.kernels <= 5 for s in made)
     same(lib.add(ramp(3), 1), ramp(3) + 1)
 

@@ -17,6 +17,7 @@ from fusepy.backend.device.target import is_host_addressable
 from fusepy.backend.device.transfer import PIECE_BYTES, RING_SLOTS, SMALL_UPLOAD, Transfer
 from fusepy.backend.device.waiting import wait_for_submission
 from fusepy.errors import ShapeError, UnsupportedArgumentError
+from tests.support.selection import daily
 
 KERNEL = """
 struct P { uint* data; uint count; uint rounds; };
@@ -162,7 +163,7 @@ def test_python_objects_are_refused(transfer: Transfer):
         transfer.upload(make_buffer(transfer, 1000), 0, np.array([object(), 1], object))
 
 
-@pytest.mark.parametrize("count", [64, 400_000])
+@pytest.mark.parametrize("count", daily([64, 400_000], 64))
 def test_copies_keep_their_place_among_the_kernels(vulkan: Transfer, kernel: spy.ComputeKernel, count: int):
     buffer = make_buffer(vulkan, 4 * count)
     fz = {"data": buffer.device_address, "count": count, "rounds": 5}
@@ -249,6 +250,7 @@ def test_threads_share_a_transfer(vulkan: Transfer):
     assert wrong == []
 
 
+@pytest.mark.long
 def test_other_threads_run_during_a_wait(device: spy.Device, kernel: spy.ComputeKernel):
     buffer = device.create_buffer(size=256, usage=BUFFER_USAGE)
     encoder = device.create_command_encoder()

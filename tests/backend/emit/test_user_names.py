@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 F32 = np.float32
 GOLDEN = sorted((Path(__file__).parent).rglob("golden/**/*.slang"))
@@ -35,10 +36,10 @@ def identifiers() -> list[str]:
     return sorted({word for word in found if not OTHERS.match(word)} - TAKEN | {*MORE})
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(k, marks=pytest.mark.long) for k in range(1, 9))])
+@pytest.mark.parametrize("part", daily(range(18), 0))
 def test_functions_called_like_generated_names(device: Any, part: int) -> None:
-    names = identifiers()[part::9]
-    assert len(names) > 14
+    names = identifiers()[part::18]
+    assert len(names) > 7
     source = "".join(f"[Differentiable] float {name}(float x) {{ return x * x; }}\n" for name in names)
     m = fp.Module.load_from_source(device, f"called_like_locals_{part}", source)
 
@@ -56,15 +57,16 @@ def test_functions_called_like_generated_names(device: Any, part: int) -> None:
 FEW = ["a0", "a_x", "v0", "v1", "r_0", "f0", "k", "count", "first", "s", "main", "T"]
 
 
-def test_structs_methods_members_and_namespaces(device: Any) -> None:
+@pytest.mark.parametrize("few", [FEW[:4], pytest.param(FEW[4:], marks=pytest.mark.long)], ids=["four", "others"])
+def test_structs_methods_members_and_namespaces(device: Any, few: list[str]) -> None:
     source = "".join(
         f"struct {n} : IDifferentiable {{ float z; [Differentiable] float go(float x) {{ return z * x; }} }};\n"
         f"[Differentiable] {n} make_{n}(float x) {{ {n} made; made.z = x; return made; }}\n"
         f"namespace in_{n} {{ [Differentiable] float {n}(float x) {{ return x * x; }} }}\n"
-        for n in FEW
+        for n in few
     )
-    members = "".join(f"float {n};" for n in FEW)
-    sets = "".join(f"made.{n} = x * x;" for n in FEW)
+    members = "".join(f"float {n};" for n in few)
+    sets = "".join(f"made.{n} = x * x;" for n in few)
     source += (
         f"struct All : IDifferentiable {{ {members} }};\n[Differentiable] All all_of(float x) {{ All made; {sets} return made; }}"
     )
@@ -72,13 +74,14 @@ def test_structs_methods_members_and_namespaces(device: Any) -> None:
 
     def total(x: Any) -> Any:
         every = m.all_of(x)
-        return sum((m[f"make_{n}"](x).go(x) + m[f"in_{n}::{n}"](x) + getattr(every, n) for n in FEW), 0.0)
+        return sum((m[f"make_{n}"](x).go(x) + m[f"in_{n}::{n}"](x) + getattr(every, n) for n in few), 0.0)
 
-    x, count = F32([0.5, 2]), 3 * len(FEW)
+    x, count = F32([0.5, 2]), 3 * len(few)
     np.testing.assert_allclose(fp.fuse(total)(x), count * x * x, rtol=1e-5)
     np.testing.assert_allclose(fp.grad(lambda x: fp.sum(total(x)))(x), 2 * count * x, rtol=1e-5)
 
 
+@pytest.mark.long
 def test_functions_that_combine(device: Any) -> None:
     source = "".join(f"[Differentiable] float {n}(float a, float b) {{ return a + b; }}\n" for n in FEW)
     m = fp.Module.load_from_source(device, "folds_like_locals", source)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 from tests.support.slang_functions import ramp, same
 
 SOURCE = """
@@ -58,7 +59,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], int]] = {
 }
 
 
-@pytest.mark.parametrize("what", PROGRAMS)
+@pytest.mark.parametrize("what", daily(PROGRAMS, "generators"))
 def test_equal_steps_of_a_program_are_one_kernel(m: Any, what: str) -> None:
     step, kernels = PROGRAMS[what]
     function = fp.fuse(repeated(lambda p, b: step(m, p, b)))

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import slangpy as spy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +52,7 @@ def test_only_reflection_tells_whose_tensor_it_is(lib: Any, device: Any) -> None
     same(both(g, t).to_numpy(), 3 * ramp(2, 5))
 
 
+@pytest.mark.long
 @pytest.mark.req("T20", "C8")
 @examples(40)
 @given(data=st.data())
@@ -64,6 +64,7 @@ def test_reading_scalars(lib: Any, device: Any, data: Any) -> None:
     same(lib.generic(at, array[::-1], _result="numpy"), 2 * array[::-1][places])
 
 
+@pytest.mark.long
 @examples(40)
 @given(data=st.data())
 def test_vectors_wherever_they_lie(lib: Any, device: Any, data: Any) -> None:
@@ -86,6 +87,7 @@ def test_vectors_wherever_they_lie(lib: Any, device: Any, data: Any) -> None:
     assert keep is not None
 
 
+@pytest.mark.long
 def test_writing_counting_and_generic_ranks(lib: Any, device: Any) -> None:
     t = fp.Tensor.zeros(device, (4, 6))
     lib.write(fp.grid((2, 6)), 3.0, t[::2, ::-1])
@@ -107,6 +109,7 @@ def test_structs_of_odd_size(lib: Any, device: Any) -> None:
         same(lib.odd(np.arange(7, dtype=np.int32), t, _result="numpy"), np.arange(7, dtype=np.int32) * 4 + 2)
 
 
+@pytest.mark.long
 @pytest.mark.req("T17")
 def test_differentiable_forms(lib: Any, device: Any) -> None:
     t = fp.Tensor.from_numpy(device, ramp(3, 5))
@@ -127,26 +130,3 @@ def test_an_array_is_not_written_while_it_is_read(lib: Any, device: Any) -> None
             with pytest.raises(fp.ShapeError, match=r"both: argument 'a' is written"):
                 lib.both(fp.grid((4, 5)), t, other)
         same(t.to_numpy(), ramp(4, 5, 3))
-
-
-def test_slangpy_tensors_passed_whole_without_a_grid(lib: Any, device: Any) -> None:
-    """Slangpy has no tensors without axes: such results are numbers, as its own calls return them."""
-    import slangpy as spy
-
-    t = spy.Tensor.from_numpy(device.sgl, ramp(5))
-    for _ in range(2):
-        assert lib.any_rank(0, t) == 105
-    both = fp.fuse(lambda t: (lib.any_rank(0, t), lib.any_rank(np.array([1, 0], np.int32), t)))
-    number, tensor = both(t)
-    assert number == 105
-    assert isinstance(tensor, spy.Tensor)
-    same(tensor.to_numpy(), np.full(2, 105, F32))
-    with pytest.raises(fp.UnsupportedArgumentError, match=r"without elements(?s:.)*_result='tensor'"):
-        lib.any_rank(np.zeros(0, np.int32), t)
-
-
-@pytest.mark.req("C16")
-def test_grids_have_the_extents_of_slangpys_tensors(lib: Any, device: Any) -> None:
-    theirs, t = spy.Tensor.zeros(device.sgl, shape=(2, 5), dtype="float"), fp.Tensor.from_numpy(device, ramp(2, 5))
-    for value in (fp.Shape(theirs), fp.grid(theirs)):
-        same(lib.get(value, t).to_numpy(), ramp(2, 5))

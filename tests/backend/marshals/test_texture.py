@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import fusepy as fp
 from tests.support import textures as tx
 from tests.support.examples import examples
+from tests.support.selection import daily
 
 SOURCE = """
 float3 tonemap(float3 c, float filmic, float saturation) { return lerp(dot(c, float3(0.25)), c / (c + filmic), saturation); }
@@ -73,6 +74,8 @@ def m(device: Any) -> Any:
     return fp.Module.load_from_source(device, "textures", SOURCE)
 
 
+# what `make test` reads and writes: each way of keeping numbers, and each number of channels
+OFTEN = ("r8_unorm", "rg8_snorm", "rgba8_unorm", "rg16_float", "r16_sint", "rgba16_uint", "rgba32_float", "bgra8_unorm_srgb")
 # what CUDA refuses with an error, since it would read or write wrong values: see docs/guide/textures.md
 CUDA_LACKS = {
     "test_depth_is_one_channel": "CUDA has no depth formats",
@@ -108,7 +111,7 @@ def supports(device: Any, format: str, *uses: str) -> bool:
 
 
 @pytest.mark.req("T19")
-@pytest.mark.parametrize("format", tx.PLAIN)
+@pytest.mark.parametrize("format", daily(tx.PLAIN, *OFTEN))
 def test_every_format_is_read(m: Any, device: Any, format: str) -> None:
     if not supports(device, format, "shader_load", "copy_destination"):
         pytest.skip(f"{format} cannot be read here")
@@ -191,6 +194,7 @@ def test_views_have_the_extents_of_their_mip_and_layers(m: Any, device: Any) -> 
     np.testing.assert_array_equal(stack.to_numpy(layer=0, mip=1), levels[1][0])
 
 
+@pytest.mark.long
 @pytest.mark.req("T19", "V4")
 def test_vcast_takes_fewer_channels_or_other_numbers(m: Any, device: Any) -> None:
     image, wanted = picture(device)
@@ -208,6 +212,7 @@ def test_vcast_takes_fewer_channels_or_other_numbers(m: Any, device: Any) -> Non
     np.testing.assert_array_equal(other.to_numpy(), wanted + 1)
 
 
+@pytest.mark.long
 @pytest.mark.req("T19")
 def test_functions_without_a_module_run_on_the_device_of_a_texture(device: Any) -> None:
     image, _ = picture(device)
@@ -295,6 +300,7 @@ def test_sampled_whole(m: Any, device: Any) -> None:
     np.testing.assert_array_equal(np.asarray(view), texel)
 
 
+@pytest.mark.long
 @pytest.mark.req("T19", "T20")
 def test_cubes_volumes_and_stacks(m: Any, device: Any) -> None:
     point = spy.TextureFilteringMode.point
@@ -441,7 +447,7 @@ def test_dependent_calls_through_one_texture(m: Any, device: Any) -> None:
 
 
 @pytest.mark.req("F14", "T19")
-@pytest.mark.parametrize("format", [f for f in tx.PLAIN if "rgb32" not in f and "srgb" not in f])
+@pytest.mark.parametrize("format", daily([f for f in tx.PLAIN if "rgb32" not in f and "srgb" not in f], *OFTEN[:-1]))
 def test_every_format_is_written(m: Any, device: Any, format: str) -> None:
     if not supports(device, format, "shader_uav_store"):
         pytest.skip(f"{format} cannot be written here")
@@ -485,7 +491,7 @@ def test_result_textures_are_made(m: Any, device: Any) -> None:
 
 
 @pytest.mark.req("F14", "T19")
-@pytest.mark.parametrize("scalar", ["uint8", "int8", "uint16", "int16"])
+@pytest.mark.parametrize("scalar", daily(["uint8", "int8", "uint16", "int16"], "uint8", "int16"))
 def test_small_integers_become_normalised_texels_of_the_same_bits(device: Any, scalar: str) -> None:
     """Every value but the least negative one, which is -1 like the next one."""
     source = f"{scalar}_t same({scalar}_t a) {{ return a; }} vector<{scalar}_t, 3> rgb({scalar}_t a) {{ return {{ a, 1, 2 }}; }}"
@@ -544,7 +550,7 @@ def test_a_texture_is_overwritten_by_its_own_texels(m: Any, device: Any) -> None
 
 
 @pytest.mark.req("F14", "T19")
-@pytest.mark.parametrize("shape", [(300, 700), (3, 40, 600), (5, 1), (1, 3000), (2, 2, 5)])
+@pytest.mark.parametrize("shape", daily([(300, 700), (3, 40, 600), (5, 1), (1, 3000), (2, 2, 5)], 300, 5, one=True))
 def test_every_way_of_indexing(m: Any, device: Any, shape: tuple[int, ...]) -> None:
     image, wanted = picture(device, shape, "rg32_float")
     np.testing.assert_array_equal(m.scale2(image, 2.0, _result="numpy"), wanted * 2)
@@ -576,6 +582,7 @@ def test_fused_with_several_uses(m: Any, device: Any) -> None:
     np.testing.assert_array_equal(blurred.to_numpy(), m.blur(image, fp.grid((8, 8))).to_numpy())
 
 
+@pytest.mark.long
 @pytest.mark.req("T19", "V12", "V13", "V15")
 def test_fused_texels_operators_and_captures(m: Any, device: Any) -> None:
     image, wanted = picture(device)
@@ -738,7 +745,7 @@ def test_a_whole_texture_is_written_over_its_own_extents(m: Any, device: Any) ->
 
 
 @pytest.mark.req("T19", "C16", "F14")
-@pytest.mark.parametrize("shape", [(5, 7), (300, 600), (3, 40, 600)])
+@pytest.mark.parametrize("shape", daily([(5, 7), (300, 600), (3, 40, 600)], 3, one=True))
 def test_a_texture_gives_generators_their_grid(m: Any, device: Any, shape: tuple[int, ...]) -> None:
     image = tx.empty(device, "Texture2D" if len(shape) == 2 else "Texture3D", "r32_float", shape)
     m.scale1(fp.rand_float(0, 1, seed=3), 2.0, _result=image)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -12,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from tests.support import child
 from tests.support.examples import examples
 from tests.support.slang_functions import F32, ramp, same
 
@@ -58,7 +57,7 @@ def test_torch_is_not_imported_by_fusepy() -> None:
         "    else:\n"
         "        raise SystemExit('torch was not missed')\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    done = child.run(program, torch=False)
     assert done.returncode == 0, done.stderr
 
 

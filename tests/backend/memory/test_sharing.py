@@ -164,12 +164,17 @@ def test_shared_memory_has_no_buffer(own: Any) -> None:
 @pytest.mark.usefixtures("shared")
 def test_shared_memory_as_a_whole_array(own: Any) -> None:
     whole = fp.Module.load_from_source(own, "sharing_whole", "import fusepy; float at(int i, Tensor<float,1> t) { return t[i]; }")
+    array = ramp(5)
+    same(whole.at(fp.grid((5,)), fp.Tensor.from_dlpack(own, array)).to_numpy(), array)
+
+
+@pytest.mark.long  # Slang parses slangpy's library for a device of its own
+@pytest.mark.usefixtures("shared")
+def test_shared_memory_as_an_array_of_slangpy(own: Any) -> None:
     theirs = fp.Module.load_from_source(
         own, "sharing_theirs", "import slangpy; float at(int i, Tensor<float,1> t) { return t[i]; }"
     )
-    array = ramp(5)
-    t = fp.Tensor.from_dlpack(own, array)
-    same(whole.at(fp.grid((5,)), t).to_numpy(), array)
+    t = fp.Tensor.from_dlpack(own, array := ramp(5))
     with pytest.raises(fp.ExportError, match="no buffer"):
         theirs.at(fp.grid((5,)), t)  # slangpy's arrays are bound as buffers
     same(theirs.at(fp.grid((5,)), t.copy()).to_numpy(), array)
@@ -299,6 +304,7 @@ def test_slangpy_structs(own: Any, m: Any) -> None:
     assert str(made.dtype) == "Ray"
 
 
+@pytest.mark.long
 def test_slangpy_tensors_of_another_device_are_refused(device: Any, own: Any, m: Any) -> None:
     other = slangpy(device, ramp(3))
     with pytest.raises(ValueError, match="slangpy tensor lies on another device") as caught:
@@ -309,3 +315,30 @@ def test_slangpy_tensors_of_another_device_are_refused(device: Any, own: Any, m:
     with pytest.raises(fp.ResolveError, match="'a'"):
         m.add(slangpy(own, ramp(3, 3), "float3"), 1)
     same(m.add(slangpy(own, ramp(3)), 1).to_numpy(), ramp(3) + 1)
+
+
+def test_slangpy_tensors_passed_whole_without_a_grid(own: Any) -> None:
+    """Slangpy has no tensors without axes: such results are numbers, as its own calls return them."""
+    whole = fp.Module.load_from_source(
+        own,
+        "sharing_any_rank",
+        "import fusepy; float last<let N : int>(int i, Tensor<float,N> t) { return N * 100 + t.shape[N - 1]; }",
+    )
+    t = slangpy(own, ramp(5))
+    for _ in range(2):
+        assert whole.last(0, t) == 105
+    both = fp.fuse(lambda t: (whole.last(0, t), whole.last(np.array([1, 0], np.int32), t)))
+    number, tensor = both(t)
+    assert number == 105
+    assert isinstance(tensor, spy.Tensor)
+    same(tensor.to_numpy(), np.full(2, 105, F32))
+    with pytest.raises(fp.UnsupportedArgumentError, match=r"without elements(?s:.)*_result='tensor'"):
+        whole.last(np.zeros(0, np.int32), t)
+
+
+@pytest.mark.req("C16")
+def test_grids_have_the_extents_of_slangpys_tensors(own: Any) -> None:
+    m = fp.Module.load_from_source(own, "sharing_extents", "float number(int2 p) { return p.x + 10 * p.y; }")
+    theirs = slangpy(own, np.zeros((2, 5), F32))
+    for value in (fp.Shape(theirs), fp.grid(theirs)):
+        same(np.asarray(m.number(value)), np.arange(5, dtype=F32) + 10 * np.arange(2, dtype=F32)[:, None])

@@ -9,13 +9,17 @@ import pytest
 
 import fusepy as fp
 from tests.support.rasters import SOURCE, need_raster
+from tests.support.selection import daily
 
 V = {"at": np.float32([[-1, -1, 0.5, 1], [3, -1, 0.5, 1], [-1, 3, 0.5, 1]]), "colour": np.float32(np.eye(3))}
 FLOATS = ["rgba32_float", "rg32_float", "r32_float", "rgba16_float", "r16_float", "rgba8_unorm", "rg8_unorm", "rgba16_unorm"]
 INTEGERS = ["r32_uint", "rg32_uint", "rgba8_uint", "r16_uint"]
 
 
-@pytest.mark.parametrize("format", [*FLOATS, "rgb10a2_unorm", "r11g11b10_float", *INTEGERS])
+@pytest.mark.parametrize(
+    "format",
+    daily([*FLOATS, "rgb10a2_unorm", "r11g11b10_float", *INTEGERS], "rgba32_float", "rg8_unorm", "rgba8_uint"),
+)
 def test_texels_of_every_format(device: Any, format: str) -> None:
     need_raster(device)
     m = fp.Module.load_from_source(device, "images", SOURCE)

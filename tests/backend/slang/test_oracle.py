@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -17,12 +18,11 @@ pytestmark = pytest.mark.req("V1")
 
 
 @pytest.fixture(scope="session")
-def slang() -> Oracle:
+def slang(device: Any) -> Oracle:
     """The compiler's own answers about `SOURCE`."""
-    from fusepy.backend.device.open import init_device
     from fusepy.backend.sources.source import ModuleSource
 
-    return init_device().oracle({"m": ModuleSource.make("m", SOURCE)})
+    return device.oracle({"m": ModuleSource.make("m", SOURCE)})
 
 
 @pytest.fixture(params=["fake", "slang"])

@@ -24,6 +24,7 @@ from fusepy.backend.sources.libraries import FOLDER
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.program import lowering
 from tests.support import nvrtc
+from tests.support.selection import daily
 
 needs_nvrtc = pytest.mark.skipif(
     nvrtc.LIBRARY is None or nvrtc.HEADER is None, reason="needs the packages nvidia-cuda-nvrtc-cu12 and nvidia-cuda-runtime-cu12"
@@ -97,7 +98,7 @@ def emitted(device: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", daily(PROGRAMS, "floats", "matrices"))
 def test_code_is_the_same_behind_the_short_prelude(name: str, device: Any, emitted: Any, tmp_path: Path) -> None:
     m = fp.Module.load_from_source(device, "preluded", SLANG)
     source, modules = emitted(lambda: PROGRAMS[name](m))
@@ -120,6 +121,7 @@ def test_the_kernel_that_checks_a_device() -> None:
     assert nvrtc.code(short) == nvrtc.code(whole)
 
 
+@pytest.mark.long
 @needs_nvrtc
 def test_every_operator_of_every_vector() -> None:
     """As Slang has them, since the code is the same."""

@@ -12,6 +12,7 @@ import fusepy as fp
 from fusepy.backend.slang import session
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.backend.sources.libraries import FOLDER
+from tests.support.selection import daily
 
 AS_TEXT = ("fusepy_nan", "fusepy_near_zero", "fusepy_powers")  # a session undoes the defines in what it is given as text
 LEVEL = spy.SlangOptimizationLevel
@@ -21,7 +22,10 @@ SOURCE = """import fusepy; import fusepy_double;
 double root(double given) { return exp(log(given) / N); }"""
 
 
-@pytest.mark.parametrize("written", [False, True], ids=["of the session", "before the text, as on CUDA"])
+WAYS = [pytest.param(False, id="of the session"), pytest.param(True, id="before the text, as on CUDA", marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("written", WAYS)
 def test_defines_mean_nothing_in_what_fusepy_generates(device: Any, written: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if device.target.kind == "cuda" and not written:
         pytest.skip("such defines reach the headers of CUDA")
@@ -63,7 +67,7 @@ class Loaded:
         return [kernel.codegen.optimised for key, kernel in self.device.kernels.items() if key not in before]
 
 
-@pytest.mark.parametrize("level", [None, LEVEL.default, LEVEL.none])
+@pytest.mark.parametrize("level", daily([None, LEVEL.default, LEVEL.none], None))
 def test_spirv_opt_runs_unless_the_driver_runs_on_the_cpu(device: Any, level: Any) -> None:
     """Or the user's module says otherwise. The disk cache keeps it."""
     wanted = level is LEVEL.default or (level is None and device.target.kind != "software")
@@ -71,7 +75,7 @@ def test_spirv_opt_runs_unless_the_driver_runs_on_the_cpu(device: Any, level: An
     assert [loaded.optimised() for _ in range(2)] == [[wanted]] * 2
 
 
-@pytest.mark.parametrize("level", [None, LEVEL.default, LEVEL.none])
+@pytest.mark.parametrize("level", daily([None, LEVEL.default, LEVEL.none], None))
 def test_what_a_driver_refuses_is_compiled_the_other_way(device: Any, level: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With spirv-opt, or without. The disk cache keeps it."""
     if device.raw.info.type is not spy.DeviceType.vulkan:

@@ -10,11 +10,12 @@ import slangpy as spy
 
 from fusepy.backend.slang import trial
 from fusepy.backend.slang.session import digest_name
+from tests.support.selection import daily
 
 KERNEL = '[shader("compute")] [numthreads(1, 1, 1)] void entry(uniform Ptr<float> to) { *to = %s; }\n'
 
 
-@pytest.mark.parametrize(("value", "ends", "says"), [("2.0f", 0, ""), ("nothing", 1, "undefined identifier")])
+@pytest.mark.parametrize(("value", "ends", "says"), daily([("2.0f", 0, ""), ("nothing", 1, "undefined identifier")], "nothing"))
 def test_a_kernel_is_tried(value: str, ends: int, says: str) -> None:
     text = KERNEL % value
     ended, words = trial.tried(spy.DeviceType.vulkan, (digest_name("tried", text), text, (), [], "entry"))

@@ -8,6 +8,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.sources.link_order import lost_in
+from tests.support.selection import daily
 
 F = "[Differentiable] public float f(float x) { return x * x; }\n"
 PLAIN = "public float plain(float x) { return f(x) + 1; }\n"
@@ -70,7 +71,7 @@ def test_what_slang_would_lose_is_refused(device: fp.Device, tmp_path: Path, nam
     assert float(m.late(1.5)) > 0
 
 
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", daily(KEPT, "in one module"))
 def test_what_is_right_is_taken(device: fp.Device, tmp_path: Path, name: str) -> None:
     m = loaded(device, tmp_path, f"kept{[*KEPT].index(name)}", *KEPT[name])
     assert float(fp.grad(m.late)(1.5)) == 2 * 1.5 * (1.5 * 1.5 + 1)

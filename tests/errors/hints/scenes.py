@@ -103,7 +103,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a device without rays": (
         lambda m: fp.Mesh(FLAT, PAIR, device=fp.init_device("cpu")),
-        'device = fp.init_device("vulkan")',
+        'open one: device = fp.init_device("vulkan"); lavapipe, on the CPU, has them too',
         lambda m: seen(fp.Mesh(FLAT, PAIR)),
         SEEN,
     ),

@@ -9,6 +9,7 @@ import pytest
 
 import fusepy as fp
 from tests.support.products import normal
+from tests.support.selection import daily
 
 pytestmark = pytest.mark.usefixtures("on_lavapipe")
 
@@ -24,7 +25,7 @@ SIZES = {
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: "x".join(map(str, s)))
-@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("transposed", daily([False, True], True))
 def test_pairs_of_neighbours(device: Any, size: tuple[int, int, int], transposed: bool) -> None:
     """The transposed matrices are parts of wider ones, so that their rows begin anywhere."""
     (rows, terms, columns), apart = size, int(transposed)

@@ -9,12 +9,13 @@ import pytest
 
 import fusepy as fp
 from tests.support.products import normal
+from tests.support.selection import daily
 
 pytestmark = pytest.mark.usefixtures("on_lavapipe")
 
 
 @pytest.mark.parametrize(("rows", "terms"), [(70, 32), (7, 300)])
-@pytest.mark.parametrize("columns", [18, 17])
+@pytest.mark.parametrize("columns", daily([18, 17], 17))
 def test_operands_along_either_side(device: Any, rows: int, terms: int, columns: int) -> None:
     a, b, c, r, e = (normal(*s) for s in ((rows, terms), (terms, columns), (columns,), (rows, 1), (rows, columns)))
 
@@ -40,7 +41,7 @@ def test_transposed_and_strided_operands(device: Any) -> None:
     np.testing.assert_allclose(found, a.astype("f8") @ b + e[:, :64].T - e[:, ::2], atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int32])
+@pytest.mark.parametrize("dtype", daily([np.float16, np.float64, np.int32], "int32"))
 def test_results_of_other_types(device: Any, dtype: Any) -> None:
     a, b = normal(64, 32), normal(32, 16)
     name = {np.float16: "half", np.float64: "double", np.int32: "int"}[dtype]

@@ -9,6 +9,7 @@ import pytest
 
 import fusepy as fp
 from tests.support.products import normal
+from tests.support.selection import daily
 
 pytestmark = pytest.mark.usefixtures("on_lavapipe")
 
@@ -21,7 +22,7 @@ def _near(found: Any, expected: np.ndarray, terms: int) -> None:
     assert np.abs(found - expected).max() <= 4e-6 * np.sqrt(terms)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda s: "x".join(map(str, s)))
+@pytest.mark.parametrize("size", daily(SIZES, 513, one=True), ids=lambda s: "x".join(map(str, s)))
 def test_sizes_beside_tiles(device: Any, size: tuple[int, int, int]) -> None:
     rows, terms, columns = size
     a, b, c = normal(rows, terms), normal(terms, columns), normal(columns)
@@ -48,6 +49,7 @@ def test_batches_and_views(device: Any) -> None:
     assert not target.to_numpy()[1::2].any()
 
 
+@pytest.mark.long
 def test_halfs_are_summed_as_floats(device: Any) -> None:
     a, b = normal(300, 70).astype(np.float16), normal(70, 40).astype(np.float16)
     found = (fp.Tensor.from_numpy(device, a) @ fp.Tensor.from_numpy(device, b)).to_numpy()
@@ -73,6 +75,7 @@ def test_long_sums(device: Any) -> None:
     assert np.abs(np.asarray(fp.matmul(x, fp.vmap(x, (1, 0))), np.float64) - exact).max() <= 4e-6 * exact
 
 
+@pytest.mark.long
 def test_a_training_step_multiplies_what_is_stored(device: Any) -> None:
     """Values that are multiplied are stored, by the kernel that has computed what they follow."""
 

@@ -9,6 +9,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.emit.fold.tuning import fold_shape
+from tests.support.selection import daily
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +19,7 @@ def of_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8])
+@pytest.mark.parametrize("kind", daily([np.float32, np.float64, np.int8], "float32"))
 def test_short_columns_have_numpys_values(device: Any, kind: Any) -> None:
     """One element, fewer and more than are loaded ahead, more than a run; columns that end inside a group."""
     alone = fp.fuse(lambda x: fp.max(x, 0))
@@ -49,7 +50,7 @@ def test_short_rows_have_numpys_values(device: Any, length: int) -> None:
     np.testing.assert_allclose(apart, ((p - q) * (p - q)).sum(-1), rtol=1e-5)
 
 
-@pytest.mark.parametrize("axis", [1, (0, 1)])
+@pytest.mark.parametrize("axis", daily([1, (0, 1)], 1, one=True))
 def test_middle_axes_with_what_stands_before_and_after(axis: Any) -> None:
     x = np.random.default_rng(3).standard_normal((3, 5, 4, 130), np.float32)
     f = fp.fuse(lambda x, k: (fp.sum(x * x, axis, keepdims=True) * k + x, fp.max(x, axis), x + 1))

@@ -24,6 +24,7 @@ from fusepy.backend.execute.rows import plan as row_plan
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.ir.parse import parse_graph
 from tests.backend.emit.row.test_kernel import Shape, Ways, alike, numbers
+from tests.support.selection import daily
 from tests.support.slang_functions import ramp
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -123,7 +124,7 @@ def exact(x: Any, axis: Any) -> Any:
     return (e / e.sum(axis, keepdims=True)).astype(x.dtype)
 
 
-@pytest.mark.parametrize("length", [1, 2, 33, 64, 65, 1000])
+@pytest.mark.parametrize("length", daily([1, 2, 33, 64, 65, 1000], 1, 65))
 @pytest.mark.req("V9")
 def test_columns_of_any_length(ways: Ways, length: int) -> None:
     x = numbers(length, 5)
@@ -142,7 +143,12 @@ def test_columns_that_more_threads_share_than_a_wave_has(device: Any, ways: Ways
 
 @pytest.mark.parametrize(
     ("shape", "axis"),
-    [((3, 20, 7), 1), ((4, 5, 6), (0, 1)), ((2, 3, 4, 5), (1, 2)), ((9, 1, 4), 1), ((1, 9, 1, 2), 1), ((40, 1), 0)],
+    [
+        ((3, 20, 7), 1),
+        ((2, 3, 4, 5), (1, 2)),
+        ((1, 9, 1, 2), 1),
+        *daily([((4, 5, 6), (0, 1)), ((9, 1, 4), 1), ((40, 1), 0)]),
+    ],
 )
 def test_columns_of_any_axes(ways: Ways, shape: tuple[int, ...], axis: Any) -> None:
     x = numbers(*shape)
@@ -183,7 +189,7 @@ PROGRAMS: dict[str, tuple[Any, tuple[Any, ...], float]] = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", daily(PROGRAMS, "follows", "no numbers"))
 def test_one_kernel_means_what_several_mean(ways: Ways, name: str) -> None:
     program, args, tolerance = PROGRAMS[name]
     expected = ways.apart(program, *args)
@@ -192,6 +198,7 @@ def test_one_kernel_means_what_several_mean(ways: Ways, name: str) -> None:
         alike(ways.joined(program, shape, *args, one=one), expected, tolerance)
 
 
+@pytest.mark.long
 def test_the_same_bits_every_time_and_in_place(device: Any, ways: Ways) -> None:
     x = numbers(50, 40)
     for shape in (SHAPES["chosen"], SHAPES["few"], SHAPES["read again"]):

@@ -15,6 +15,7 @@ from fusepy.backend.emit.row import tuning
 from fusepy.backend.emit.row.variant import RowShape
 from fusepy.backend.execute.rows import plan as row_plan
 from tests.support.examples import examples
+from tests.support.selection import daily
 from tests.support.slang_functions import F32
 
 Shape = Callable[[str, int, tuning.RowWork], tuple[RowShape, int]]
@@ -120,7 +121,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], float]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", daily(CASES, "softmax", "vectors", "by a call"))
 @pytest.mark.req("V9")
 def test_one_kernel_means_what_several_mean(m: Any, ways: Ways, name: str) -> None:
     make, args, tolerance = CASES[name]
@@ -129,7 +130,7 @@ def test_one_kernel_means_what_several_mean(m: Any, ways: Ways, name: str) -> No
         alike(ways.joined(make(m), shape, *args), expected, tolerance)
 
 
-@pytest.mark.parametrize("length", [2, 31, 32, 139, 170, 257, 1100, 5000])
+@pytest.mark.parametrize("length", daily([2, 31, 32, 139, 170, 257, 1100, 5000], 139))
 def test_rows_of_any_length(ways: Ways, length: int) -> None:
     x = numbers(5, length)
     e = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))

@@ -40,13 +40,15 @@ SHAPES = [(33, 65), (100, 31), (64, 64), (31, 200), (7, 40), (250, 1), (3, 300)]
 
 
 @pytest.fixture(scope="module")
-def both() -> Iterator[tuple[Any, Any]]:
+def both(device: Any) -> Iterator[tuple[Any, Any]]:
     """A module on lavapipe, and the same one with the kernels of a GPU."""
-    devices = fp.init_device("vulkan"), fp.init_device("vulkan")
-    devices[1].target = Target("vulkan", True)
-    yield tuple(fp.Module.load_from_source(d, "blocks", SOURCE) for d in devices)  # type: ignore[misc]
-    for device in devices:
-        device.close()
+    cpu = device if device.target.kind == "software" else fp.init_device("vulkan")
+    gpu = fp.init_device("vulkan")
+    gpu.target = Target("vulkan", True)
+    yield tuple(fp.Module.load_from_source(d, "blocks", SOURCE) for d in (cpu, gpu))  # type: ignore[misc]
+    gpu.close()
+    if cpu is not device:
+        cpu.close()
 
 
 def groups(module: Any, name: str) -> set[tuple[int, ...]]:

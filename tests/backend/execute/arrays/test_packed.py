@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 
 SOURCE = """
 [Differentiable] float3 scale(float3 c) { return c * float3(1, 2, 3); }
@@ -26,7 +27,8 @@ def m(device: Any) -> fp.Module:
     return fp.Module.load_from_source(device, "packed", SOURCE)
 
 
-@pytest.mark.parametrize(("name", "components"), [("scale", (3,)), ("trace_of", (2, 2))])
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "components"), daily([("scale", (3,)), ("trace_of", (2, 2))], "trace_of"))
 def test_each_call_may_have_another_layout(m: Any, device: Any, name: str, components: tuple[int, ...]) -> None:
     a = np.arange(1, 5 * np.prod(components) + 1, dtype=np.float32).reshape(5, *components)
     run = fp.fuse(lambda x: fp.roll(getattr(m, name)(x), 1, 0))

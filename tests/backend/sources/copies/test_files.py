@@ -11,6 +11,7 @@ import pytest
 import fusepy as fp
 from fusepy.backend.sources.copies.scalars import scalar_source
 from fusepy.backend.sources.source import ModuleSource
+from tests.support.selection import daily
 
 FILES = {
     "deep/tints.slang": '[Differentiable] public float3 tint(float a, float3 v) { return a * v; }\n#include "../shared.slangh"\n',
@@ -40,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("way", ["by its folder", "by its whole path"])
+@pytest.mark.parametrize("way", daily(["by its folder", "by its whole path"], "by its folder"))
 def test_scalars_beside_vectors_in_imported_and_included_files(device: Any, folder: Path, way: str) -> None:
     if way == "by its folder":
         module = fp.Module.load_from_file(device, str(folder / "look.slang"))
@@ -96,7 +97,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", daily(LAYOUTS))
 def test_layouts_of_files(device: Any, tmp_path: Path, layout: str) -> None:
     for name, text in LAYOUTS[layout].items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -119,7 +120,7 @@ def test_a_file_that_is_gone_before_the_first_gradient(device: Any, tmp_path: Pa
         np.asarray(fp.grad(lambda v, a: fp.sum(module.f(fp.vcast(v, "float3"), a).x))(np.float32([[1, 2, 3]]), np.float32([1])))
 
 
-@pytest.mark.parametrize("file", ["lib.slang", "lib.slangh"])
+@pytest.mark.parametrize("file", daily(["lib.slang", "lib.slangh"], "lib.slangh"))
 def test_a_file_in_the_folder_above_the_module(device: Any, tmp_path: Path, file: str) -> None:
     (tmp_path / "s").mkdir()
     (tmp_path / file).write_text(TINT)
@@ -132,7 +133,7 @@ def test_a_file_in_the_folder_above_the_module(device: Any, tmp_path: Path, file
     assert fp.grad(lambda v, a: fp.sum(module.f(fp.vcast(v, "float3"), a).x), argnums=1)(v, a).tolist() == [1]
 
 
-@pytest.mark.parametrize("deep", ["", "q."])
+@pytest.mark.parametrize("deep", daily(["", "q."], "q."))
 def test_a_copy_beside_a_module_that_stays_as_it_is(device: Any, tmp_path: Path, deep: str) -> None:
     (tmp_path / "q").mkdir()
     (tmp_path / f"{deep.replace('.', '/')}tints.slang").write_text("module tints; " + TINT)

@@ -76,16 +76,23 @@ BODIES = {  # each loses gradients where Slang differentiates the text as it is
 }  # fmt: skip
 
 
+DAILY = ("arrays", "members", "loops", "tests")
+
+
 @pytest.mark.req("B1")
-def test_reads_with_equal_indices_keep_their_gradients(device: Any) -> None:
-    heads = [f"[Differentiable] float {n}(float a, float b, int k, int l) {{ {body} }}" for n, body in BODIES.items()]
+@pytest.mark.parametrize(
+    "names", [DAILY, pytest.param(BODIES.keys() - {*DAILY}, marks=pytest.mark.long)], ids=["daily", "others"]
+)
+def test_reads_with_equal_indices_keep_their_gradients(device: Any, names: Any) -> None:
+    bodies = {name: body for name, body in BODIES.items() if name in names}
+    heads = [f"[Differentiable] float {n}(float a, float b, int k, int l) {{ {body} }}" for n, body in bodies.items()]
     text = "\n".join([TYPES, *heads]).replace("float", "double")  # differences of doubles are exact enough
     module = fp.Module.load_from_source(device, "indexed", text)
     first, second = (x.ravel().astype(np.int32) for x in np.meshgrid(np.arange(4), np.arange(4)))
 
     @fp.fuse
     def values(a: Any, b: Any) -> Any:
-        return [module[name](a[i], b[i], first, second) for i, name in enumerate(BODIES)]
+        return [module[name](a[i], b[i], first, second) for i, name in enumerate(bodies)]
 
     def total(a: Any, b: Any) -> Any:
         return sum(fp.sum(value) for value in values(a, b))
@@ -93,11 +100,11 @@ def test_reads_with_equal_indices_keep_their_gradients(device: Any) -> None:
     def at(da: float, db: float) -> Any:
         return np.array(values(list(a + da), list(b + db)))
 
-    a, b = (np.tile(x, (len(BODIES), 1)) for x in (np.linspace(0.7, 1.3, 16), np.linspace(1.4, 0.6, 16)))
+    a, b = (np.tile(x, (len(bodies), 1)) for x in (np.linspace(0.7, 1.3, 16), np.linspace(1.4, 0.6, 16)))
     h = 1e-4
     expected = (at(h, 0) - at(-h, 0)) / (2 * h), (at(0, h) - at(0, -h)) / (2 * h)
     for found, by in zip(fp.grad(total, (0, 1))(list(a), list(b)), expected):
-        for name, one, other in zip(BODIES, found, by):
+        for name, one, other in zip(bodies, found, by):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5, err_msg=name)
 
 

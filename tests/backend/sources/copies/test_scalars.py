@@ -9,6 +9,7 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.sources.copies.scalars import with_scalars
+from tests.support.selection import daily
 
 EXPRESSIONS = [
     "a * v", "a + v", "a - v", "a / v", "v * a", "v + a", "v - a", "v / a", "(v - a) * a + 1.0 / a * v", "inner(a * 2, v)",
@@ -78,8 +79,12 @@ def module(device: Any) -> Any:
     return fp.Module.load_from_source(device, "beside", SOURCE + text)
 
 
+# an operator, methods, a loop, an assignment
+DAILY = (0, 21, 23, 33)
+
+
 @pytest.mark.req("B1")
-@pytest.mark.parametrize("i", range(len(EXPRESSIONS) + len(STATEMENTS)))
+@pytest.mark.parametrize("i", daily(range(len(EXPRESSIONS) + len(STATEMENTS)), *DAILY))
 def test_a_scalar_beside_a_vector_has_its_gradient(module: Any, i: int) -> None:
     def loss(v: Any, a: Any) -> Any:
         made = getattr(module, f"f{i}")(fp.vcast(v, "float3"), a)
@@ -108,7 +113,7 @@ MEANINGS = [  # names that mean a scalar in one place only
 ]
 
 
-@pytest.mark.parametrize("i", range(len(MEANINGS)))
+@pytest.mark.parametrize("i", daily(range(len(MEANINGS)), 1))
 def test_names_mean_what_they_mean_in_their_place(device: Any, i: int) -> None:
     module = fp.Module.load_from_source(device, f"meaning{i}", MEANINGS[i])
 

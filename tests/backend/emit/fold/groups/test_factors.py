@@ -9,9 +9,12 @@ import pytest
 
 import fusepy as fp
 from tests.support.products import normal
+from tests.support.selection import daily
 
 
-@pytest.mark.parametrize(("shape", "fours"), [((36, 64, 72), "left, right and results"), ((35, 62, 72), "results")], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "fours"), daily([((36, 64, 72), "left, right and results"), ((35, 62, 72), "results")], 36), ids=str
+)
 def test_transposed_matrices(gpu: Any, shape: tuple[int, int, int], fours: str) -> None:
     rows, terms, columns = shape
     a, b = normal(terms, rows), normal(columns, terms)
@@ -21,6 +24,7 @@ def test_transposed_matrices(gpu: Any, shape: tuple[int, int, int], fours: str) 
     assert f"fours of {fours}" in str(product.explain(*given)).replace("left and right and", "left, right and")
 
 
+@pytest.mark.long
 def test_what_lies_beside_a_row_does_not_count(gpu: Any) -> None:
     wide_a, wide_b = np.full((66, 70), np.nan, np.float32), np.full((70, 74), np.nan, np.float32)
     wide_a[1:65, 3:66], wide_b[3:66, 1:73] = a, b = normal(64, 63), normal(63, 72)

@@ -11,6 +11,7 @@ import fusepy as fp
 from fusepy.backend.emit.fold.groups import tiles
 from fusepy.backend.emit.fold.groups.tiles import SIZES, Size
 from tests.support.products import normal
+from tests.support.selection import daily
 
 
 def _near(found: Any, expected: np.ndarray, terms: int) -> None:
@@ -24,11 +25,16 @@ def layer(a: Any, b: Any, c: Any) -> Any:
 
 # rows, sum, columns, chunks: loads of four and of one, edges on every side
 CASES = [
-    *((SIZES[k], (100, 72, 84), 1) for k in (1, 4, 5)),
-    (SIZES[2], (67, 301, 33), 3),
+    *((SIZES[k], (100, 72, 84), 1) for k in (4, 5)),
     (SIZES[3], (36, 400, 68), 2),
-    (Size(64, 64, 4, (8, 8)), (66, 134, 130), 1),
-    (SIZES[1]._replace(terms=4), (66, 3, 320), 1),
+    *daily(
+        [
+            (SIZES[1], (100, 72, 84), 1),
+            (SIZES[2], (67, 301, 33), 3),
+            (Size(64, 64, 4, (8, 8)), (66, 134, 130), 1),
+            (SIZES[1]._replace(terms=4), (66, 3, 320), 1),
+        ]
+    ),
 ]
 LARGE = (SIZES[0], (129, 200, 132), 1)
 
@@ -48,6 +54,7 @@ def test_every_tile(gpu: Any, monkeypatch: pytest.MonkeyPatch, size: Any, shape:
     assert ("; then" in explained) == (chunks > 1)
 
 
+@pytest.mark.long
 def test_batches_and_views(gpu: Any) -> None:
     """Transposed, reversed and strided matrices are read where they lie."""
     a, b = normal(3, 1, 60, 52), normal(2, 52, 44)
@@ -60,6 +67,7 @@ def test_batches_and_views(gpu: Any) -> None:
     assert not target.to_numpy()[1::2].any()
 
 
+@pytest.mark.long
 def test_memory_that_begins_between_fours(gpu: Any) -> None:
     """It is read one by one, with the same additions, so to the same bits."""
     a, b, e = normal(65, 64), normal(64, 64), normal(64, 64)
@@ -73,6 +81,7 @@ def test_memory_that_begins_between_fours(gpu: Any) -> None:
     _near(together.to_numpy(), a[1:].astype("f8") @ b - e, 64)
 
 
+@pytest.mark.long
 def test_halfs_are_summed_as_floats(gpu: Any) -> None:
     a, b = normal(300, 72).astype(np.float16), normal(72, 40).astype(np.float16)
     found = (fp.Tensor.from_numpy(gpu, a) @ fp.Tensor.from_numpy(gpu, b)).to_numpy()
@@ -80,7 +89,7 @@ def test_halfs_are_summed_as_floats(gpu: Any) -> None:
     np.testing.assert_allclose(found, a.astype("f8") @ b.astype("f8"), rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.int32])
+@pytest.mark.parametrize("dtype", daily([np.float64, np.int32]))
 def test_other_types_are_folds(gpu: Any, dtype: Any) -> None:
     a, b = (10 * normal(40, 30)).astype(dtype), (10 * normal(30, 50)).astype(dtype)
     given = fp.Tensor.from_numpy(gpu, a), fp.Tensor.from_numpy(gpu, b)
@@ -88,6 +97,7 @@ def test_other_types_are_folds(gpu: Any, dtype: Any) -> None:
     assert "tiles of" not in str(fp.fuse(lambda a, b: a @ b).explain(*given))
 
 
+@pytest.mark.long
 def test_special_numbers_beside_the_edge(gpu: Any) -> None:
     """What is loaded beyond the end of a sum counts as 0, whatever it is."""
     a, b = normal(100, 70), normal(70, 40)
@@ -99,6 +109,7 @@ def test_special_numbers_beside_the_edge(gpu: Any) -> None:
     np.testing.assert_array_equal(np.isposinf(found), np.isposinf(expected))
 
 
+@pytest.mark.long  # tests/backend/emit/fold/test_products.py has such sums
 def test_long_sums(gpu: Any) -> None:
     """They are cut into chunks and runs; NumPy's error is ten times as large."""
     x = fp.Tensor.from_numpy(gpu, np.full((16, 100_000), 0.1, np.float32))
