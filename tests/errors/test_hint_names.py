@@ -61,7 +61,7 @@ net grid IFace
 """
 SLANG = (
     "BackwardDerivative Differentiable IDiffTensor IDifferentiable ConstantBuffer StructuredBuffer SampleLevel fusepy_double RW"
-    " TraceRay ReportHit"
+    " TraceRay ReportHit int64_t"
 )
 OTHERS = """
     e.g slang.call IntEnum NumPy CUDA CPU GPU RayQuery SV_Position JSON NUL NVRTC UTF macOS libX11 png jpg webp tif md py venv so

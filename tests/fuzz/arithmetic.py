@@ -143,6 +143,8 @@ def integer(a: Val, b: Val, f: Callable[..., Any]) -> Val:
     info = np.iinfo(SCALARS[scalar])
     if info.min < 0 and np.any((x == info.min) & (y == -1)):
         raise Refused("overflow")
+    if all_weak(a, b) and not scalar.startswith("uint"):
+        return of_python(f(x, y), comp, ex + ey)
     return make(scalar, comp, f(x, y), ex + ey, all_weak(a, b))
 
 

@@ -70,7 +70,7 @@ def _power(a: Val, b: Val) -> Val:
         if np.any(ey) or (b.weak and np.any(below)):
             raise Refused("a negative exponent of an integer")
         whole = np.where(x == 1, 1, 0 if scalar.startswith("uint") else np.where(x == -1, 1 - 2 * (y % 2).astype(np.int64), 0))
-        x, y = np.where(below, whole, x).astype(x.dtype), np.where(below, 1, y).astype(y.dtype)
+        x, y = np.where(below, whole.astype(x.dtype), x), np.where(below, y.dtype.type(1), y)
         with np.errstate(all="ignore"):
             if all_weak(a, b) and scalar != "uint64_t":
                 return of_python(np.power(x.astype(WIDE), y.astype(WIDE)), comp, ex)

@@ -68,6 +68,8 @@ class Slopes:
             return [dataclasses.replace(v, v=v.v + by) if is_float(v.scalar) else v for v in self.values]
 
         for step in self.program.steps:
+            if step.attrs.get("word") == "distance" and len({p if isinstance(p, int) else str(p) for p in step.operands}) == 1:
+                return True  # of a value and itself: both move together
             try:
                 after, before = ([v.v for v in run_step(step, nudged(h))] for h in (by, -by))
             except (Refused, ValueError):

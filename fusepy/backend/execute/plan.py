@@ -24,7 +24,7 @@ from fusepy.backend.execute.destinations import Given
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.recipe import Recipe, check_taken, make_recipe
-from fusepy.backend.execute.words import NO_WORDS, Words, words_of
+from fusepy.backend.execute.words import NO_WORDS, WordMasks, words_of
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.marshals.whole import written
@@ -120,10 +120,10 @@ class Plan:
         self.taken = [self.positions[i] for i in taken(region)]
         wholes = [] if self.device.target.kind == "software" else [o for o in self.memory if o.want.kind is Kind.WHOLE]
         self.whole = [self.positions[o.position] for o in wholes]
-        self._together: Words | None = None
+        self._together: WordMasks | None = None
 
     @property
-    def together(self) -> Words:
+    def together(self) -> WordMasks:
         """The words in which a linear kernel loads and stores narrow elements."""
         if self._together is None:
             none = self.context.shaped or self.device.target.kind == "software"  # on CPUs words are no faster

@@ -16,8 +16,8 @@ from fusepy.ir.ops.region import result_types
 from fusepy.ir.types import Kind
 
 
-class Words(NamedTuple):
-    """Words of a region.
+class WordMasks(NamedTuple):
+    """The words of a region, and the bits of addresses that say where words begin.
 
     Attributes:
         space: the index space; empty if each element is loaded by itself.
@@ -33,10 +33,10 @@ class Words(NamedTuple):
         return not any(layout.low & mask for layout, mask in zip(layouts, (*self.operands, *self.results)))
 
 
-NO_WORDS = Words()
+NO_WORDS = WordMasks()
 
 
-def words_of(region: Node, rank: int, memory: Sequence[Operand], costs: Callable[[Node], tuple[int, int, float]]) -> Words:
+def words_of(region: Node, rank: int, memory: Sequence[Operand], costs: Callable[[Node], tuple[int, int, float]]) -> WordMasks:
     """Returns the words of a region on a GPU.
 
     Args:
@@ -52,4 +52,4 @@ def words_of(region: Node, rank: int, memory: Sequence[Operand], costs: Callable
         return NO_WORDS
     space = words_for(types, costs(region)[2], is_light(region))
     masks = [word_mask(space, o.have) if o in along else 0 for o in memory]
-    return Words(space, tuple(masks), tuple(word_mask(space, type) for type in results)) if space else NO_WORDS
+    return WordMasks(space, tuple(masks), tuple(word_mask(space, type) for type in results)) if space else NO_WORDS
