@@ -28,18 +28,18 @@ test:
 	@$(BIN)/python tools/setup_browser.py
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
-# What `make test` leaves out, with as few random examples: further types, sizes and ways of what it shows, and long programs.
+# What `make test` leaves out, with as few random examples: further types, sizes and ways of what it shows. CI runs both.
 test-rest:
 	@$(PYTHON) tools/setup_venv.py demo dev
 	@$(BIN)/python tools/setup_driver.py
 	@$(BIN)/python tools/setup_browser.py
-	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "rest and not long" $(ARGS)
 
-# Tests that are long, and random ones with all of their examples; lavapipe's kernels are optimised, as users have them.
+# Those and long tests, and random ones with all of their examples; lavapipe's kernels are optimised, as users have them.
 test-long:
 	@$(PYTHON) tools/setup_venv.py demo dev
 	@$(BIN)/python tools/setup_driver.py
-	@FUSEPY_HYPOTHESIS=thorough GALLIVM_PERF= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "long or random" $(ARGS)
+	@FUSEPY_HYPOTHESIS=thorough GALLIVM_PERF= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "long or rest or random" $(ARGS)
 
 # Random programs in every mode, held to NumPy; `make fuzz SECONDS=3600 SEED=7`, FUSEPY_DEVICE chooses the device. See docs/reliability.md.
 fuzz:

@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if no_torch and "import torch" in text:
                 item.add_marker(pytest.mark.skip("torch is not installed"))
             if "spy.Device(" in text or "create_device(" in text:  # a device of its own
-                item.add_marker(pytest.mark.long)
+                item.add_marker(pytest.mark.rest)
     config.stash[COLLECTED] = [claim for item in items for claim in claims_of(item)], {item.path for item in items}
 
 

@@ -69,7 +69,7 @@ def test_what_is_declared_holds_in_lazy_calls_graphs_and_gradients(m: Any) -> No
     np.testing.assert_array_equal(np.asarray(fp.grad(lambda a, b: fp.sum(f(a, b)))(A, B)), [30, 30, 30])
 
 
-@pytest.mark.parametrize("other", [ramp(1, 4), pytest.param(ramp(4), marks=pytest.mark.long)])
+@pytest.mark.parametrize("other", [ramp(1, 4), pytest.param(ramp(4), marks=pytest.mark.rest)])
 def test_strict_broadcasting_holds_inside(m: Any, other: Any) -> None:
     x = ramp(3, 4)
     calls = (lambda a, b: m.add(a, b), lambda a, b: a + 2 * b, lambda a, b: fp.where(a > b, a, b), lambda a, b: m.add(a * 1, b))

@@ -211,7 +211,7 @@ def test_functions_named_like_slangs_own(device: Any) -> None:
     np.testing.assert_array_equal(m.same(many), many)  # the kernel itself takes the smaller of two numbers
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_reductions_beside_functions_named_like_slangs_own(device: Any) -> None:
     """The code that folds calls what Slang has, whatever the user's module calls its own."""
     hiding = """

@@ -90,7 +90,7 @@ def test_destinations_in_every_way(m: Any, device: Any, way: str) -> None:
     same(np.asarray(m.mixed(x, y)), WANT)  # without a destination it stands in the order of the grid
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("V5")
 def test_every_order_of_three_dimensions(m: Any, device: Any) -> None:
     """One program for each order, and the same values in all of them."""
@@ -102,7 +102,7 @@ def test_every_order_of_three_dimensions(m: Any, device: Any) -> None:
         same(out.to_numpy(), want.transpose(order))
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("V5", "C10", "T7")
 def test_vectors_several_results_and_nested_destinations(m: Any, device: Any) -> None:
     c, k = ramp(3, 3), ramp(4, start=2)

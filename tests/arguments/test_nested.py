@@ -268,7 +268,7 @@ def test_vmap_and_vcast_at_leaves(m: Any) -> None:
     same(m.at({"position": {"x": fp.vmap(x, 2), "y": 0, "z": 0}, "direction": 0}, fp.vmap(ramp(2, 3), (0, 1)))[1, 2, :, 0], x)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("V5")
 def test_vmap_of_a_whole_tree(m: Any) -> None:
     t = fp.vmap(ramp(3), (0,))
@@ -591,7 +591,7 @@ def test_nested_static_arguments_stay_static(m: Any) -> None:
     assert [type(a) for a in picked({"position": P, "direction": D}, names=("direction",))] == [np.ndarray]
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_tensors_on_another_device_decide(m: Any) -> None:
     other = fp.init_device(m.device.sgl.info.type.name)
     try:

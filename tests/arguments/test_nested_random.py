@@ -49,7 +49,7 @@ def test_a_struct_comes_together_from_any_leaves(program: Program) -> None:
         np.testing.assert_array_equal(found[name], made[name], err_msg=f"{name} of {program.value!r} {program.how}")
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("V5", "C10", "T8")
 @examples(40)
 @given(change=changes(MODULE))

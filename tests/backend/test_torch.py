@@ -49,7 +49,7 @@ def test_a_call_runs_on_torchs_stream_and_waits_for_nothing(d: TorchDevice, monk
     assert not d.device.retired  # torch frees its memory in the order of the stream
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("P3", "C13")
 def test_layouts_types_and_several_kernels(d: TorchDevice) -> None:
     m, v = d.module, torch.rand(40, 3)

@@ -87,7 +87,7 @@ def test_develops_the_default_picture(tmp_path: Path, monkeypatch: pytest.Monkey
     assert Image.open(tmp_path / "cat-before-after.png").size == (904, 300)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_the_default_picture_comes_out_better(tmp_path: Path):
     """Before, its greys are pink and its tones flat; afterwards nothing may be clipped."""
     before, after = np.asarray(Image.open(CAT)).astype(float), developed(CAT, tmp_path / "cat.png").astype(float)

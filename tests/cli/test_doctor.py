@@ -58,7 +58,7 @@ def test_finds_a_device_on_this_machine_and_runs_a_kernel(capsys: pytest.Capture
     assert not Path(found["cache"]["folder"]).exists()  # looking creates nothing
 
 
-@pytest.mark.long  # a process that imports everything
+@pytest.mark.rest  # a process that imports everything
 def test_hidden_drivers_give_exit_1_and_a_hint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setenv("VK_DRIVER_FILES", "/nonexistent/icd.json")
     monkeypatch.setattr(doctor, "TYPES", ("vulkan",))  # a machine with CUDA would be well without Vulkan
@@ -154,7 +154,7 @@ def test_an_install_that_cannot_start_says_its_last_words(monkeypatch: pytest.Mo
     assert answer.error == "ImportError: libX11.so.6"
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_the_child_prints_one_verdict_and_rejects_unknown_types():
     dead = child.run(probing._CHILD, "metal" if sys.platform != "darwin" else "d3d12")
     assert dead.returncode == 1

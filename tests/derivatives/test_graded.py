@@ -98,7 +98,7 @@ def test_samples_have_gradients_in_texels_and_coordinates(m: fp.Module, mode: st
     check(m, lambda t, uv: m.sampled(t, sampler, uv, 0.0), image, UV, like)
 
 
-@pytest.mark.long  # with levels, and so daily, in test_mips
+@pytest.mark.rest  # with levels, and so daily, in test_mips
 def test_minifying_and_magnifying_filters(m: fp.Module) -> None:
     without_cuda(m, "filters that differ")
     sampler = m.device.sgl.create_sampler(min_filter=FILTERS.point, mag_filter=FILTERS.linear)
@@ -108,7 +108,7 @@ def test_minifying_and_magnifying_filters(m: fp.Module) -> None:
         check(m, sampled, image, UV, Sampling(("wrap", "wrap"), (True, False, True)), level)
 
 
-@pytest.mark.long  # with levels, and so daily, in test_mips
+@pytest.mark.rest  # with levels, and so daily, in test_mips
 def test_lines_and_volumes(m: fp.Module) -> None:
     without_cuda(m, "textures of one dimension")
     sampler = m.device.sgl.create_sampler(address_u=A.clamp_to_edge)
@@ -154,7 +154,7 @@ def test_buffers_and_pointers(m: fp.Module) -> None:
     assert slope.tolist() == [[5, 0, 0], [0, 0, 0], [11, 0, 0], [0, 0, 6]]
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("B16")
 def test_calls_into_two_modules(m: fp.Module) -> None:
     b, q, at = F32([1, 2, 3]), F32([4, 5, 6]), np.int32([1, 1, 2])

@@ -134,7 +134,7 @@ def test_all_modes_and_filters(m: fp.Module, mode: str) -> None:
         check(m, "plane", texels, Sampling((mode, other), linear, border))
 
 
-@pytest.mark.long  # test_graded has textures of one level daily
+@pytest.mark.rest  # test_graded has textures of one level daily
 def test_one_level(m: fp.Module) -> None:
     for linear in FILTERS:
         check(m, "plane", levels((4, 8), 2, 1), Sampling(("wrap", "clamp_to_edge"), linear))
@@ -179,7 +179,7 @@ def test_views_have_the_gradients_of_their_levels(m: fp.Module) -> None:
     assert gradient(texture(m, texels).create_view(mip=2)).shape == (1, 2)
 
 
-@pytest.mark.long  # test_graded has such programs daily, of textures of one level
+@pytest.mark.rest  # test_graded has such programs daily, of textures of one level
 def test_in_fused_functions_lazy_calls_captures_and_containers(m: fp.Module) -> None:
     s, t = sampler(m, Sampling(("wrap", "wrap"))), texture(m, levels((4, 8), 2, 2))
     uv, depth = points(2, (8, 4), 8, 1)

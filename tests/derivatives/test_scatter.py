@@ -164,7 +164,7 @@ def test_texels(m: fp.Module, image: Any) -> None:
     assert not slope[0].any()
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_samples(m: fp.Module, image: Any) -> None:
     sgl, y = m.device.sgl, wild(COUNT, F32, 30)
     uv = RNG.random((COUNT, 2)).astype(F32)

@@ -134,7 +134,7 @@ def test_the_second_derivative_of_a_read_is_an_error_that_names_what_to_write(m:
         fp.grad(lambda t: fp.sum(fp.grad(m.weighted, 2)(t, [0, 1], F32([1, 2]))))(F32([1, 2, 3]))
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_third_derivatives(m: fp.Module) -> None:
     with pytest.raises(fp.GradientError, match="cannot be differentiated again"):
         fp.grad(fp.grad(fp.grad(m.wave)))(F32([1]), 1.0)

@@ -68,7 +68,7 @@ def test_products_with_the_second_derivative(program: Callable[[], Case]) -> Non
             np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_elements_that_are_structs(device: fp.Device) -> None:
     m = fp.Module.load_from_source(device, "second_order_gathers", "struct Spot : IDifferentiable { float2 at; float power; };")
     given = np.array([((1, 2), 3), ((4, 5), 6), ((7, 8), 9)], [("at", "2f4"), ("power", "f4")])  # with gaps on CUDA
@@ -81,7 +81,7 @@ def test_elements_that_are_structs(device: fp.Device) -> None:
     assert (forth.at.to_numpy()[:, 0].tolist(), forth.power.to_numpy().tolist()) == ([36, 0, 9072], [66, 0, 12888])
 
 
-@pytest.mark.long  # daily of first order in test_scatter
+@pytest.mark.rest  # daily of first order in test_scatter
 def test_the_deterministic_mode() -> None:
     x, k = np.float32([[1, 2], [3, 4], [5, 6]]), np.float32([2, 3, 4, 5])
     slope = fp.grad(lambda x, k: fp.sum(fp.vcast(x, "float2")[TWICE].y ** 2 * k))
@@ -91,7 +91,7 @@ def test_the_deterministic_mode() -> None:
     assert along[:, 1].tolist() == [8, 40, 84]
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_halfs_and_the_third_order() -> None:
     x = np.float16([1, 2, 3])
     slope = fp.grad(lambda x: fp.sum(x[np.int32([0, 2, 2])] ** 4))

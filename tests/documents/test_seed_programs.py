@@ -437,7 +437,7 @@ def shown(result: Any) -> Any:
     return result.to_numpy()[..., :3]
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("V2", "V3", "V4", "V6", "T19")
 def test_001_explicit_vectorization(m1: Any, device: Any) -> None:
     m, tonemap = m1, m1.tonemap
@@ -570,7 +570,7 @@ void addBuffer(NDBuffer<float, 1> a, NDBuffer<float, 1> b, NDBuffer<float, 1> re
 """
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("F10", "S2", "T15", "T21")
 def test_002_calling_entry_points(device: Any, tmp_path: Path) -> None:
     (tmp_path / "example.slang").write_text(EXAMPLE)
@@ -785,7 +785,7 @@ print(m.both(x)["_0"].tolist(), fp.fuse(m.both)(2.0), m.sum_of(m.both(x)).tolist
 """
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("S6")
 def test_001_new_features_of_slang() -> None:
     """In a process of its own: Slang crashes when it is asked about tuples while a second device is open."""

@@ -386,7 +386,7 @@ def test_a_program_gives_the_numbers_of_slangpy(name: str, device: Any, fusepy_m
     compare(PROGRAMS[name](fp, fusepy_module, device), recorded[name])
 
 
-@pytest.mark.long  # Slang parses slangpy's library; tests/backend/marshals/test_slangpy_arrays.py has its tensors
+@pytest.mark.rest  # Slang parses slangpy's library; tests/backend/marshals/test_slangpy_arrays.py has its tensors
 def test_a_program_that_imports_slangpys_tensors(device: Any, recorded: Any) -> None:
     compare(whole_tensors(fp, fp.Module.load_from_source(device, "whole", TENSORS), device), recorded["whole_tensors"])
 

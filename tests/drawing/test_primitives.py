@@ -207,7 +207,7 @@ def test_arrays_on_the_device_and_corners_across() -> None:
         fp.rasterize(PLACES, TRIANGLES, (0, 4))
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("R5")
 def test_pictures_are_arrays_of_numbers_in_fused_functions_too() -> None:
     wanted = WEIGHTS + np.float32(1)

@@ -134,7 +134,7 @@ def test_gradients_go_through_levels(device: Any) -> None:
         np.testing.assert_allclose(slope, want, rtol=2e-3, atol=2e-3)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("R5")
 def test_levels_that_are_learned_have_gradients(device: Any) -> None:
     places, weights = PLACES[:1].copy(), RNG.random((1, 6, 3)).astype(F32)
@@ -180,7 +180,7 @@ def test_samples_fuse_and_work_in_every_kind_of_call(device: Any) -> None:
         np.testing.assert_allclose(found, linear(wide, PLACES.astype(float), "wrap").reshape(found.shape), atol=2e-5)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_torch_tensors_have_gradients(device: Any) -> None:
     torch = pytest.importorskip("torch")
     image = torch.from_numpy(IMAGE.copy()).requires_grad_()

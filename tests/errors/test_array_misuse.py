@@ -128,7 +128,7 @@ def test_tensors_of_another_device(lib: Any, device: Any) -> None:
     other.close()
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_slangs_own_complaints(lib: Any, image: Any) -> None:
     for _ in range(2):
         with pytest.raises(fp.CompileError, match="a tensor takes one index per axis") as caught:

@@ -117,7 +117,7 @@ def following(expression: str, m: Any) -> Change:
     return change
 
 
-@pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.long)], ids=["every second value", "all values"])
+@pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.rest)], ids=["every second value", "all values"])
 def test_following_hints_ends_in_a_call_that_is_taken(m: Any, values: dict[str, Any], step: int) -> None:
     """A hint may lead to the next one, as where a component is taken and then converted, but never in circles or nowhere."""
     followed, hints = 0, list[str]()

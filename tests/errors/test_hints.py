@@ -300,7 +300,7 @@ NOT_ON_CUDA = {
 }
 
 
-SLOW_TO_REFUSE, SLOW_TO_FOLLOW, _ = ledger("hints_long.txt").values()
+SLOW_TO_REFUSE, SLOW_TO_FOLLOW, _ = ledger("hints_rest.txt").values()
 
 
 @pytest.mark.parametrize("name", seldom(PROGRAMS, *SLOW_TO_REFUSE, *SLOW_TO_FOLLOW))

@@ -854,7 +854,7 @@ def child(program: str, **env: str) -> subprocess.CompletedProcess[str]:
     return run
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_row_17_cold_and_warm_caches_give_the_same_texts(tmp_path: Path) -> None:
     runs = [child(COLD_AND_WARM, FUSEPY_CACHE_DIR=str(tmp_path / "cache")) for _ in range(2)]
     assert [r.returncode for r in runs] == [0, 0], runs[0].stderr + runs[1].stderr
@@ -986,7 +986,7 @@ def test_row_22_not_a_device(device: Any) -> None:
     misuse(lambda: fp.init_device("vulcan"), fp.DeviceError, RuntimeError, "'vulcan'", "'vulkan'")
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_row_23_more_than_a_buffer_holds(lib: Any, device: Any) -> None:
     gc.collect()  # a failed allocation collects garbage, which frees tensors of earlier tests
     before = fp.stats(device).pool_live_bytes
@@ -997,7 +997,7 @@ def test_row_23_more_than_a_buffer_holds(lib: Any, device: Any) -> None:
     assert fp.stats(device).pool_live_bytes == before
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_row_23_over_the_limit_of_the_pool(lib: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     small = Pool(device.raw, slab_bytes=1 << 20, limit_bytes=3 << 20, before_release=device.wait, lock=device.lock)
     monkeypatch.setattr(device, "pool", small)
@@ -1107,7 +1107,7 @@ print("hits", s.disk_hits, "misses", s.disk_misses, "compiled", s.kernels_compil
 """
 
 
-@pytest.mark.long  # tests/backend/cache/test_disk.py has such folders
+@pytest.mark.rest  # tests/backend/cache/test_disk.py has such folders
 def test_row_25_unwritable_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     run = child(CACHED, FUSEPY_CACHE_DIR=str(tmp_path / "file" / "below"))
@@ -1138,7 +1138,7 @@ def test_row_25_corrupt_entries_heal(tmp_path: Path) -> None:
     assert again.stdout == "hits 2 misses 0 compiled 0\n", again.stdout + again.stderr
 
 
-@pytest.mark.long  # tests/backend/cache/test_disk.py has such a cache
+@pytest.mark.rest  # tests/backend/cache/test_disk.py has such a cache
 def test_row_25_cache_that_is_off() -> None:
     run = child(CACHED, FUSEPY_CACHE="0")
     assert run.stdout == "hits 0 misses 2 compiled 2\n", run.stdout + run.stderr

@@ -147,7 +147,7 @@ def line_of(hint: str) -> str:
     return next(found[:end] for end in ends if all(found[:end].count(a) == found[:end].count(b) for a, b in ("()", "[]", "{}")))
 
 
-*_, LONG = ledger("hints_long.txt").values()
+*_, LONG = ledger("hints_rest.txt").values()
 
 
 @pytest.mark.parametrize("slip", seldom(SLIPS, *LONG))

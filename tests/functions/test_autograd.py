@@ -220,7 +220,7 @@ CHECKED: dict[str, Program] = {
 
 
 @pytest.mark.parametrize("name", CHECKED)
-@pytest.mark.parametrize("check", ["gradcheck", pytest.param("gradgradcheck", marks=pytest.mark.long)])
+@pytest.mark.parametrize("check", ["gradcheck", pytest.param("gradgradcheck", marks=pytest.mark.rest)])
 def test_gradcheck_passes(m: Any, name: str, check: str) -> None:
     p, q = (torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in ([0.3, -0.7], [1.2, 0.4]))
     assert getattr(torch.autograd, check)(lambda p, q: CHECKED[name](m, p, q), (p, q))

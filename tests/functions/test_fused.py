@@ -765,7 +765,7 @@ OPERATORS: dict[str, Any] = {
 @pytest.mark.req("V1", "T1")
 @pytest.mark.parametrize("name", daily(OPERATORS, "where_of_halves", "condition", "maximum", "compare"))
 @pytest.mark.parametrize(
-    "list", [[1, 2], [1.5, 0.0], pytest.param([True, False], marks=pytest.mark.long)], ids=["int", "float", "bool"]
+    "list", [[1, 2], [1.5, 0.0], pytest.param([True, False], marks=pytest.mark.rest)], ids=["int", "float", "bool"]
 )
 def test_a_list_that_a_double_parameter_takes_as_well_changes_no_operator(device: Any, name: str, list: Any) -> None:
     m = fp.Module.load_from_source(device, "beside_double", "double exact(double x) { return x; }")

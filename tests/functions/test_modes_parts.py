@@ -99,7 +99,7 @@ def findings(program: Callable[[Any], Any], t: Any, graphs: bool = True) -> list
 @pytest.mark.parametrize(
     ("kind", "source"),
     [
-        pytest.param(kind, source, marks=[pytest.mark.long] * ((kind, source) not in DAILY))
+        pytest.param(kind, source, marks=[pytest.mark.rest] * ((kind, source) not in DAILY))
         for kind in KINDS
         for source in SOURCES
         if kind != "float[4]" or source not in ("an operator", "a cast")  # fixed arrays have neither

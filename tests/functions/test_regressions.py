@@ -105,7 +105,7 @@ def test_stats_count_all_open_devices(lib: Any, device: Any) -> None:
     assert fp.stats()["dispatches"] >= fp.stats(device).dispatches
 
 
-@pytest.mark.parametrize("networks", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("networks", [False, pytest.param(True, marks=pytest.mark.rest)])
 def test_sums_over_all_devices_never_fall(device: Any, networks: bool) -> None:
     """A device that is dropped takes no event with it, and fusepy's own modules of networks do not keep it."""
     opened = fp.init_device(include_paths=["/of/this/test"])

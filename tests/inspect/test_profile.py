@@ -263,7 +263,7 @@ def test_an_exception_leaves_nothing_behind(m: Any, x: Any) -> None:
     assert len(p.launches) == 1
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_a_device_that_is_closed_inside(m: Any) -> None:
     device = fp.create_device()
     own = fp.Module.load_from_source(device, "profiled_closed", SOURCE)

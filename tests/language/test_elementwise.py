@@ -24,7 +24,7 @@ BITS = (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rsh
 
 
 @pytest.mark.parametrize(
-    ("binary", "bits"), [(BINARY[2::3], BITS[::2]), pytest.param(BINARY, BITS, marks=pytest.mark.long)], ids=["some", "all"]
+    ("binary", "bits"), [(BINARY[2::3], BITS[::2]), pytest.param(BINARY, BITS, marks=pytest.mark.rest)], ids=["some", "all"]
 )
 def test_every_operator_takes_mapped_values(device: Any, binary: Any, bits: Any) -> None:
     """In a trace as outside of it: both sides mapped, and one side a number, an array or a traced value."""

@@ -130,11 +130,11 @@ WAYS = [  # how many chunks, the shape for results whose elements are neighbours
 @pytest.fixture(
     params=[
         pytest.param(WAYS[0], id="groups"),
-        pytest.param(WAYS[1], id="chunks of groups", marks=pytest.mark.long),
-        pytest.param(WAYS[2], id="threads", marks=pytest.mark.long),
+        pytest.param(WAYS[1], id="chunks of groups", marks=pytest.mark.rest),
+        pytest.param(WAYS[2], id="threads", marks=pytest.mark.rest),
         pytest.param(WAYS[3], id="chunks of threads"),
-        pytest.param(WAYS[4], id="large groups", marks=pytest.mark.long),
-        pytest.param(WAYS[5], id="shared groups", marks=pytest.mark.long),
+        pytest.param(WAYS[4], id="large groups", marks=pytest.mark.rest),
+        pytest.param(WAYS[5], id="shared groups", marks=pytest.mark.rest),
         pytest.param(WAYS[6], id="chunks of shared groups"),
     ],
 )
@@ -150,7 +150,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     return request.param
 
 
-@pytest.mark.parametrize("shape", [(3, 700), (700, 37), pytest.param((2, 150, 3), marks=pytest.mark.long)])
+@pytest.mark.parametrize("shape", [(3, 700), (700, 37), pytest.param((2, 150, 3), marks=pytest.mark.rest)])
 def test_sizes_choose_kernels_and_not_numbers(way: Any, shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(len(shape)).random(shape, np.float32) - 0.25
 
@@ -243,7 +243,7 @@ def test_the_same_bits_every_time() -> None:
 # ---- of nothing, and of one -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3), *(pytest.param(s, marks=pytest.mark.long) for s in ((3, 0), (0, 0)))])
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3), *(pytest.param(s, marks=pytest.mark.rest) for s in ((3, 0), (0, 0)))])
 @pytest.mark.parametrize("axis", [None, 0, 1])
 @pytest.mark.parametrize("kind", daily(KINDS, "sum", "mean", "max", "all", "argmin"))
 def test_of_nothing(kind: str, axis: int | None, shape: tuple[int, ...]) -> None:
@@ -348,7 +348,7 @@ def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("in_order")
-@pytest.mark.parametrize("shape", [pytest.param((1000,), marks=pytest.mark.long), (20_000,), (3, 500), (0, 3)])
+@pytest.mark.parametrize("shape", [pytest.param((1000,), marks=pytest.mark.rest), (20_000,), (3, 500), (0, 3)])
 def test_groups_scan_like_threads(shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(1).integers(-9, 9, shape).astype(np.int32)
     every_other = fp.Tensor.from_numpy(fp.default_device(), np.repeat(x, 2, -1))[..., ::2]

@@ -143,7 +143,7 @@ def test_refused(m: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.req("F4", "V1")
-@pytest.mark.long
+@pytest.mark.rest
 def test_steps_that_sort_what_they_carry() -> None:
     given, like = np.float32([[3, 1, 2], [4, 0, 5]]), np.float32([[3, 1, 2], [4, 0, 5]])
     for _ in range(2):

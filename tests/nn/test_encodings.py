@@ -53,7 +53,7 @@ def test_points_from_outside_of_a_fused_function(points: Any) -> None:
     np.testing.assert_allclose(slope["table"].to_numpy(), wanted["table"].to_numpy(), rtol=1e-4, atol=1e-9)
 
 
-@pytest.mark.long  # test_mlp trains a network daily
+@pytest.mark.rest  # test_mlp trains a network daily
 @pytest.mark.req("S4")
 @pytest.mark.req("S5")
 @pytest.mark.parametrize("kind", ["frequencies", "hash grid"])

@@ -137,13 +137,13 @@ def test_a_layer_for_each_point(m: fp.Module) -> None:
     np.testing.assert_allclose(m.small(layers, x), np.einsum("nij,nj->ni", layers["weight"], x) + layers["bias"], atol=1e-5)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_gradients_of_a_layer_for_each_point(m: fp.Module) -> None:
     layers, x = {"weight": normal(9, 3, 2), "bias": normal(9, 3)}, normal(9, 2)
     fp.check_grads(lambda p, x: fp.mean(m.score3(m.small(p, x))), layers, x)
 
 
-@pytest.mark.long  # the same function is daily beside one of halfs
+@pytest.mark.rest  # the same function is daily beside one of halfs
 def test_a_layer_of_two_tensors(m: fp.Module) -> None:
     w, b, x = normal(3, 2), normal(3), normal(20, 2)
     np.testing.assert_allclose(m.layer(w, b, x), x @ w.T + b, atol=1e-5)
@@ -219,7 +219,7 @@ public struct Square : IActivation { [Differentiable] public static float eval(f
     fp.check_grads(lambda p, x: fp.mean(a.only(a.net(p, x))), p, x)
 
 
-@pytest.mark.long  # test_encodings has the same function daily
+@pytest.mark.rest  # test_encodings has the same function daily
 def test_frequencies(m: fp.Module) -> None:
     x = normal(12, 2)
     want = np.concatenate([f(2**k * np.pi * x) for k in (0, 1) for f in (np.sin, np.cos)], axis=1)
@@ -254,7 +254,7 @@ def test_hash_grids_are_those_of_numpy(m: fp.Module) -> None:
     np.testing.assert_allclose(m.cells(table, grid, x), want, atol=1e-5)
 
 
-@pytest.mark.long  # test_encodings has those of grids in space daily
+@pytest.mark.rest  # test_encodings has those of grids in space daily
 def test_gradients_of_grids_and_of_one_feature(m: fp.Module) -> None:
     rng, table = np.random.default_rng(0), normal(3 * 32, 2)
     x = rng.random((30, 2)).astype(np.float32)[2:]

@@ -69,7 +69,7 @@ def test_a_step_is_one_kernel_and_changes_parameters_in_place(optimiser: fp.nn.O
     assert "not needed" not in told
 
 
-@pytest.mark.long  # one step of such parameters is daily in test_optimisers
+@pytest.mark.rest  # one step of such parameters is daily in test_optimisers
 def test_vectors_halfs_and_doubles_are_trained_in_their_types(device: fp.Device) -> None:
     target = np.float32([[1, 2, 3], [4, 5, 6]])
     params = {

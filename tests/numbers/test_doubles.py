@@ -224,7 +224,7 @@ def test_every_instruction_that_spirv_lacks_is_known(monkeypatch: pytest.MonkeyP
     assert set(lacking.lacking(words)) == set(lacking.INSTRUCTIONS)
 
 
-@pytest.mark.long  # ldexp of the module is daily
+@pytest.mark.rest  # ldexp of the module is daily
 def test_a_module_has_them_for_user_code():
     functions = "\n".join(
         f"double my_{n}(double x, double y) {{ return {n}(x, y); }}"

@@ -27,7 +27,7 @@ def test_log10_of_double_is_refused_where_slang_rounds_it_to_float(cpu: fp.Devic
             m.a(X)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_other_functions_of_double_and_those_of_the_module_are_right_there(cpu: fp.Device):
     m = fp.Module.load_from_source(cpu, "sines", "float b(float x) { return float(sin(double(x))); }")
     np.testing.assert_allclose(m.b(X), np.sin(X), rtol=1e-6)

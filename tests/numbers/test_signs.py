@@ -57,9 +57,9 @@ def between(x: int, low: int, high: int) -> int:
 @pytest.mark.parametrize(
     ("pair", "shapes"),
     [
-        *(pytest.param(pair, ((), ()), marks=[pytest.mark.long] * (pair not in DAILY)) for pair in PAIRS),
+        *(pytest.param(pair, ((), ()), marks=[pytest.mark.rest] * (pair not in DAILY)) for pair in PAIRS),
         (("int8_t", "uint64_t"), ((3,), ())),
-        pytest.param(("int", "uint"), ((), (2, 2)), marks=pytest.mark.long),
+        pytest.param(("int", "uint"), ((), (2, 2)), marks=pytest.mark.rest),
     ],
     ids=str,
 )

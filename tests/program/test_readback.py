@@ -112,7 +112,7 @@ def test_a_fused_function_returns_numbers_as_well(m: Any) -> None:
     assert [f(float(i), 1.0) for i in range(5)] == [2.0 * (i + 1) for i in range(5)]
 
 
-@pytest.mark.long  # slangpy's own module takes seconds to parse
+@pytest.mark.rest  # slangpy's own module takes seconds to parse
 def test_whole_arrays_that_lie_elsewhere_beside_a_number(device: Any) -> None:
     """slangpy's arrays count elements from the beginning of a buffer, so a list of vectors may have to be moved for them."""
     theirs = fp.Module.load_from_source(

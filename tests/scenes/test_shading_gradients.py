@@ -98,7 +98,7 @@ def test_a_gradient_by_a_camera_is_a_camera(m: Any) -> None:
     assert max(map(abs, slopes.forward)) > 1
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("R5")
 def test_textures_behind_hits_have_gradients(m: Any) -> None:
     scene, camera = fp.Scene(fp.Mesh(PLACES, TRIANGLES)), fp.Camera(position=(0, 0, 4), target=(0, 0, 0), fov=60)

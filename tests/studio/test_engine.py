@@ -76,7 +76,7 @@ def test_every_edge_has_a_picture(bench: Bench):
     assert to_document(data, bench.kinds) == bench.document
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_a_connection_is_refused_with_the_compilers_words(bench: Bench):
     for kind in ("photograph", "exposure", "luma", "twice", "add", "blur", "pixels"):
         bench.add(kind)
@@ -133,7 +133,7 @@ def test_an_edit_computes_what_depends_on_it_and_a_number_compiles_nothing(bench
     assert fp.stats().kernels_compiled == compiled
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("G4")
 def test_kernels_name_the_nodes_that_they_fuse(bench: Bench):
     for kind in ("pixels", "rings", "exposure", "blur", "tint"):
@@ -154,7 +154,7 @@ def test_kernels_name_the_nodes_that_they_fuse(bench: Bench):
     assert set(kernel["nodes"]) == {"luma", "luma_2", "twice", "twice_2", "add"}
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("G4")
 def test_a_pixel_has_every_value_with_its_lines(bench: Bench):
     for kind in ("photograph", "luma", "root"):

@@ -53,7 +53,7 @@ def test_the_exported_program_computes_the_same_bits(bench: Bench, folder: Path,
     assert np.asarray(Image.open(folder / "exposure_result.png")).shape == (30, 40, 3)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("G4")
 def test_the_example_is_what_the_studio_exports():
     folder = Path(__file__).resolve().parents[2] / "examples" / "studio"

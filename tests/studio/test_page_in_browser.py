@@ -49,7 +49,7 @@ def page(opened: Page) -> Iterator[Page]:
     assert [url for url in opened.requests if not url.startswith(("data:", "blob:", opened.url.partition("?")[0]))] == []
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("G4")
 def test_a_graph_is_built_undone_saved_loaded_and_exported(page: Page) -> None:
     page.add("photograph", 380, 200)
@@ -146,7 +146,7 @@ def test_a_graph_is_built_undone_saved_loaded_and_exported(page: Page) -> None:
     assert (page.folder / "other.json").read_text(encoding="utf-8") == first
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_a_line_ends_in_a_menu_or_is_taken_away(page: Page) -> None:
     page.add("photograph", 380, 200)
     page.until(page.thumbnail("photograph"))  # which makes the node taller: its ports move
@@ -224,7 +224,7 @@ def test_by_keyboard_alone_and_the_values_behind_a_pixel(page: Page) -> None:
     assert papers == ["rgb(32, 35, 38)", "rgb(255, 255, 255)"]
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_a_file_that_is_too_long_is_refused_and_a_line_that_was_cut_is_opened_again(page: Page) -> None:
     page.add("photograph", 380, 200)
     long = page.folder / "long.json"

@@ -98,7 +98,7 @@ def test_results_that_cannot_be_read_from_the_text_and_errors_stand_at_their_nod
     assert found["late"]["hint"] == "mend the function: the file is run again as soon as it is saved"
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_a_file_that_is_saved_again_keeps_its_place_and_says_what_to_do(bench: Bench):
     engine, folder = bench.engine, bench.engine.folder
     bench.add("exposure")

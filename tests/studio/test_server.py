@@ -229,7 +229,7 @@ def test_a_changed_slang_file_is_loaded_again_and_its_error_stands_at_its_nodes(
     served.with_page(test)
 
 
-@pytest.mark.long  # a process is started anew
+@pytest.mark.rest  # a process is started anew
 def test_a_kernel_that_never_ends_costs_only_its_process(served: Served, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(served.worker, "longest", 1.5)
 

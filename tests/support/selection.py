@@ -1,4 +1,4 @@
-"""Which cases of a parametrised test `make test` runs; the others are marked `long`."""
+"""Which cases of a parametrised test `make test` runs; the others are marked `rest`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def name_of(case: Any) -> str:
 
 
 def _param(case: Any, one: bool, *, long: bool) -> Any:
-    marks, identity = [pytest.mark.long] * long, None
+    marks, identity = [pytest.mark.rest] * long, None
     if hasattr(case, "marks"):
         case, marks, identity, one = case.values, [*case.marks, *marks], case.id, False
     return pytest.param(*(case if isinstance(case, tuple) and not one else (case,)), marks=marks, id=identity)

@@ -223,7 +223,7 @@ def test_refused_buffers(m: Any, buffer: Any, device: Any, in_fuse: bool) -> Non
 
 
 @pytest.mark.req("V1", "T22")
-@pytest.mark.long  # 800 questions to Slang
+@pytest.mark.rest  # 800 questions to Slang
 def test_resolution_of_buffers_without_signatures(m: Any, buffer: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the parameter types hidden Slang's answers say whether a buffer is passed whole, and what its elements are."""
     from fusepy.backend.slang import oracle as asked

@@ -76,7 +76,7 @@ def test_long_sums_are_exact() -> None:
 
 @pytest.mark.parametrize(
     ("a", "b"),
-    [*(SHAPES[k] for k in (1, 3, 5)), *(pytest.param(*SHAPES[k], marks=pytest.mark.long) for k in (0, 2, 8, 11))],
+    [*(SHAPES[k] for k in (1, 3, 5)), *(pytest.param(*SHAPES[k], marks=pytest.mark.rest) for k in (0, 2, 8, 11))],
 )
 def test_gradients(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     x, y = _given(a), _given(b, seed=1)

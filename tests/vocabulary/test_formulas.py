@@ -46,7 +46,7 @@ def test_words_fused(device: Any) -> None:
     same(fp.fuse(lambda a, q: words(fp, a, q))(A, Q), words(np, A, Q))
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_words_in_every_way(device: Any) -> None:
     same_in_every_way(device, lambda a, q: words(fp, a, q), [A, Q], words(np, A, Q))
 

@@ -104,8 +104,8 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 LENGTHS = [
     ("own", "f4"),
-    pytest.param("own", "i8", marks=pytest.mark.long),
-    pytest.param("gpu", "f8", marks=pytest.mark.long),
+    pytest.param("own", "i8", marks=pytest.mark.rest),
+    pytest.param("gpu", "f8", marks=pytest.mark.rest),
     ("gpu", "u1"),
 ]
 

@@ -49,7 +49,7 @@ RUNNING = {"cumsum": np.cumsum, "cumprod": np.cumprod, "cummax": np.maximum.accu
 @pytest.mark.parametrize(
     ("dtype", "axis"),
     [
-        pytest.param(dtype, axis, marks=[pytest.mark.long] * ((dtype, axis) not in DAILY))
+        pytest.param(dtype, axis, marks=[pytest.mark.rest] * ((dtype, axis) not in DAILY))
         for dtype in ("float32", "float64", "int32")
         for axis in AXES
     ],

@@ -53,7 +53,7 @@ def test_what_is_put_comes_back_in_another_process_too(folder: Path):
     assert (out.stdout, out.stderr) == (f"{HEADER} 768\n", "")
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @given(
     key=st.one_of(st.binary(), st.text(st.characters(exclude_categories=["Cs"]))),
     header=st.dictionaries(

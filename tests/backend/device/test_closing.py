@@ -233,6 +233,6 @@ print("done", flush=True)
 )
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_close_by_a_finaliser_at_exit_and_what_outlives_it() -> None:
     assert run(ELSEWHERE, seconds=120).endswith("done\n")

@@ -49,7 +49,7 @@ def test_kernels_are_evicted_and_come_back(device: Any, monkeypatch: pytest.Monk
     assert sum(kernels_of(p) for f in fused for p in f.programs.values()) <= 8
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_live_kernels_stay_bounded(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "MAX_LIVE_PLANS", 8)
     fp.clear_cache(device=device)

@@ -354,7 +354,7 @@ def test_a_pool_dies_with_its_last_block_and_frees_its_memory(host_device: spy.D
         gc.enable()
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_interpreter_exit_is_silent():
     code = """
 import slangpy as spy

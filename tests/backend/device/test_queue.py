@@ -251,7 +251,7 @@ def test_memory_is_reused_in_queue_order(lib: Any, device: Any) -> None:
         assert np.abs(t.to_numpy() - i).max() < 0.01
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_four_threads(lib: Any, device: Any) -> None:
     fused = fp.fuse(lambda x, k: lib.add(x, k) * 2)
     shared = fp.Tensor.from_numpy(device, ramp(1000))

@@ -250,7 +250,7 @@ def test_threads_share_a_transfer(vulkan: Transfer):
     assert wrong == []
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_other_threads_run_during_a_wait(device: spy.Device, kernel: spy.ComputeKernel):
     buffer = device.create_buffer(size=256, usage=BUFFER_USAGE)
     encoder = device.create_command_encoder()

@@ -66,7 +66,7 @@ def busy(m: Any, seconds: float = 0.3) -> Any:
     return out
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_a_call_with_a_list_or_an_array_does_not_wait_for_earlier_calls(own: Any, waits: list[int]) -> None:
     given = [[1.0] * 5, np.ones(5, F32), np.ones(300_000, F32), np.ones((3, 100_000), F32).T[:, 0]]
     tensors = [fp.Tensor.zeros(own.device, np.shape(g)) for g in given]
@@ -125,7 +125,7 @@ def test_what_is_taken_while_kernels_run_is_bounded(own: Any, monkeypatch: pytes
     assert own.device.pool.reserved_bytes <= before + (64 << 20) + 256  # one more slab
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_staged_uploads_do_not_wait_for_earlier_work(own: Any, waits: list[int]) -> None:
     """As GPUs with memory of their own upload, by a ring of small buffers."""
     staged = Transfer(own.device.raw, flush=own.device.queue.flush, host_addressable=False)

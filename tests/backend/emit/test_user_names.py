@@ -57,7 +57,7 @@ def test_functions_called_like_generated_names(device: Any, part: int) -> None:
 FEW = ["a0", "a_x", "v0", "v1", "r_0", "f0", "k", "count", "first", "s", "main", "T"]
 
 
-@pytest.mark.parametrize("few", [FEW[:4], pytest.param(FEW[4:], marks=pytest.mark.long)], ids=["four", "others"])
+@pytest.mark.parametrize("few", [FEW[:4], pytest.param(FEW[4:], marks=pytest.mark.rest)], ids=["four", "others"])
 def test_structs_methods_members_and_namespaces(device: Any, few: list[str]) -> None:
     source = "".join(
         f"struct {n} : IDifferentiable {{ float z; [Differentiable] float go(float x) {{ return z * x; }} }};\n"
@@ -81,7 +81,7 @@ def test_structs_methods_members_and_namespaces(device: Any, few: list[str]) -> 
     np.testing.assert_allclose(fp.grad(lambda x: fp.sum(total(x)))(x), 2 * count * x, rtol=1e-5)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_functions_that_combine(device: Any) -> None:
     source = "".join(f"[Differentiable] float {n}(float a, float b) {{ return a + b; }}\n" for n in FEW)
     m = fp.Module.load_from_source(device, "folds_like_locals", source)

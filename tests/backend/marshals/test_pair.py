@@ -71,7 +71,7 @@ def test_an_nddifferentiablebuffer_binds_to_pairs(device: Any, m: Any) -> None:
     same(m.both3(v).to_numpy(), ramp(4, 3) * 10 + ramp(4, 3, start=3))
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("T17")
 def test_matrices_doubles_and_separate_gradients(device: Any, m: Any) -> None:
     p, d = ramp(3, 4, 4), ramp(3, 4, 4, start=50)

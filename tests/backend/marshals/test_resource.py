@@ -56,7 +56,7 @@ def m(device: Any) -> Any:
     return fp.Module.load_from_source(device, "resources", SOURCE)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("C8", "T20")
 def test_numbers_in_lists_become_those_of_a_pointer_or_buffer(m: Any) -> None:
     """Integers and bools go to floats of any width; floats, whose fractions would be cut, to no integers."""

@@ -52,7 +52,7 @@ def test_only_reflection_tells_whose_tensor_it_is(lib: Any, device: Any) -> None
     same(both(g, t).to_numpy(), 3 * ramp(2, 5))
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("T20", "C8")
 @examples(40)
 @given(data=st.data())
@@ -64,7 +64,7 @@ def test_reading_scalars(lib: Any, device: Any, data: Any) -> None:
     same(lib.generic(at, array[::-1], _result="numpy"), 2 * array[::-1][places])
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @examples(40)
 @given(data=st.data())
 def test_vectors_wherever_they_lie(lib: Any, device: Any, data: Any) -> None:
@@ -87,7 +87,7 @@ def test_vectors_wherever_they_lie(lib: Any, device: Any, data: Any) -> None:
     assert keep is not None
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_writing_counting_and_generic_ranks(lib: Any, device: Any) -> None:
     t = fp.Tensor.zeros(device, (4, 6))
     lib.write(fp.grid((2, 6)), 3.0, t[::2, ::-1])
@@ -109,7 +109,7 @@ def test_structs_of_odd_size(lib: Any, device: Any) -> None:
         same(lib.odd(np.arange(7, dtype=np.int32), t, _result="numpy"), np.arange(7, dtype=np.int32) * 4 + 2)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("T17")
 def test_differentiable_forms(lib: Any, device: Any) -> None:
     t = fp.Tensor.from_numpy(device, ramp(3, 5))

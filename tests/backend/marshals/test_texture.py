@@ -194,7 +194,7 @@ def test_views_have_the_extents_of_their_mip_and_layers(m: Any, device: Any) -> 
     np.testing.assert_array_equal(stack.to_numpy(layer=0, mip=1), levels[1][0])
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("T19", "V4")
 def test_vcast_takes_fewer_channels_or_other_numbers(m: Any, device: Any) -> None:
     image, wanted = picture(device)
@@ -212,7 +212,7 @@ def test_vcast_takes_fewer_channels_or_other_numbers(m: Any, device: Any) -> Non
     np.testing.assert_array_equal(other.to_numpy(), wanted + 1)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("T19")
 def test_functions_without_a_module_run_on_the_device_of_a_texture(device: Any) -> None:
     image, _ = picture(device)
@@ -300,7 +300,7 @@ def test_sampled_whole(m: Any, device: Any) -> None:
     np.testing.assert_array_equal(np.asarray(view), texel)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("T19", "T20")
 def test_cubes_volumes_and_stacks(m: Any, device: Any) -> None:
     point = spy.TextureFilteringMode.point
@@ -582,7 +582,7 @@ def test_fused_with_several_uses(m: Any, device: Any) -> None:
     np.testing.assert_array_equal(blurred.to_numpy(), m.blur(image, fp.grid((8, 8))).to_numpy())
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("T19", "V12", "V13", "V15")
 def test_fused_texels_operators_and_captures(m: Any, device: Any) -> None:
     image, wanted = picture(device)

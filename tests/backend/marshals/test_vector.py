@@ -61,7 +61,7 @@ def test_every_vector_there_and_back(m: Any) -> None:
     assert m.twice(spy.float16_t(1.5)) == 3.0
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("T1")
 def test_matrices_both_ways_round(m: Any) -> None:
     for r, c in MATRICES:
@@ -174,7 +174,7 @@ def programs(draw: Any) -> tuple[Any, list[Any], list[Any]]:
     return program, [v for v, _ in leaves], [m for _, m in leaves]
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("T1", "V13")
 @given(programs())
 @examples(15)  # of four programs each

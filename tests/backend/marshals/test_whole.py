@@ -177,7 +177,7 @@ def test_writing_is_numpy_assignment(table: Any, device: Any, data: Any) -> None
         same(host, expected)
 
 
-@pytest.mark.long  # tests/backend/kernels/test_whole_arrays.py has such arrays, too
+@pytest.mark.rest  # tests/backend/kernels/test_whole_arrays.py has such arrays, too
 @pytest.mark.req("C8")
 @examples(40)
 @given(shape=shapes(), data=st.data())
@@ -194,7 +194,7 @@ def test_structs(table: Any, device: Any, shape: tuple[int, ...], data: Any) -> 
     same(tensor.to_numpy(), expected)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("C8")
 @examples(40)
 @given(data=st.data())
@@ -203,7 +203,7 @@ def test_neighbours(lib: Any, device: Any, data: Any) -> None:
     close(lib.blur(fp.grid(array.shape), tensor, _result="numpy"), blurred(array), atol=1e-4)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @examples(40)
 @given(data=st.data())
 def test_views_on_the_slang_side(lib: Any, device: Any, data: Any) -> None:
@@ -231,7 +231,7 @@ def test_the_seeds_example(lib: Any, device: Any) -> None:
     assert lib.sample(3, points.tolist()) == points[3].tolist() or np.array_equal(lib.sample(3, points), points[3])
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("C8")
 def test_one_image_as_vectors_and_as_channels(lib: Any, device: Any) -> None:
     image = ramp(4, 5, 3)
@@ -243,7 +243,7 @@ def test_one_image_as_vectors_and_as_channels(lib: Any, device: Any) -> None:
     same(lib.block([1, 0], ramp(2, 4, 3), _result="numpy"), ramp(2, 4, 3)[::-1])
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_beside_vectorised_arguments(lib: Any, device: Any) -> None:
     x, w = ramp(3, 4), ramp(4, start=2)
     same(lib.weigh(x, np.arange(4, dtype=np.int32), w, _result="numpy"), x * w)
@@ -287,7 +287,7 @@ def test_said_with_vcast_and_vmap(lib: Any, device: Any) -> None:
 # ---- generics and interfaces ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_generic_over_the_array(lib: Any, device: Any) -> None:
     a = ramp(3, 5)
     for whole in (a, a.tolist(), fp.Tensor.from_numpy(device, a), fp.Tensor.from_numpy(device, a)[:, ::-1]):
@@ -296,7 +296,7 @@ def test_generic_over_the_array(lib: Any, device: Any) -> None:
         same(lib.existential(fp.grid((3, 5)), whole, _result="numpy"), 2 * expected)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_generic_over_rank_and_element(lib: Any, device: Any) -> None:
     for shape in ((5,), (3, 7), (2, 3, 6)):
         assert lib.any_rank(0, ramp(*shape)) == len(shape) * 100 + shape[-1]
@@ -341,7 +341,7 @@ def test_atomic_adds_lose_nothing(lib: Any, device: Any) -> None:
     same(sums, expected)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_writing_through_views(lib: Any, device: Any) -> None:
     t = fp.Tensor.from_numpy(device, ramp(3, 4))
     expected = ramp(3, 4)
@@ -392,7 +392,7 @@ def test_differentiable_forms(lib: Any, device: Any) -> None:
     same(t.to_numpy()[:, ::2], np.full((3, 3), 2, F32))
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.req("T17")
 def test_gradient_pointers(lib: Any, device: Any) -> None:
     a, g = ramp(3, 5), fp.grid((3, 5))

@@ -168,7 +168,7 @@ def test_shared_memory_as_a_whole_array(own: Any) -> None:
     same(whole.at(fp.grid((5,)), fp.Tensor.from_dlpack(own, array)).to_numpy(), array)
 
 
-@pytest.mark.long  # Slang parses slangpy's library for a device of its own
+@pytest.mark.rest  # Slang parses slangpy's library for a device of its own
 @pytest.mark.usefixtures("shared")
 def test_shared_memory_as_an_array_of_slangpy(own: Any) -> None:
     theirs = fp.Module.load_from_source(
@@ -304,7 +304,7 @@ def test_slangpy_structs(own: Any, m: Any) -> None:
     assert str(made.dtype) == "Ray"
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_slangpy_tensors_of_another_device_are_refused(device: Any, own: Any, m: Any) -> None:
     other = slangpy(device, ramp(3))
     with pytest.raises(ValueError, match="slangpy tensor lies on another device") as caught:

@@ -121,7 +121,7 @@ def test_the_kernel_that_checks_a_device() -> None:
     assert nvrtc.code(short) == nvrtc.code(whole)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @needs_nvrtc
 def test_every_operator_of_every_vector() -> None:
     """As Slang has them, since the code is the same."""

@@ -101,7 +101,7 @@ def test_a_kernel_whose_imports_are_gone_or_broken_is_a_miss_that_heals(main: Pa
     assert call(main) == (18, 1, 0)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_a_new_kernel_takes_the_imports_that_were_parsed_before(
     main: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

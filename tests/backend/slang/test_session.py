@@ -22,7 +22,7 @@ SOURCE = """import fusepy; import fusepy_double;
 double root(double given) { return exp(log(given) / N); }"""
 
 
-WAYS = [pytest.param(False, id="of the session"), pytest.param(True, id="before the text, as on CUDA", marks=pytest.mark.long)]
+WAYS = [pytest.param(False, id="of the session"), pytest.param(True, id="before the text, as on CUDA", marks=pytest.mark.rest)]
 
 
 @pytest.mark.parametrize("written", WAYS)

@@ -79,7 +79,7 @@ def test_included_and_reloaded(device: fp.Device, tmp_path: Path) -> None:
     assert m.read({"x": 2.0}, 2) == 4
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_a_text_from_memory_is_read_again(device: fp.Device) -> None:
     m = fp.Module.load_from_source(device, "provided_again", READ)
     assert not m.reload()

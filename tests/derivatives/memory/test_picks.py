@@ -47,7 +47,7 @@ def test_the_gradient_stands_where_the_element_was_taken(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "take", [WAYS["take_along_axis"], pytest.param(lambda x, i: x[fp.arange(128), i], marks=pytest.mark.long)]
+    "take", [WAYS["take_along_axis"], pytest.param(lambda x, i: x[fp.arange(128), i], marks=pytest.mark.rest)]
 )
 def test_the_cross_entropy_of_labels_has_one_kernel(device: Any, take: Take) -> None:
     gradient = fp.fuse(fp.grad(losses(take)))

@@ -76,7 +76,7 @@ def test_boxes_are_drawn_with_their_text_inside(page: Browser) -> None:
     assert outside == []
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_kernels_fold_by_mouse(page: Browser) -> None:
     count = len(page.run(OPEN))
     assert page.run(OPEN) == [True] * count
@@ -110,7 +110,7 @@ def test_kernels_fold_by_keyboard_alone(page: Browser) -> None:
     assert page.run(f"{slang}.querySelector('code').checkVisibility()")
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_a_box_of_the_overview_leads_to_its_kernel(page: Browser) -> None:
     page.click("#close-all")
     page.click("#overview a[href='#kernel-1'] rect")
@@ -122,7 +122,7 @@ def test_a_box_of_the_overview_leads_to_its_kernel(page: Browser) -> None:
     assert page.run("document.querySelector('#kernel-1').open")
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_the_slang_can_be_copied(page: Browser) -> None:
     page.click("#kernel-0 .slang summary")
     page.click("#kernel-0 .copy")
@@ -165,7 +165,7 @@ def test_what_can_be_used_has_a_name(page: Browser) -> None:
     assert [n["role"]["value"] for n in used if not n.get("name", {}).get("value")] == []
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.filterwarnings("ignore::fusepy.UnrollWarning")
 def test_two_thousand_nodes_are_a_few_megabytes_and_open(browser: Browser, m: Any, tmp_path: Path) -> None:
     big(m).to_html(tmp_path / "big.html", ramp(8), _measure=False)

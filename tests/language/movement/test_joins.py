@@ -73,7 +73,7 @@ def test_gradients(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "names", [DAILY[:3], pytest.param((*DAILY, "stacked", "tiled"), marks=pytest.mark.long)], ids=["three", "all"]
+    "names", [DAILY[:3], pytest.param((*DAILY, "stacked", "tiled"), marks=pytest.mark.rest)], ids=["three", "all"]
 )
 def test_tangents(names: tuple[str, ...]) -> None:
     """In forward mode, one of each kind in one function."""

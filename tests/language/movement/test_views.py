@@ -165,7 +165,7 @@ def test_a_result_is_written_where_a_view_reads(device: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "container"), [(lambda a: a, list), pytest.param(fp.Tensor, tuple, marks=pytest.mark.long)], ids=["arrays", "tensors"]
+    ("of", "container"), [(lambda a: a, list), pytest.param(fp.Tensor, tuple, marks=pytest.mark.rest)], ids=["arrays", "tensors"]
 )
 def test_a_loop_over_arrays_of_one_shape_and_over_rows(of: Callable[[Any], Any], container: Callable[[Any], Any]) -> None:
     """Weights in a list are those of a network, whether their shapes are equal, and a stack, or not."""

@@ -41,7 +41,7 @@ def test_gradients_through_views(name: str) -> None:
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("names", [DAILY, pytest.param(tuple(VIEWS), marks=pytest.mark.long)], ids=["some", "all"])
+@pytest.mark.parametrize("names", [DAILY, pytest.param(tuple(VIEWS), marks=pytest.mark.rest)], ids=["some", "all"])
 def test_tangents_of_views(names: tuple[str, ...]) -> None:
     """In forward mode, several of them in one function."""
     views = {name: VIEWS[name] for name in names}

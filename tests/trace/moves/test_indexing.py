@@ -43,7 +43,7 @@ def test_elements_at_indices_are_where_numpy_puts_them(device: Any, name: str) -
     np.testing.assert_allclose(slopes, counts.reshape(X.shape) * np.cos(X / 8), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("names", [DAILY[:2], pytest.param(tuple(INDICES), marks=pytest.mark.long)], ids=["two", "all"])
+@pytest.mark.parametrize("names", [DAILY[:2], pytest.param(tuple(INDICES), marks=pytest.mark.rest)], ids=["two", "all"])
 def test_tangents_of_elements_at_indices(names: tuple[str, ...]) -> None:
     """In forward mode, several of them in one function."""
     indices = {name: INDICES[name] for name in names}

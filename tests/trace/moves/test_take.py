@@ -47,7 +47,7 @@ def m(device: Any) -> Any:
     return fp.Module.load_from_source(device, "taken_structs", SOURCE)
 
 
-@pytest.mark.parametrize("words", [WORDS[1:2], pytest.param(WORDS, marks=pytest.mark.long)], ids=["a roll", "all words"])
+@pytest.mark.parametrize("words", [WORDS[1:2], pytest.param(WORDS, marks=pytest.mark.rest)], ids=["a roll", "all words"])
 @pytest.mark.parametrize("name", daily(["Ray", "Box"], "Ray"))
 def test_structs_are_moved_forwards_and_in_gradients(m: Any, device: Any, name: str, words: Any) -> None:
     array = filled(m, name)

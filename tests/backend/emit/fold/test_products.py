@@ -49,7 +49,7 @@ def test_batches_and_views(device: Any) -> None:
     assert not target.to_numpy()[1::2].any()
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_halfs_are_summed_as_floats(device: Any) -> None:
     a, b = normal(300, 70).astype(np.float16), normal(70, 40).astype(np.float16)
     found = (fp.Tensor.from_numpy(device, a) @ fp.Tensor.from_numpy(device, b)).to_numpy()
@@ -75,7 +75,7 @@ def test_long_sums(device: Any) -> None:
     assert np.abs(np.asarray(fp.matmul(x, fp.vmap(x, (1, 0))), np.float64) - exact).max() <= 4e-6 * exact
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_a_training_step_multiplies_what_is_stored(device: Any) -> None:
     """Values that are multiplied are stored, by the kernel that has computed what they follow."""
 

@@ -198,7 +198,7 @@ def test_one_kernel_means_what_several_mean(ways: Ways, name: str) -> None:
         alike(ways.joined(program, shape, *args, one=one), expected, tolerance)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_the_same_bits_every_time_and_in_place(device: Any, ways: Ways) -> None:
     x = numbers(50, 40)
     for shape in (SHAPES["chosen"], SHAPES["few"], SHAPES["read again"]):

@@ -27,7 +27,7 @@ def m(device: Any) -> fp.Module:
     return fp.Module.load_from_source(device, "packed", SOURCE)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 @pytest.mark.parametrize(("name", "components"), daily([("scale", (3,)), ("trace_of", (2, 2))], "trace_of"))
 def test_each_call_may_have_another_layout(m: Any, device: Any, name: str, components: tuple[int, ...]) -> None:
     a = np.arange(1, 5 * np.prod(components) + 1, dtype=np.float32).reshape(5, *components)

@@ -81,7 +81,7 @@ DAILY = ("arrays", "members", "loops", "tests")
 
 @pytest.mark.req("B1")
 @pytest.mark.parametrize(
-    "names", [DAILY, pytest.param(BODIES.keys() - {*DAILY}, marks=pytest.mark.long)], ids=["daily", "others"]
+    "names", [DAILY, pytest.param(BODIES.keys() - {*DAILY}, marks=pytest.mark.rest)], ids=["daily", "others"]
 )
 def test_reads_with_equal_indices_keep_their_gradients(device: Any, names: Any) -> None:
     bodies = {name: body for name, body in BODIES.items() if name in names}

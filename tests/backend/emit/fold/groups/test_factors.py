@@ -24,7 +24,7 @@ def test_transposed_matrices(gpu: Any, shape: tuple[int, int, int], fours: str) 
     assert f"fours of {fours}" in str(product.explain(*given)).replace("left and right and", "left, right and")
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_what_lies_beside_a_row_does_not_count(gpu: Any) -> None:
     wide_a, wide_b = np.full((66, 70), np.nan, np.float32), np.full((70, 74), np.nan, np.float32)
     wide_a[1:65, 3:66], wide_b[3:66, 1:73] = a, b = normal(64, 63), normal(63, 72)

@@ -54,7 +54,7 @@ def test_every_tile(gpu: Any, monkeypatch: pytest.MonkeyPatch, size: Any, shape:
     assert ("; then" in explained) == (chunks > 1)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_batches_and_views(gpu: Any) -> None:
     """Transposed, reversed and strided matrices are read where they lie."""
     a, b = normal(3, 1, 60, 52), normal(2, 52, 44)
@@ -67,7 +67,7 @@ def test_batches_and_views(gpu: Any) -> None:
     assert not target.to_numpy()[1::2].any()
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_memory_that_begins_between_fours(gpu: Any) -> None:
     """It is read one by one, with the same additions, so to the same bits."""
     a, b, e = normal(65, 64), normal(64, 64), normal(64, 64)
@@ -81,7 +81,7 @@ def test_memory_that_begins_between_fours(gpu: Any) -> None:
     _near(together.to_numpy(), a[1:].astype("f8") @ b - e, 64)
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_halfs_are_summed_as_floats(gpu: Any) -> None:
     a, b = normal(300, 72).astype(np.float16), normal(72, 40).astype(np.float16)
     found = (fp.Tensor.from_numpy(gpu, a) @ fp.Tensor.from_numpy(gpu, b)).to_numpy()
@@ -97,7 +97,7 @@ def test_other_types_are_folds(gpu: Any, dtype: Any) -> None:
     assert "tiles of" not in str(fp.fuse(lambda a, b: a @ b).explain(*given))
 
 
-@pytest.mark.long
+@pytest.mark.rest
 def test_special_numbers_beside_the_edge(gpu: Any) -> None:
     """What is loaded beyond the end of a sum counts as 0, whatever it is."""
     a, b = normal(100, 70), normal(70, 40)
@@ -109,7 +109,7 @@ def test_special_numbers_beside_the_edge(gpu: Any) -> None:
     np.testing.assert_array_equal(np.isposinf(found), np.isposinf(expected))
 
 
-@pytest.mark.long  # tests/backend/emit/fold/test_products.py has such sums
+@pytest.mark.rest  # tests/backend/emit/fold/test_products.py has such sums
 def test_long_sums(gpu: Any) -> None:
     """They are cut into chunks and runs; NumPy's error is ten times as large."""
     x = fp.Tensor.from_numpy(gpu, np.full((16, 100_000), 0.1, np.float32))
