@@ -51,11 +51,25 @@ def pytest_sessionstart() -> None:
         import_module(".".join(path.relative_to(Path(__file__).parents[1]).with_suffix("").parts))
 
 
+def listed_as_rest() -> dict[Path, set[str]]:
+    """The tests of `rest.txt` by file: names of functions, or of single cases."""
+    found: dict[Path, set[str]] = {}
+    names: set[str] = set()
+    for line in (Path(__file__).parent / "rest.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("    "):
+            names.add(line.strip())
+        elif line and not line.startswith("#"):
+            names = found.setdefault(Path(__file__).parent / line, set())
+    return found
+
+
 @pytest.hookimpl(tryfirst=True)  # before anything is deselected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps what all tests say of requirements, for `tests.rules.test_coverage_page`; marks random tests, and some doctests."""
-    no_torch = find_spec("torch") is None
+    """Keeps what all tests say of requirements, for `tests.rules.test_coverage_page`, and gives marks and skips that no test spells."""
+    no_torch, rest = find_spec("torch") is None, listed_as_rest()
     for item in items:
+        if not rest.get(item.path, set()).isdisjoint((item.name, getattr(item, "originalname", item.name))):
+            item.add_marker(pytest.mark.rest)
         if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
             item.add_marker(pytest.mark.random)
         elif isinstance(item, pytest.DoctestItem):
