@@ -151,7 +151,9 @@ def test_a_line_ends_in_a_menu_or_is_taken_away(page: Page) -> None:
     page.add("photograph", 380, 200)
     page.until(page.thumbnail("photograph"))  # which makes the node taller: its ports move
     x, y = page.middle(page.port("photograph.picture"))
-    page.drag((x, y), (x + 150, y + 10), (x + 200, y + 40))
+    page.drag((x, y), (x + 150, y + 10), (x + 200, y + 40), drop=False)
+    page.until("document.querySelector('.react-flow__connection')")  # the line is drawn before it is let go
+    page.release((x + 200, y + 40))
     page.until("document.activeElement.matches('.menu input')")
     page.type("expo")
     page.press("Enter")
