@@ -181,7 +181,7 @@ def test_types_of_slang_in_hints_are_there(device: Any) -> None:
     ConstantBuffer<S> c; StructuredBuffer<float> b; RWTexture2D<float> t; float f(IDiffTensor<float, 1> t) { return 1; }
     void back(inout DifferentialPair<float> x, float g) {} [BackwardDerivative(back)] float g(float x) { return x; }
     [Differentiable] float h(Texture2D<float> t, SamplerState s) { return t.SampleLevel(s, float2(0), 0); }
-    RWTexture2D<int> counts; void cast(RaytracingAccelerationStructure scene, RayDesc ray, inout S found) {
+    RWTexture2D<int> counts; int64_t many; void cast(RaytracingAccelerationStructure scene, RayDesc ray, inout S found) {
         TraceRay(scene, 0, 255, 0, 0, 0, ray, found); }
     void within(inout S found) { ReportHit(1.0, 0, found); }"""
     assert all(name in source for name in SLANG.split())

@@ -16,7 +16,7 @@ from fusepy.backend.emit.spaces.linear import Counted
 from fusepy.backend.emit.spaces.rows import Rows
 from fusepy.backend.emit.spaces.space import ElementWork, IndexSpace
 from fusepy.backend.emit.spaces.tiles import Tiles
-from fusepy.backend.emit.spaces.words import WORDS, Words, words_shape
+from fusepy.backend.emit.spaces.words import WORDS, WordSpace, words_shape
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tuning import Shape, choose, is_light
 from fusepy.backend.emit.variant import Variant
@@ -30,7 +30,7 @@ SPACES: dict[str, Callable[[Variant, Shape, str], IndexSpace]] = {  # by `Varian
     "rows": lambda variant, shape, kind: Rows(variant),
     "tiles": lambda variant, shape, kind: Tiles(variant),
     **dict.fromkeys(BLOCKS, lambda variant, shape, kind: Blocks(variant, *BLOCKS[variant.space])),
-    **dict.fromkeys(WORDS, lambda variant, shape, kind: Words(variant, *WORDS[variant.space])),
+    **dict.fromkeys(WORDS, lambda variant, shape, kind: WordSpace(variant, *WORDS[variant.space])),
 }
 
 

@@ -63,7 +63,7 @@ def size_of(type: Type) -> int:
 
 
 @dataclass(frozen=True)
-class Words:
+class WordSpace:
     """Elements by their number: `count` neighbours a word, `words` words a thread. Words of one thread lie a group apart.
 
     The first element of each array is aligned to a word, so the last word lies in the memory of its first element. Nothing of
