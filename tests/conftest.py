@@ -65,7 +65,7 @@ def listed_as_rest() -> dict[Path, set[str]]:
 
 @pytest.hookimpl(tryfirst=True)  # before anything is deselected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps what all tests say of requirements, for `tests.rules.test_coverage_page`, and gives marks and skips that no test spells."""
+    """Keeps what all tests say of requirements, for `tests.rules.test_coverage_page`, and gives marks that no test spells."""
     no_torch, rest = find_spec("torch") is None, listed_as_rest()
     for item in items:
         if not rest.get(item.path, set()).isdisjoint((item.name, getattr(item, "originalname", item.name))):
