@@ -28,7 +28,7 @@ test:
 	@$(BIN)/python tools/setup_browser.py
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
-# What `make test` leaves out, with as few random examples: further types, sizes and ways of what it shows. CI runs both.
+# What `make test` leaves out, with as few random examples: further types, sizes and ways of what it shows, but no long ones. CI runs both.
 test-rest:
 	@$(PYTHON) tools/setup_venv.py demo dev
 	@$(BIN)/python tools/setup_driver.py

@@ -9,7 +9,6 @@ from fusepy.ir.ops.promotion import of_numbers
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.settle import settle
 from fusepy.ir.types import DOUBLE, FLOAT
-from fusepy.passes.rewrite import substitute
 
 _OPERATORS = frozenset(("add", "sub", "mul", "div", "floordiv", "mod", "pow", "neg", "abs"))  # which Python computes call by call
 
@@ -26,7 +25,7 @@ def with_digits(graph: Graph, oracle: Oracle) -> Graph:
     if not made:
         return graph
     takes = {node: _taken(node, made, oracle) for node in graph.nodes}
-    wanted = {v for values in takes.values() for v in values}
+    wanted = {node.operands[i] for node, places in takes.items() for i in places}
     if not wanted:
         return graph
     for node in reversed(graph.nodes):
@@ -35,7 +34,11 @@ def with_digits(graph: Graph, oracle: Oracle) -> Graph:
     doubles: dict[Value, Value] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        nodes.append(substitute(node, {v: doubles[v] for v in takes[node]}))
+        if takes[node]:
+            given = [doubles[v] if i in takes[node] else v for i, v in enumerate(node.operands)]
+            nodes.append(Node(node.op, given, node.maps, node.results, node.attrs, node.loc, node.bodies))
+        else:
+            nodes.append(node)
         if node.results and node.results[0] in wanted:
             operands = [doubles[v] if v in wanted else _widened(v, doubles, nodes) for v in node.operands]
             results = node.op.infer(Node(node.op, operands, node.maps, (), node.attrs, node.loc), oracle)
@@ -48,13 +51,13 @@ def _is_number(value: Value) -> bool:
     return value.type is FLOAT and not value.rank and of_numbers([value])
 
 
-def _taken(node: Node, made: dict[Value, Node], oracle: Oracle) -> list[Value]:
-    """Returns the operands among computed numbers that a node takes as doubles."""
+def _taken(node: Node, made: dict[Value, Node], oracle: Oracle) -> set[int]:
+    """Returns the places of operands that a node takes as doubles, of those that are computed numbers."""
     if made.keys().isdisjoint(node.operands):
-        return []
+        return set()
     maps = settle(node, oracle)[0]
     scalars = [node.op.wanted(node, i) if m.type is None else m.type.scalar for i, m in enumerate(maps)]
-    return [v for v, scalar in zip(node.operands, scalars) if v in made and scalar is DOUBLE]
+    return {i for i, (v, scalar) in enumerate(zip(node.operands, scalars)) if v in made and scalar is DOUBLE}
 
 
 def _widened(value: Value, doubles: dict[Value, Value], nodes: list[Node]) -> Value:

@@ -117,6 +117,9 @@ def test_floats_in_doubles_have_64_bits(m: Any) -> None:
         np.testing.assert_allclose(fp.fuse(of)(x, k, n), of(x, k, n), rtol=1e-15, err_msg=name)
     step = fp.fuse(lambda x, k: (lambda by: fp.fori_loop(0, 1, lambda i, c: c * by, x))(k * 0.1))  # computed outside of the body
     assert step(x, k)[0] == k * 0.1
+    mixed = fp.Module.load_from_source(m.device, "mixed_digits", "double both(float a, double b) { return double(a) - b; }")
+    apart: Callable[..., Any] = lambda k: (lambda t: mixed.both(t, t))(k * 0.1)  # noqa: E731  # one number as a float and as a double
+    assert fp.fuse(apart)(k) == apart(k) != 0
     narrow, wide = fp.fuse(lambda a, x, k: (a * (k * 0.1), x * (k * 0.1)))(np.ones(2, np.float32), x, k)
     assert (narrow.dtype, wide[0]) == (np.float32, k * 0.1)
 

@@ -26,7 +26,7 @@ def daily(cases: Iterable[Any], *kept: object, one: bool = False) -> list[Any]:
     names = [str(k) for k in kept]
     if unknown := [n for n in names if n not in [name for name, _ in named]]:
         raise ValueError(f"no case is named {unknown[0]!r}: the cases are {', '.join(repr(name) for name, _ in named)}")
-    return [_param(case, one, long=name not in names) for name, case in named]
+    return [_param(case, one, rest=name not in names) for name, case in named]
 
 
 def seldom(cases: Iterable[Any], *left_out: object, one: bool = False) -> list[Any]:
@@ -49,8 +49,8 @@ def name_of(case: Any) -> str:
     return str(getattr(case, "__name__", case))
 
 
-def _param(case: Any, one: bool, *, long: bool) -> Any:
-    marks, identity = [pytest.mark.rest] * long, None
+def _param(case: Any, one: bool, *, rest: bool) -> Any:
+    marks, identity = [pytest.mark.rest] * rest, None
     if hasattr(case, "marks"):
         case, marks, identity, one = case.values, [*case.marks, *marks], case.id, False
     return pytest.param(*(case if isinstance(case, tuple) and not one else (case,)), marks=marks, id=identity)

@@ -19,7 +19,7 @@ def unhidden(lines: Sequence[str], taken: Collection[str], shims: Shims) -> list
     hidden = [name for name in WRAPPED if name in taken]
     if not hidden:
         return list(lines)
-    calls = re.compile(rf"\b({'|'.join(hidden)})(?=\()")
+    calls = re.compile(rf"\b({'|'.join(hidden)})(?=[(<])")
     renamed = [calls.sub(rf"{PREFIX}\1", line) for line in lines]
     if renamed != list(lines):
         source = "\n".join(text for name in hidden for text in WRAPPED[name]) + "\n"
@@ -76,5 +76,7 @@ WRAPPED: dict[str, list[str]] = {
     "WaveReadLaneAt": list(_reads()),
     "WaveGetLaneCount": [f"public uint {PREFIX}WaveGetLaneCount() {{ return WaveGetLaneCount(); }}"],
     "WaveGetLaneIndex": [f"public uint {PREFIX}WaveGetLaneIndex() {{ return WaveGetLaneIndex(); }}"],
+    "loadAligned": [f"public T {PREFIX}loadAligned<let A : int, T>(T* at) {{ return loadAligned<A>(at); }}"],
+    "storeAligned": [f"public void {PREFIX}storeAligned<let A : int, T>(T* at, T x) {{ storeAligned<A>(at, x); }}"],
     "asdouble": [f"public double {PREFIX}asdouble(uint low, uint high) {{ return asdouble(low, high); }}"],
 }

@@ -127,7 +127,9 @@ class Plan:
         """The words in which a linear kernel loads and stores narrow elements."""
         if self._together is None:
             none = self.context.shaped or self.device.target.kind == "software"  # on CPUs words are no faster
-            self._together = NO_WORDS if none else words_of(self.region, self.rank, self.memory, self.context.costs)
+            self._together = (
+                NO_WORDS if none else words_of(self.region, self.rank, self.operands, self.memory, self.context.costs)
+            )
         return self._together
 
     def _has_one_order(self, ways: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fusepy.backend.emit.operand import Operand
+from fusepy.backend.emit.spaces.space import is_single
 from fusepy.backend.emit.spaces.words import word_mask, words_for
 from fusepy.backend.emit.tuning import is_light
 from fusepy.backend.emit.variant import Variant
@@ -36,17 +37,23 @@ class WordMasks(NamedTuple):
 NO_WORDS = WordMasks()
 
 
-def words_of(region: Node, rank: int, memory: Sequence[Operand], costs: Callable[[Node], tuple[int, int, float]]) -> WordMasks:
+def words_of(
+    region: Node,
+    rank: int,
+    operands: Sequence[Operand],
+    memory: Sequence[Operand],
+    costs: Callable[[Node], tuple[int, int, float]],
+) -> WordMasks:
     """Returns the words of a region on a GPU.
 
     Args:
-        memory: its operands in memory.
+        operands: those that its kernels load; `memory` are those in memory.
         costs: see `PlanContext`.
     """
     results = result_types(region)
     along = [o for o in memory if o.dims and not o.is_whole]
     types = [*(o.have if o.want.kind is Kind.SCALAR else o.want for o in along), *results]
-    if not (rank and results and words_for(types)):
+    if not (rank and results and words_for(types)) or any(is_single(o.want) for o in operands):
         return NO_WORDS
     if any(len(ACCESSES[o.arrival].fields(o, Variant(True, rank))) > 1 for o in along):  # pairs of values and gradients
         return NO_WORDS

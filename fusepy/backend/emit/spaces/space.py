@@ -14,7 +14,7 @@ from fusepy.backend.emit.text import KernelText
 from fusepy.backend.emit.tuning import is_light
 from fusepy.backend.emit.variant import Variant
 from fusepy.ir.ops.control import block
-from fusepy.ir.types import Kind
+from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import declare
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -41,8 +41,7 @@ class ElementWork:
         self.loads = [(declare(o.want, f"a_{o.name}"), f"a_{o.name}", text.load(o)) for o in text.loaded]
         self.outputs = [declare(v.type, f"r_{j}") for j, v in enumerate(text.body.outputs)]
         types = [*(o.want for o in text.operands), *(v.type for v in text.body.outputs)]
-        odd = [type for type in types if type.kind is Kind.ARRAY or (type.kind is Kind.MATRIX and is_narrow(type))]
-        self.arrays = text.place is not None or bool(odd)
+        self.arrays = text.place is not None or any(map(is_single, types))
         self.before, self.call = text.before, text.call
 
     @property
@@ -91,6 +90,11 @@ class ElementWork:
     def nearest(self, at: str, last: str) -> str:
         """Returns an expression for the smaller of two numbers."""
         return f"{at} < {last} ? {at} : {last}" if "min" in self.text.given.taken else f"min({at}, {last})"
+
+
+def is_single(type: Type) -> bool:
+    """True if locals of a type cannot stand in an array: arrays, and matrices of which Slang makes bad SPIR-V there."""
+    return type.kind is Kind.ARRAY or (type.kind is Kind.MATRIX and is_narrow(type))
 
 
 class IndexSpace(Protocol):

@@ -1,7 +1,7 @@
 """The index space of GPU kernels for elements of one or two bytes: a thread loads and stores neighbours together.
 
-NVIDIA's GPUs move 4 bytes a thread as fast as 2, so what counts are loads: a sum of two arrays of 2^26 halfs takes 303 µs on an
-H200 (Vulkan) element by element, and 232 in pairs; four halfs at once take as long as pairs (decision 002).
+NVIDIA's GPUs move 4 bytes a thread as fast as 2, so the number of loads counts: a sum of two arrays of 2^26 halfs takes 108 µs on
+an H200 (CUDA) element by element, and 96 in pairs, and one of bytes 73 and 51 (decision 002).
 """
 
 from __future__ import annotations
@@ -11,18 +11,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.emit.effects import may_write
+from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field, Operand, convert, from_storage, storage, to_storage
 from fusepy.backend.emit.spaces.space import ElementWork, decoded, extents
 from fusepy.backend.emit.text import KernelText
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, LIGHT_PRICE, Shape
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.slang.stage import THREAD_INDEX
+from fusepy.ir.ops.base import construct
 from fusepy.ir.ops.control import block
 from fusepy.ir.types import Kind, Type
 
 THREADS = 256
 BYTES = 4  # of a word of the smallest elements
 MOST_BYTES = 16  # of a word of the largest ones: one load
+MOST_HELD = 128  # bytes that a thread loads and stores: more take the registers of other threads
 
 # The elements of a word, and the words of a thread, which are in flight together.
 WORDS = {f"words of {n}{more}": (n, count) for n in (2, 4) for more, count in (("", 2), (", four", 4))}
@@ -40,7 +43,7 @@ def words_for(types: Iterable[Type], price: float = 0.0, light: bool = False) ->
         return ""
     sizes = [size_of(type) for type in types]
     count = BYTES // min(sizes)
-    if count < 2 or count * max(sizes) > MOST_BYTES or max(sizes) > BYTES:
+    if count < 2 or count * max(sizes) > MOST_BYTES or max(sizes) > BYTES or 2 * count * sum(sizes) > MOST_HELD:
         return ""
     return f"words of {count}" + ", four" * (light and count * max(sizes) <= BYTES and len(types) <= 4)
 
@@ -64,10 +67,10 @@ def size_of(type: Type) -> int:
 
 @dataclass(frozen=True)
 class WordSpace:
-    """Elements by their number: `count` neighbours a word, `words` words a thread. Words of one thread lie a group apart.
+    """Elements by their number: `count` neighbours a word, `words` words a thread, which lie 256 words apart.
 
-    The first element of each array is aligned to a word, so the last word lies in the memory of its first element. Nothing of
-    what it holds past the end is computed with or written.
+    Each array begins where a word may, so a last word that is cut ends before the next such place: its load touches no other
+    page. What it holds past the end is never used, and nothing is written there.
     """
 
     variant: Variant
@@ -89,7 +92,7 @@ class WordSpace:
         group = f"{index}(fz_group.y * {GROUPS_PER_ROW} + fz_group.x)"
         arrays = [*(declared for declared, _, _ in work.loads), *work.outputs]
         guard = f"if (first + k / {count} * {THREADS * count} + k % {count} < {BLOCK}.count) " * may_write(work.text.region)
-        return [
+        lines = [
             *work.before(),
             f"{index} first = {group} * {THREADS * steps} + fz_lane * {count};",
             *(f"{declared}[{steps}];" for declared in arrays),
@@ -98,6 +101,7 @@ class WordSpace:
             f"    {guard}{work.call('{}[k]'.format)}",
             *self._each_word(work, self._store(work)),
         ]
+        return unhidden(lines, work.text.given.taken, work.text.shims)
 
     def _each_word(self, work: ElementWork, lines: Sequence[str]) -> list[str]:
         """Returns a loop over the words of a thread, from the element ``at`` on."""
@@ -128,15 +132,15 @@ class WordSpace:
         for j, type in enumerate(work.text.types):
             values = [to_storage(f"r_{j}[w * {self.count} + {c}]", type) for c in range(self.count)]
             word, nbytes = self._word(type), self.count * size_of(type)
-            whole.append(f"storeAligned<{nbytes}>(({word}*)({BLOCK}.r_{j} + at), {word}({', '.join(values)}));")
+            whole.append(f"storeAligned<{nbytes}>(({word}*)({BLOCK}.r_{j} + at), {construct(word, values)});")
         for c in range(self.count):
             one = [f"{self._index} i = at + {c};", *work.store(lambda name, c=c: f"{name}[w * {self.count} + {c}]")]
             parts += [f"if (at + {c} < {BLOCK}.count)", *block(one)]
         return [f"if (at + {self.count} <= {BLOCK}.count)", *block(whole), "else", *block(parts)]
 
-    def _word(self, type: Type) -> str:
+    def _word(self, type: Type) -> Type:
         """Returns the type of a word of numbers."""
-        return f"vector<{storage(type)}, {self.count}>"
+        return Type.vector(storage(type), self.count)
 
     def _coordinates(self, work: ElementWork) -> list[str]:
         return decoded(self.variant, f"{self.variant.index}(i)", range(self.variant.rank)) if work.placed else []

@@ -39,7 +39,7 @@ def _rest_of_c(a: int, b: int) -> int:
 
 
 def _power(a: int, n: int) -> int:
-    """Returns the last 64 bits of ``a ** n``; of a negative power, which only `a` without a sign has here, the integer part."""
+    """Returns the last 64 bits of ``a ** n``. For a negative `n`, where `a` has no sign, it is 1 for 1, and 0 else."""
     return pow(a, n, 1 << 64) if n >= 0 else int(a == 1)
 
 
@@ -116,7 +116,7 @@ class OfBothSigns:
         return f"({self.signed} >= {self.zero}) & ({within})"
 
     def power(self) -> list[str]:
-        """Returns the operands of a power. One with a negative exponent is 1 for 1, and 0 else: a power of 1 or of 0."""
+        """Returns the operands of a power. Where the exponent is negative, the base becomes 1 if it is 1, and else 0."""
         x, n = self.operands
         return [f"(({x} & ~{self.mask}) | ({self.type}({x} == {self.type}(1)) & {self.mask}))" if self.k else x, n]
 

@@ -22,6 +22,8 @@ SOURCE = """
 half mix(half a, half b) { return a * half(2) + b; }
 uint8_t darker(uint8_t a) { return uint8_t(a / 2); }
 half fitted(half x, int steps) { for (int i = 0; i < steps; ++i) x = x * half(0.5) + half(1); return x; }
+half weigh(half x, float w[3]) { return x * half(w[0] + w[2]); }
+half turned(half x, matrix<int16_t, 2, 2> k) { return x * half(k[0][0] + k[1][0]); }
 void count(half a, RWStructuredBuffer<uint> to) { InterlockedAdd(to[0], 1); }
 """
 Arrays = Callable[..., list[Any]]
@@ -102,6 +104,26 @@ def test_programs_of_several_kernels_and_writes(gpu: Any) -> None:
     assert counts.to_numpy().tolist() == [1023]
 
 
+def test_what_stands_in_no_array_is_loaded_by_itself(gpu: Any) -> None:
+    """A fixed array, or a matrix of 16 bits, beside narrow elements: there are no arrays of them in a kernel."""
+    device, x = gpu.device, numbers(100, "f2")
+    given, weights = fp.Tensor.from_numpy(device, x), np.float32([1, 2, 3])
+    want = x * np.float16(4)
+    for w in ([1.0, 2.0, 3.0], fp.Tensor.from_numpy(device, weights)):
+        np.testing.assert_array_equal(np.asarray(gpu.weigh(given, w)), want)
+    matrix = fp.Tensor.from_numpy(device, np.int16([[1, 2], [3, 4]]))
+    np.testing.assert_array_equal(np.asarray(gpu.turned(given, matrix)), want)
+
+
+def test_names_of_slang_that_a_module_has_itself(gpu: Any) -> None:
+    source = (
+        "float loadAligned(float x) { return x; } float storeAligned(float x) { return x; } half twice(half x) { return x + x; }"
+    )
+    m = fp.Module.load_from_source(gpu.device, "names_of_slang", source)
+    x = numbers(33, "f2")
+    np.testing.assert_array_equal(m.twice(fp.Tensor.from_numpy(gpu.device, x)).to_numpy(), x * 2)
+
+
 def test_which_elements_are_in_words() -> None:
     half, byte, long, pair = map(Type.parse, ("half", "uint8_t", "double", "half2"))
     flag, number = map(Type.parse, ("bool", "float"))
@@ -114,15 +136,22 @@ def test_which_elements_are_in_words() -> None:
             words_for([half, long]),
             words_for([half, pair]),
             words_for([half], LIGHT_PRICE + 1),
+            words_for([byte, *[number] * 4]),
         )
     )
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("space", WORDS)
-def test_cudas_compiler_moves_words_at_once(space: str) -> None:
+@pytest.mark.parametrize(
+    ("space", "name", "code"),
+    [
+        (s, *t)
+        for s in WORDS
+        for t in ([("half", "u16"), ("int16_t", "u16")] if WORDS[s][0] == 2 else [("uint8_t", "u8"), ("int8_t", "u8")])
+    ],
+)
+def test_cudas_compiler_moves_words_at_once(space: str, name: str, code: str) -> None:
     count, words = WORDS[space]
-    name, code = ("half", "u16") if count == 2 else ("uint8_t", "u8")
     text = f"graph @f(%a: Tensor<{name}>[?]) -> (Tensor<{name}>[?]) {{\n  %0 = add(%a, %a) : Tensor<{name}>[?]\n  return %0\n}}"
     source = emitted(Case(text, "cuda", Variant(True, 1, space=space)))
     ptx = nvrtc.ptx(nvrtc.cuda(source.text, source.entry_point, []), {**SHORT, **HALFS}, ["-minimal"])
