@@ -39,6 +39,7 @@ test-rest:
 test-long:
 	@$(PYTHON) tools/setup_venv.py demo dev
 	@$(BIN)/python tools/setup_driver.py
+	@$(BIN)/python tools/setup_browser.py
 	@FUSEPY_HYPOTHESIS=thorough GALLIVM_PERF= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "long or rest or random" $(ARGS)
 
 # Random programs in every mode, held to NumPy; `make fuzz SECONDS=3600 SEED=7`, FUSEPY_DEVICE chooses the device. See docs/reliability.md.

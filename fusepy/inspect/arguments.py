@@ -94,7 +94,8 @@ def names_in(plan: Plan, slot: int) -> list[str]:
 def extent_texts(facts: ExtentFacts) -> dict[int, str]:
     """Returns for each input the extents that a program is for, in the order of its axes: ``(3, any, not 1)``."""
     small = {at: str(n or "not 2 to 4") for at, n in facts.smalls.items()}
-    unit = {at: "1" if one else small.get(at, "not 1").replace("not 2", "not 1") for at, one in facts.units.items()}
+    more = {at: str(n or "not 1 to 4") for at, n in facts.smalls.items()}  # of an axis that is not 1
+    unit = {at: "1" if one else more.get(at, "not 1") for at, one in facts.units.items()}
     known = small | unit | {at: str(n) for at, n in facts.sizes.items()}
     found = dict[int, str]()
     for place in sorted({place for place, _ in known}):

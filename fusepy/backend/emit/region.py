@@ -30,7 +30,7 @@ SPACES: dict[str, Callable[[Variant, Shape, str], IndexSpace]] = {  # by `Varian
     "rows": lambda variant, shape, kind: Rows(variant),
     "tiles": lambda variant, shape, kind: Tiles(variant),
     **dict.fromkeys(BLOCKS, lambda variant, shape, kind: Blocks(variant, *BLOCKS[variant.space])),
-    **dict.fromkeys(WORDS, lambda variant, shape, kind: WordSpace(variant, *WORDS[variant.space])),
+    **dict.fromkeys(WORDS, lambda variant, shape, kind: WordSpace(variant, shape, kind, count=WORDS[variant.space][0])),
 }
 
 

@@ -212,8 +212,8 @@ class Plan:
         """Returns the variant of a call, and the groups and sizes of its index space."""
         wide, packed = recipe.wide, self.packs(slots)
         if self.linear and self.one_shape(slots) and all(slots[slot].linear for slot in results):
-            along = [slots[slot] for slot in (*(position for position, *_ in self.steps), *results)]
-            space = self.together.space if self.together.fit(along) else ""
+            together, places = self.together, (position for position, *_ in self.steps)
+            space = together.space if together.space and together.fit([slots[i] for i in (*places, *results)]) else ""
             return Variant(True, self.rank, recipe.count >= LINEAR_LIMIT, packed=packed, space=space), None, {}
         if self.context.tile or not self.rank:
             return Variant(False, self.rank, wide, self.context.tile, packed=packed), None, {}

@@ -56,7 +56,7 @@ class ShortLoops:
 
     def each(self, lines: list[str]) -> list[str]:
         """Returns a loop of lines over the results ``w`` of a thread."""
-        return [f"{self.elements.text.unroll} for (uint w = 0; w < {self.shape.columns}; ++w)", *block(lines)]
+        return [f"{self.elements.unroll} for (uint w = 0; w < {self.shape.columns}; ++w)", *block(lines)]
 
     def elements_of_each(self, lines: list[str], loading: bool = False) -> list[str]:
         """Returns loops of lines over the elements ``u`` of each result ``w``: of all results first."""
@@ -65,10 +65,10 @@ class ShortLoops:
         index, each = self.index, self.each(inside)
         lines = [f"if (fz_e + {index}(u) < fz_stop)", *(f"    {line}" for line in each)]
         if self.shape.unroll <= 4:
-            return [f"{self.elements.text.unroll} for (uint u = 0; u < {self.shape.unroll}; ++u)", *block(lines)]
-        inner = [f"{self.elements.text.unroll} for (uint v = 0; v < 4; ++v)", *block(["uint u = h * 4 + v;", *lines])]
+            return [f"{self.elements.unroll} for (uint u = 0; u < {self.shape.unroll}; ++u)", *block(lines)]
+        inner = [f"{self.elements.unroll} for (uint v = 0; v < 4; ++v)", *block(["uint u = h * 4 + v;", *lines])]
         return [
-            f"{self.elements.text.unroll} for (uint h = 0; h < {self.shape.unroll // 4}; ++h)",
+            f"{self.elements.unroll} for (uint h = 0; h < {self.shape.unroll // 4}; ++h)",
             *block([f"if (fz_e + {index}(h * 4) < fz_stop)", *block(inner)]),
         ]
 

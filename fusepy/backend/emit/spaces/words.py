@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 from fusepy.backend.emit.effects import may_write
 from fusepy.backend.emit.intrinsics import unhidden
-from fusepy.backend.emit.operand import BLOCK, Field, Operand, convert, from_storage, storage, to_storage
-from fusepy.backend.emit.spaces.space import ElementWork, decoded, extents
+from fusepy.backend.emit.operand import BLOCK, Operand, convert, from_storage, storage, to_storage
+from fusepy.backend.emit.spaces.linear import Counted
+from fusepy.backend.emit.spaces.space import ElementWork
 from fusepy.backend.emit.text import KernelText
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, LIGHT_PRICE, Shape
-from fusepy.backend.emit.variant import Variant
-from fusepy.backend.slang.stage import THREAD_INDEX
 from fusepy.ir.ops.base import construct
 from fusepy.ir.ops.control import block
 from fusepy.ir.types import Kind, Type
@@ -65,36 +64,29 @@ def size_of(type: Type) -> int:
     return dtype.itemsize
 
 
-@dataclass(frozen=True)
-class WordSpace:
-    """Elements by their number: `count` neighbours a word, `words` words a thread, which lie 256 words apart.
+@dataclass(frozen=True, kw_only=True)
+class WordSpace(Counted):
+    """Elements by their number: `count` neighbours a word. The words of one thread lie a group apart.
 
     Each array begins where a word may, so a last word that is cut ends before the next such place: its load touches no other
     page. What it holds past the end is never used, and nothing is written there.
     """
 
-    variant: Variant
     count: int
-    words: int
-    lane: str = THREAD_INDEX
-
-    threads = (THREADS, 1, 1)
 
     @property
-    def _index(self) -> str:
-        return "uint64_t" if self.variant.wide else "uint"
-
-    def fields(self, work: ElementWork) -> list[Field]:
-        return extents(self.variant) if work.placed else []
+    def _apart(self) -> int:
+        """The distance between two words of a thread, in elements."""
+        return self.shape.threads * self.count
 
     def lines(self, work: ElementWork) -> list[str]:
-        index, count, steps = self._index, self.count, self.count * self.words
+        index, count, steps = self._index, self.count, self.shape.per_thread
         group = f"{index}(fz_group.y * {GROUPS_PER_ROW} + fz_group.x)"
         arrays = [*(declared for declared, _, _ in work.loads), *work.outputs]
-        guard = f"if (first + k / {count} * {THREADS * count} + k % {count} < {BLOCK}.count) " * may_write(work.text.region)
+        guard = f"if (first + k / {count} * {self._apart} + k % {count} < {BLOCK}.count) " * may_write(work.text.region)
         lines = [
             *work.before(),
-            f"{index} first = {group} * {THREADS * steps} + fz_lane * {count};",
+            f"{index} first = {group} * {self.shape.per_group} + fz_lane * {count};",
             *(f"{declared}[{steps}];" for declared in arrays),
             *self._each_word(work, self._load(work)),
             f"{work.text.unroll} for (uint k = 0; k < {steps}; ++k)",
@@ -105,8 +97,8 @@ class WordSpace:
 
     def _each_word(self, work: ElementWork, lines: Sequence[str]) -> list[str]:
         """Returns a loop over the words of a thread, from the element ``at`` on."""
-        at = f"{self._index} at = first + w * {THREADS * self.count};"
-        return [f"{work.text.unroll} for (uint w = 0; w < {self.words}; ++w)", *block([at, *lines])]
+        at = f"{self._index} at = first + w * {self._apart};"
+        return [f"{work.text.unroll} for (uint w = 0; w < {self.shape.per_thread // self.count}; ++w)", *block([at, *lines])]
 
     def _load(self, work: ElementWork) -> list[str]:
         """Returns statements that load one word, or the last one in place of one past the end."""
@@ -141,9 +133,6 @@ class WordSpace:
     def _word(self, type: Type) -> Type:
         """Returns the type of a word of numbers."""
         return Type.vector(storage(type), self.count)
-
-    def _coordinates(self, work: ElementWork) -> list[str]:
-        return decoded(self.variant, f"{self.variant.index}(i)", range(self.variant.rank)) if work.placed else []
 
 
 def _is_number(text: KernelText, operand: Operand) -> bool:
