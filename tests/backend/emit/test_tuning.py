@@ -85,10 +85,10 @@ def test_folds_in_software(outputs: int, reduced: int, inner: bool, shape: FoldS
 @pytest.mark.parametrize(
     ("outputs", "reduced", "inner", "shape", "chunks"),
     [
-        (1, 1 << 26, True, FoldShape(True, True, 256, 8, 16, shared=True), 1056),  # 8 groups on each of 132 multiprocessors
-        (8192, 8192, True, FoldShape(True, True, 256, 8, 16, shared=True), 1),
-        (1 << 20, 64, True, FoldShape(True, True, 256, 8, 16, shared=True), 1),  # 32 rows a group
-        (1 << 20, 9, True, FoldShape(True, True, 256, 8, 16, shared=True), 1),
+        (1, 1 << 26, True, FoldShape(True, True, 256, 8, 16, shared=True, waits=True), 1056),  # 8 groups on each of 132 multiprocessors
+        (8192, 8192, True, FoldShape(True, True, 256, 8, 16, shared=True, waits=True), 1),
+        (1 << 20, 64, True, FoldShape(True, True, 256, 8, 16, shared=True, waits=True), 1),  # 32 rows a group
+        (1 << 20, 9, True, FoldShape(True, True, 256, 8, 16, shared=True, waits=True), 1),
         (1 << 23, 8, True, FoldShape(False, True, 128, 8, 16, 4, short=True), 1),  # a thread has four rows
         (8192, 8192, False, FoldShape(True, False, 256, 8, 16, shared=True), 4),  # 32 columns a group
         (2, 1 << 25, False, FoldShape(True, False, 256, 8, 16, shared=True), 1056),
@@ -106,8 +106,9 @@ def test_folds_on_gpus(kind: str, outputs: int, reduced: int, inner: bool, shape
 def test_threads_that_share_a_row() -> None:
     """Of many rows a wave at most, with 16 to 32 elements a thread; fewer rows are divided among more threads."""
     rows = {33: 4, 129: 8, 512: 32, 1024: 32, 2048: 64, 8192: 256}
-    assert {n: lanes_for(4096, n, True, 256, partials=False) for n in rows} == rows
+    assert {n: lanes_for(1 << 16, n, True, 256, partials=False) for n in rows} == rows
     assert lanes_for(4095, 1024, True, 256, partials=False) == 128
+    assert [lanes_for(4096, n, True, 256, partials=False) for n in (129, 1024)] == [16, 64]  # these fill a device
     assert [scan_lanes(*size, 128) for size in ((1, 5000), (2048, 5000), (4096, 5000), (1 << 20, 5000), (1 << 20, 33))] == [
         128, 128, 64, 32, 4,
     ]  # fmt: skip
@@ -243,8 +244,12 @@ def test_stages_cover_all_elements(kind: str, outputs: int, reduced: int, inner:
     for before, stage in zip(stages, rest):  # each merges what the one before leaves for a result
         assert before.partials == outputs * stage.sizes["reduced"]
         assert (stage.reads, before.writes) == (stages.index(before),) * 2
-    assert [s.sizes["reduced"] for s in rest[:1]] == ([parts] if parts > 1 else [])
-    assert stages[-1].sizes["chunks"] * (rows if stages[-1] is first else 1) == 1
+    if first.variant.shape.waits:  # the last group of a result merges; then each group has one chunk
+        assert not rest
+        assert parts == 1 or (first.sizes["lanes"] == first.variant.shape.threads and first.writes == 0)
+    else:
+        assert [s.sizes["reduced"] for s in rest[:1]] == ([parts] if parts > 1 else [])
+        assert stages[-1].sizes["chunks"] * (rows if stages[-1] is first else 1) == 1
     assert chunks == 1 or chunk % first.variant.shape.run == 0
     for stage in stages:
         shape = stage.variant.shape

@@ -2,7 +2,7 @@
 
 The elements of a result are numbered in the order of the folded dimensions, and cut into chunks. Either the threads of a group
 stride along one chunk and merge their accumulators in shared memory, or each thread has its own chunks, and neighbouring threads
-work on neighbouring results. There are no atomics. The sizes alone determine the order of all additions, so that the same call
+work on neighbouring results. No atomic adds. The sizes alone determine the order of all additions, so that the same call
 gives the same bits every time.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.elements import FoldElements, functions_of
 from fusepy.backend.emit.fold.groups.products import GroupLoops
+from fusepy.backend.emit.fold.last_group import LastGroup
 from fusepy.backend.emit.fold.operands import accumulators_of, calls_of, epilogue_operands
 from fusepy.backend.emit.fold.partials import merged_by_tree, merged_by_waves
 from fusepy.backend.emit.fold.products import ProductLoops
@@ -83,6 +84,7 @@ class FoldLoops:
         waves = shape.shared and shape.inner and self.elements.text.cuda
         merged = (merged_by_waves if waves else merged_by_tree)(self.shared, shape)
         lines = [*self.chunks.grouped(), *self.folded(lane), *merged]
+        lines += LastGroup(self.elements).merged(merged) if shape.waits else []
         lines += [f"if ({lane} != 0{f' || fz_out >= {BLOCK}.outputs' if shape.shared else ''})", "    return;"]
         return [*lines, *self.elements.finish("fz_acc", "fz_out")]
 

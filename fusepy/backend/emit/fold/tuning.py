@@ -125,7 +125,8 @@ def _gpu(outputs: int, reduced: int, inner: bool, most: int, threads: int) -> tu
     """Returns the same as `_software`. At most `most` elements are unrolled, and groups with shared memory have `threads`."""
     lanes = lanes_for(outputs, reduced, inner, threads, partials=False)
     across = outputs * lanes / threads if inner else -(-outputs // (threads // lanes))
-    return FoldShape(True, inner, threads, most, 16, shared=True), across, max(32, 16 * lanes)
+    shape = FoldShape(True, inner, threads, most, 16, shared=True, waits=inner)
+    return shape, across, max(reduced, 1) if inner and lanes < threads else max(32, 16 * lanes)  # a chunk is of a whole group
 
 
 def _short(copies: int, inner: bool) -> FoldShape:
@@ -141,7 +142,8 @@ def lanes_for(outputs: int, reduced: int, inner: bool, threads: int, partials: b
     if inner and (partials or outputs < MANY_ROWS):
         return _power(reduced // 8, 1 if partials else 4, threads)
     if inner:  # in its wave a thread waits for no other; what each does once takes as long as some elements
-        return min(threads, max(_power(reduced // 16, 4, 32), _power(reduced // 32, 4, threads)))
+        filling = min(_power(-(-FULL // outputs), 1, threads), _power(reduced // 8, 4, threads))
+        return min(threads, max(_power(reduced // 16, 4, 32), _power(reduced // 32, 4, threads), filling))
     if partials:  # few bytes, and a load of each thread waits for the one before it: more threads a result
         return min(threads // _power(2 * outputs - 1, 1, 4), _power(reduced // 8, 1, threads))
     return threads // _power(2 * outputs - 1, 1, 32)  # 32 numbers of 4 bytes are a cache line

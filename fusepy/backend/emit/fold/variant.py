@@ -27,6 +27,7 @@ class FoldShape:
         rows: chunks are whole rows along the grid's last dimension, and all threads of a group are in the same row.
         short: results have few elements each, which one thread reads for `columns` results; the loads of `unroll` elements of
             each are in flight together.
+        waits: the group of a result's last chunk waits for those of its other chunks, and merges what they stored.
         turns: a group takes several of its places one after the other; the parameter block has the number.
     """
 
@@ -39,6 +40,7 @@ class FoldShape:
     shared: bool = False
     ordered: bool = False
     rows: bool = False
+    waits: bool = False
     turns: bool = False
     short: bool = False
     tile: ProductTile | GroupTile | None = None
@@ -94,7 +96,7 @@ class FoldVariant(Variant):
     def __str__(self) -> str:
         s = self.shape
         what = "sort" if self.sorts else "scan" if self.scans else "fold"
-        shared = ", some to a chunk" if s.shared else " in order" if s.ordered else " along rows" if s.rows else ""
+        shared = ", of which the last one merges" if s.waits else ", some to a chunk" if s.shared else " in order" if s.ordered else " along rows" if s.rows else ""
         how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}{' short' * s.short}"
         writes = "results or partials" if self.writes == "either" else self.writes
         order = "inner" if s.inner else "outer"

@@ -1,7 +1,7 @@
 """The stages of a fold or scan: its kernels in order, with the number of groups of each. They follow from the sizes.
 
-A fold is one kernel if there are enough results to fill the device. Else one kernel stores accumulators and a second combines
-them. A scan first combines each of its chunks, then scans the totals of the chunks (in several levels if there are many), then
+A fold is one kernel if there are enough results to fill the device, and along rows on a GPU, where the last group of a result
+combines the accumulators of the others. Else one kernel stores accumulators and a second combines them. A scan first combines each of its chunks, then scans the totals of the chunks (in several levels if there are many), then
 scans each chunk.
 """
 
@@ -134,6 +134,9 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     sizes = sizes_of(outputs * rows, -(-reduced // rows), chunks, reduced, run)
     sizes.update(lanes=lanes, rows=rows, full_rows=reduced // rows, elements=outputs * reduced)
     sizes.update(stage=0, turns=turns_of(outputs * sizes["chunks"]))
+    if shape.waits:
+        parts = max(outputs * sizes["chunks"], 1) if sizes["chunks"] > 1 else 0
+        return [Stage(variant_of(variant, shape), sizes, writes=0 if parts else -1, partials=parts)]
     over = COLUMN if shape.columns > 1 else shape
     kernel, parts = variant_of(variant, over, reads="either", writes="either"), sizes["chunks"] * rows
     stages = [Stage(kernel if over is shape else variant_of(variant, shape, writes="either"), sizes)]
