@@ -10,8 +10,7 @@ from types import MappingProxyType
 
 from fusepy.backend.emit.fold.accumulators import NOWHERE, Accumulator
 from fusepy.backend.emit.fold.chunks import FoldChunks
-from fusepy.backend.emit.fold.last_group import FLAGS, flag_functions
-from fusepy.backend.emit.fold.partials import Partials, SharedMemory
+from fusepy.backend.emit.fold.partials import Partials, SharedMemory, flag_functions
 from fusepy.backend.emit.fold.staging import Staging
 from fusepy.backend.emit.fold.structs import accumulator_text, sort_functions
 from fusepy.backend.emit.fold.variant import FoldVariant
@@ -65,7 +64,7 @@ class FoldElements:
         fields = [f for f in listed if f.role == "pointer"] + text.stored(stored)
         fields += [] if variant.reads == "elements" else self.before.fields()
         fields += self.after.fields() if variant.scans or variant.writes != "results" or variant.shape.waits else []
-        fields += [Field("uint*", FLAGS, "into", len(self.after.members))] if variant.shape.waits else []
+        fields += [self.after.flags] if variant.shape.waits else []
         return [*fields, *self.chunks.fields(), *(f for f in listed if f.role != "pointer"), *text.strides(stored)]
 
     # ---- one element --------------------------------------------------------------------------------------------
@@ -166,7 +165,7 @@ def functions_of(stages: Sequence[FoldElements]) -> list[str]:
     lines += unhidden(functions, text.given.taken, text.shims)
     if any(stage.variant.shape.group for stage in stages) and not sorts:
         lines += [*first.shared.declared(first.variant.shape.threads), ""]
-    lines += flag_functions(text.cuda) if first.variant.shape.waits else []
+    lines += flag_functions() if first.variant.shape.waits else []
     lines += next((stage.staging.declared() for stage in stages if stage.staging is not None), list[str]())
     if any(stage.variant.of_elements for stage in stages):
         lines += text.trampoline()

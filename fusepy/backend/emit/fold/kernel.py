@@ -12,9 +12,8 @@ from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.elements import FoldElements, functions_of
 from fusepy.backend.emit.fold.groups.products import GroupLoops
-from fusepy.backend.emit.fold.last_group import LastGroup
 from fusepy.backend.emit.fold.operands import accumulators_of, calls_of, epilogue_operands
-from fusepy.backend.emit.fold.partials import merged_by_tree, merged_by_waves
+from fusepy.backend.emit.fold.partials import merged_by_tree, merged_by_waves, merged_chunks
 from fusepy.backend.emit.fold.products import ProductLoops
 from fusepy.backend.emit.fold.scans import ScanLoops
 from fusepy.backend.emit.fold.short import ShortLoops
@@ -48,7 +47,8 @@ def emit_fold(region: Node, variant: FoldVariant, given: Emission) -> KernelSour
         fields = [*sorted(fields, key=lambda f: not f.type.endswith("*")), Field("uint", "stage", "stage")]
     lines = [f"uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;", *lines]
     threads, shape = stages[0].chunks.threads, Shape(variant.shape.threads, 1, False)
-    return text.source([*functions, *functions_of(stages)], lines, threads, THREAD_INDEX, fields, shape)
+    functions += functions_of(stages)
+    return text.source(functions, lines, threads, THREAD_INDEX, fields, shape, variant.shape.together)
 
 
 def stage_lines(elements: FoldElements) -> list[str]:
@@ -84,7 +84,7 @@ class FoldLoops:
         waves = shape.shared and shape.inner and self.elements.text.cuda
         merged = (merged_by_waves if waves else merged_by_tree)(self.shared, shape)
         lines = [*self.chunks.grouped(), *self.folded(lane), *merged]
-        lines += LastGroup(self.elements).merged(merged) if shape.waits else []
+        lines += merged_chunks(self.elements.after, shape.threads, self.index, merged) if shape.waits else []
         lines += [f"if ({lane} != 0{f' || fz_out >= {BLOCK}.outputs' if shape.shared else ''})", "    return;"]
         return [*lines, *self.elements.finish("fz_acc", "fz_out")]
 

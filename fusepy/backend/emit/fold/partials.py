@@ -13,6 +13,28 @@ from fusepy.ir.types import BOOL, Kind
 from fusepy.ir.value import declare
 
 WAVE_BARRIER = "GroupMemoryBarrierWithWaveSync();"
+# A flag is raised behind an accumulator, in memory that holds anything before. It is a number of 64 bits that is not there by
+# chance, and whoever has seen it takes it away, so that memory that is used again has none. So nothing must be set to zero before
+# a launch, and recorded launches can run again. It has two parts, since not all devices have atomics of 64 bits.
+FLAG = (0xA3C59AC3, 0x1D8E4E27)
+FLAG_BYTES = 8
+_FLAGS = f"""
+void fz_raise(uint* flag)
+{{
+    uint before;
+    DeviceMemoryBarrier();
+    InterlockedExchange(flag[0], {FLAG[0]:#x}u, before);
+    InterlockedExchange(flag[1], {FLAG[1]:#x}u, before);
+}}
+
+bool fz_raised(uint* flag)
+{{
+    uint low, high;
+    InterlockedOr(flag[0], 0u, low);
+    InterlockedOr(flag[1], 0u, high);
+    return low == {FLAG[0]:#x}u && high == {FLAG[1]:#x}u;
+}}
+"""
 
 
 class Partials:
@@ -25,6 +47,11 @@ class Partials:
         """Returns the pointers to the arrays in the parameter block."""
         of = enumerate(self.members)
         return [Field(f"{pointee(t, self.cuda)}*", f"{self.prefix}_{name}", self.role, k) for k, (name, t) in of]
+
+    @property
+    def flags(self) -> Field:
+        """The pointer to the flags of the accumulators, each of two numbers."""
+        return Field("uint*", "flags", self.role, len(self.members))
 
     def load(self, at: str, name: str = "found") -> list[str]:
         """Returns lines that declare an accumulator `name` and load it from index `at`."""
@@ -121,3 +148,38 @@ def merged_by_tree(shared: SharedMemory, shape: FoldShape, end: str = "0") -> li
         f"    {BARRIER}",
         "}",
     ]
+
+
+def flag_functions() -> list[str]:
+    """Returns the functions that raise a flag, after all earlier stores of a thread, and that ask for one."""
+    return _FLAGS.splitlines()[1:]
+
+
+def merged_chunks(partials: Partials, threads: int, index: str, within: Sequence[str]) -> list[str]:
+    """Returns lines that merge the accumulators of all chunks of a result in the first thread of the group of the last chunk.
+
+    The others end here; a group waits only for those that start before it. A group of a result with several chunks has one chunk.
+
+    Args:
+        within: lines that merge the accumulators of a group's threads.
+    """
+    flag = f"({BLOCK}.flags + 2 * at)"
+
+    def each(lines: Sequence[str]) -> list[str]:
+        loop = f"for ({index} n = {index}(fz_lane); n < {BLOCK}.chunks; n += {threads})"
+        return [loop, *block([f"{index} at = fz_first + n;", *lines])]
+
+    lines = [
+        f"{index} fz_first = fz_out * {BLOCK}.chunks;",
+        f"if (fz_in == 0 && fz_out < {BLOCK}.outputs)",
+        *block([f"{index} at = fz_first + fz_chunk;", *partials.store("at", "fz_acc"), f"fz_raise({flag});"]),
+        f"if (fz_chunk + 1 < {BLOCK}.chunks || fz_out >= {BLOCK}.outputs)",
+        "    return;",
+        *each([f"while (!fz_raised({flag})) {{}}", f"*{flag} = 0;"]),
+        "DeviceMemoryBarrier();",
+        BARRIER,  # a cache that is not coherent may have got lines of accumulators before the last flag: loads come after it
+        "fz_acc = fz_none();",
+        *each([*partials.load("at"), f"fz_merge(fz_acc, found, {BLOCK}.zero);"]),
+        *within,
+    ]
+    return [f"if ({BLOCK}.chunks > 1)", *block(lines)]

@@ -24,8 +24,9 @@ GROUPS = {"software": 64}  # groups that fill a device; a GPU of 132 multiproces
 GROUPS_OF_GPU = 1056
 # A body of several streams or results needs more registers: a multiprocessor runs 3 to 7 groups at a time, and only the driver
 # knows how many. If all take as long, the last ones leave no room idle where that number divides 24; for 5 a 25th, for 7 a 7th.
-# Of 8 groups, 6 at a time leave a third idle.
-GROUPS_OF_MORE = 3168
+# Of 8 groups, 6 at a time leave a third idle. CUDA's compiler can be told the number: 5, with 48 registers a thread, in one turn.
+GROUPS_OF_MORE, TOGETHER = (3168, 0), {"cuda": (660, 5)}
+FEW_BYTES = 32  # of accumulators, for which 48 registers are enough
 DEAR, HEAVY, LIGHT, LEAN = 1, 32, 128, 512  # the most elements that a body is unrolled for; compiling takes up to a second
 PAGE = 1024  # numbers of 4 bytes
 ROW = 64  # the shortest row of the grid that the lanes of a group share
@@ -72,12 +73,15 @@ def fold_shape(
     """
     if kind == "software":
         shape, across, least = _software(outputs, reduced, inner, copies, linear)
+        groups = GROUPS[kind]
     else:
         most = 4 if copies < LIGHT else 8
         if reduced <= (SHORT_ROW if inner else SHORT_OF_MANY if outputs >= FULL else SHORT):
             return _short(copies, inner), 1
         shape, across, least = _gpu(outputs, reduced, inner, most, _power(SHARED_BYTES // nbytes, 32, 256))
-    groups = GROUPS.get(kind, GROUPS_OF_GPU if copies >= LEAN else GROUPS_OF_MORE)
+        more = TOGETHER.get(kind, GROUPS_OF_MORE) if nbytes <= FEW_BYTES else GROUPS_OF_MORE
+        groups, together = more if copies < LEAN else (GROUPS_OF_GPU, 0)
+        shape = replace(shape, together=together)
     share = groups / max(across, 1 / 64)
     # a few more groups than a GPU runs at a time would take as long as twice as many
     chunks = max(1, min(-(-reduced // least), math.ceil(share) if kind == "software" else int(share)))

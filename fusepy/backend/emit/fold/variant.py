@@ -28,6 +28,7 @@ class FoldShape:
         short: results have few elements each, which one thread reads for `columns` results; the loads of `unroll` elements of
             each are in flight together.
         waits: the group of a result's last chunk waits for those of its other chunks, and merges what they stored.
+        together: the groups that CUDA's compiler is told to run at a time; 0 leaves it to the compiler.
         turns: a group takes several of its places one after the other; the parameter block has the number.
     """
 
@@ -41,6 +42,7 @@ class FoldShape:
     ordered: bool = False
     rows: bool = False
     waits: bool = False
+    together: int = 0
     turns: bool = False
     short: bool = False
     tile: ProductTile | GroupTile | None = None
@@ -96,7 +98,8 @@ class FoldVariant(Variant):
     def __str__(self) -> str:
         s = self.shape
         what = "sort" if self.sorts else "scan" if self.scans else "fold"
-        shared = ", of which the last one merges" if s.waits else ", some to a chunk" if s.shared else " in order" if s.ordered else " along rows" if s.rows else ""
+        shared = ", some to a chunk" if s.shared else " in order" if s.ordered else " along rows" if s.rows else ""
+        shared = ", the last one merges" if s.waits else shared
         how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}{' short' * s.short}"
         writes = "results or partials" if self.writes == "either" else self.writes
         order = "inner" if s.inner else "outer"

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fusepy.backend.emit.fold.last_group import FLAG_BYTES
 from fusepy.backend.emit.fold.operands import accumulators_of, epilogue_operands, members_of
+from fusepy.backend.emit.fold.partials import FLAG_BYTES
 from fusepy.backend.emit.fold.staging import staged_bytes
 from fusepy.backend.emit.fold.tile import GroupTile
 from fusepy.backend.emit.fold.tuning import copies_of
@@ -191,7 +191,7 @@ class ReducePlan(Plan):
         return sorted(all_variants(self._make, self.device.target.kind, recipe.work, variant, even) - own, key=str)
 
     def partial_bytes(self, length: int) -> int:
-        """Returns the bytes of an array of `length` accumulators, with each of their members, and their flags, in an array of its own."""
+        """Returns the bytes of `length` accumulators: an array for each of their members, and one of flags."""
         return sum(map(_aligned, (*self._bytes(length), FLAG_BYTES * length)))
 
     def partial_offset(self, length: int, member: int) -> int:

@@ -1,8 +1,8 @@
 """The stages of a fold or scan: its kernels in order, with the number of groups of each. They follow from the sizes.
 
-A fold is one kernel if there are enough results to fill the device, and along rows on a GPU, where the last group of a result
-combines the accumulators of the others. Else one kernel stores accumulators and a second combines them. A scan first combines each of its chunks, then scans the totals of the chunks (in several levels if there are many), then
-scans each chunk.
+A fold is one launch if there are enough results to fill the device, and on a GPU along rows, where the last group of a result
+combines the accumulators of the others. Else one kernel stores accumulators and a second combines them. A scan first combines
+each of its chunks, then scans the totals of the chunks (in several levels if there are many), then scans each chunk.
 """
 
 from __future__ import annotations
