@@ -3,9 +3,7 @@
 On an H100, one element per thread streams at full bandwidth if elements have 8 bytes or more; 4-byte elements need several in
 flight: four if a thread has one or two streams of them, two if there are more. 16,384 loops over as many elements take 3,370 µs
 with two a thread in groups of 256, which are 32 groups for 132 multiprocessors, 1,150 with one, and 1,070 in groups of 64.
-Lavapipe runs a group as vectorised loops on one CPU thread. It is fastest with large groups and many elements per thread (7 ->
-17 GB/s), until the stride exceeds the caches: 384 bytes of all operands and results per thread are good, and 576 can cost three
-times as much (two float3 to one, 16 elements against 8).
+Lavapipe runs a group as vectorised loops on one CPU thread. It is fastest with large groups and many elements per thread.
 """
 
 from __future__ import annotations
@@ -57,10 +55,7 @@ def choose(kind: str, element_bytes: int, linear: bool, moved_bytes: int = 0, pr
     if kind == "software":
         if not linear:
             return Shape(512, 8, False)
-        moved = moved_bytes or 2 * element_bytes
-        if moved <= 16 and element_bytes <= 4:
-            return Shape(512, 32, False)
-        return Shape(1024, min(32, max(4, 1 << (max(384 // moved, 1)).bit_length() - 1)), False)
+        return Shape(512, 32 if element_bytes <= 4 and (moved_bytes or 2 * element_bytes) <= 16 else 16, False)
     if price >= HEAVY_PRICE:
         return Shape(64, 1, False)
     if not linear:

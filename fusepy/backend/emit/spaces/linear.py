@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.spaces.space import ElementWork, decoded, extents
-from fusepy.backend.emit.tuning import GROUPS_PER_ROW, Shape
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW, LANES, Shape
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.slang.stage import THREAD_INDEX
 from fusepy.ir.ops.control import block
@@ -18,7 +18,11 @@ RUN = 4
 
 @dataclass(frozen=True)
 class Counted:
-    """Elements by their number. Those of one thread lie a group apart, so that neighbouring threads access neighbours."""
+    """Elements by their number. Neighbouring threads access neighbours.
+
+    Those of one thread lie a group apart. On a CPU, which runs the lanes of a vector through all their elements before the next
+    ones, they lie a vector apart: so it goes through one range of memory, and uses each cache line while it is there.
+    """
 
     variant: Variant
     shape: Shape
@@ -39,15 +43,18 @@ class Counted:
     def lines(self, work: ElementWork) -> list[str]:
         index, steps = self._index, self.shape.per_thread
         group = f"{index}(fz_group.y * {GROUPS_PER_ROW} + fz_group.x)"
-        lines = [*work.before(), f"{index} first = {group} * {self.shape.per_group} + fz_lane;"]
+        step, lane = self.shape.threads, "fz_lane"
+        if self.kind == "software" and step % LANES == 0:
+            step, lane = LANES, f"fz_lane / {LANES} * {LANES * steps} + fz_lane % {LANES}"
+        lines = [*work.before(), f"{index} first = {group} * {self.shape.per_group} + {lane};"]
         element = [*self._coordinates(work), *work.element()]
         if steps == 1:
             return [*lines, f"{index} i = first;", f"if (i >= {BLOCK}.count)", "    return;", *element]
         if self.shape.batched and not work.arrays:
             return [*lines, *self._batched(work)]
-        one = [f"{index} i = first + k * {self.shape.threads};", f"if (i >= {BLOCK}.count)", "    return;", *element]
+        one = [f"{index} i = first + k * {step};", f"if (i >= {BLOCK}.count)", "    return;", *element]
         if steps > RUN and self.kind == "software" and work.light:
-            one[0] = f"{index} i = first + (k + u) * {self.shape.threads};"
+            one[0] = f"{index} i = first + (k + u) * {step};"
             run = ["[unroll]", f"for (uint u = 0; u < {RUN}; ++u)", *block(one)]
             return [*lines, "[loop]", f"for (uint k = 0; k < {steps}; k += {RUN})", *block(run)]
         return [*lines, "[ForceUnroll]" if steps <= RUN else "[loop]", f"for (uint k = 0; k < {steps}; ++k)", *block(one)]
