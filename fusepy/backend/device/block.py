@@ -12,6 +12,14 @@ from fusepy.errors import ArgumentError, ShapeError
 ALL_ONES = 2**64 - 1  # with 0, the address of a buffer that has none
 ALIGNMENT = 256  # Every block starts at a multiple: it fits the widest load and whole cache lines on every device we know.
 
+# For the caches of a CPU. A kernel that reads arrays at the same places of their pages took up to three times as long, as their
+# elements share a set of the cache. It is the size of a small block, which takes the room.
+PAGE, APART = 4096, 1280
+_Usage = spy.BufferUsage
+BUFFER_USAGE = (
+    _Usage.shader_resource | _Usage.unordered_access | _Usage.copy_source | _Usage.copy_destination | _Usage.index_buffer
+)
+
 
 @lru_cache(maxsize=1024)  # 0.1 µs less for each block
 def size_class(nbytes: int) -> int:
@@ -138,3 +146,14 @@ def seen_buffer(device: spy.Device, nbytes: int) -> spy.Buffer | None:
     except RuntimeError:
         return None
     return None if buffer.device_address in (0, ALL_ONES) else buffer
+
+
+def new_buffer(device: spy.Device, size: int) -> tuple[spy.Buffer | None, str]:
+    """Returns a buffer of device memory, or the reason why the driver gives none."""
+    device.set_cuda_context_current()  # this thread may not be the one of the last call
+    try:
+        buffer = device.create_buffer(size=size, usage=BUFFER_USAGE)  # pyright: ignore[reportUnknownMemberType]
+    except (RuntimeError, MemoryError) as error:
+        return None, f"the driver refused: {str(error).partition(chr(10))[0]}"
+    # a driver without free memory may also return a buffer that has no address
+    return (None, "the driver gave no address") if buffer.device_address in (0, ALL_ONES) else (buffer, "")

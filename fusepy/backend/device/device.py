@@ -17,6 +17,7 @@ import slangpy as spy
 from fusepy.backend.cache.disk import DiskCache
 from fusepy.backend.cache.format import sealed, unsealed
 from fusepy.backend.cuda.reads import CudaReads
+from fusepy.backend.device.block import APART
 from fusepy.backend.device.counters import Counters
 from fusepy.backend.device.idle import give, leave_to_parent, settle
 from fusepy.backend.device.live import Live
@@ -80,6 +81,7 @@ class Device(Shared, NativeMethods):
         self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out, fetch=self.reads)
         spends = not self.transfer.host_addressable  # other programs want the memory of the host, too
         self.pool = Pool(sgl, keeps_peak=spends, before_release=self.wait, lock=self.lock, clock=self.queue)
+        self.pool.apart = 0 if spends else APART
         self.cache = DiskCache.from_environment()
         self.compiler = Compiler(sgl, self.lock, partial(place, self.cache, self.identity))
         self.counters = Counters()

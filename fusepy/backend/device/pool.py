@@ -18,16 +18,12 @@ from typing import Any, cast
 
 import slangpy as spy
 
-from fusepy.backend.device.block import ALIGNMENT, ALL_ONES, Block, Clock, Slab, Span, size_class
+from fusepy.backend.device.block import ALIGNMENT, PAGE, Block, Clock, Slab, Span, new_buffer, size_class
 from fusepy.backend.device.sink import CAPTURED
 from fusepy.backend.lost import Lost
 from fusepy.errors import OutOfDeviceMemory
 
 MAX_BUFFER_BYTES = 2**32 - 1  # The drivers refuse a buffer of 2**32 bytes (Vulkan: SLANG_FAIL).
-_Usage = spy.BufferUsage
-BUFFER_USAGE = (
-    _Usage.shader_resource | _Usage.unordered_access | _Usage.copy_source | _Usage.copy_destination | _Usage.index_buffer
-)
 SPARE_BYTES = 128 << 20  # the most that `allocate_idle` takes while free blocks of the size are in use
 
 
@@ -47,6 +43,9 @@ class Pool:
         lock: the pool's lock. If `before_release` takes a lock that other threads hold while they allocate, pass that lock: two
             locks taken in both orders would deadlock.
         clock: the clock of the queue, for `allocate_idle`.
+
+    Attributes:
+        apart: the distance between new blocks of a page and more, see `block.APART`.
 
     Example:
         >>> pool = Pool(spy.Device(type=spy.DeviceType.cpu, enable_hot_reload=False))
@@ -82,6 +81,7 @@ class Pool:
         self._slabs: list[Slab] = []
         self._live = self._peak = self._reserved = 0
         self._clock = clock
+        self.apart = self._start = 0
         self._spare = 0  # bytes that `allocate_idle` took although there were free blocks
 
     def allocate(self, nbytes: int) -> Block:
@@ -200,10 +200,17 @@ class Pool:
 
     def _grow(self, capacity: int, nbytes: int) -> Span:
         self._free.setdefault(capacity, [])
+        gap = self.apart if capacity >= PAGE else 0
         if capacity > self._slab_bytes // 4:
             self._bound_cache()
-            return Span(self._create((capacity,), nbytes, dedicated=True), capacity)
-        slab = self._slab_with_room(capacity)
+            self._start = (self._start + gap) % PAGE
+            slab = self._create((capacity + self._start,), nbytes, dedicated=True)
+            slab.start = slab.cursor = slab.start + self._start
+            return Span(slab, capacity)
+        slab = self._slab_with_room(capacity + gap)
+        if slab is not None and gap:  # a small block takes the room between them
+            self._free.setdefault(gap, []).append(Span(slab, gap))
+        slab = slab or self._slab_with_room(capacity)
         if slab is None:
             self._rewind()
             slab = self._slab_with_room(capacity) or self._create((self._slab_bytes, capacity), nbytes, dedicated=False)
@@ -240,13 +247,7 @@ class Pool:
             return None, "it is more than one buffer holds"
         if self._limit is not None and self._reserved + size > self._limit:
             return None, "it is over the limit of the pool"
-        self._device.set_cuda_context_current()  # this thread may not be the one of the last call
-        try:
-            buffer = self._device.create_buffer(size=size, usage=BUFFER_USAGE)  # pyright: ignore[reportUnknownMemberType]
-        except (RuntimeError, MemoryError) as error:
-            return None, f"the driver refused: {str(error).partition(chr(10))[0]}"
-        # a driver without free memory may also return a buffer that has no address
-        return (None, "the driver gave no address") if buffer.device_address in (0, ALL_ONES) else (buffer, "")
+        return new_buffer(self._device, size)
 
     def _idle(self) -> set[Slab]:
         """Returns the slabs without a block in use."""

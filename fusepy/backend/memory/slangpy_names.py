@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.device.pool import BUFFER_USAGE
+from fusepy.backend.device.block import BUFFER_USAGE
 from fusepy.backend.memory.element import element_of
 from fusepy.backend.memory.pending import before_write
 from fusepy.backend.memory.recast import seen_as

@@ -18,7 +18,7 @@ import slangpy as spy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusepy.backend.device.block import ALIGNMENT, Block, size_class
+from fusepy.backend.device.block import ALIGNMENT, APART, PAGE, Block, size_class
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.pool import MAX_BUFFER_BYTES, Pool
 from fusepy.errors import OutOfDeviceMemory, ShapeError
@@ -119,6 +119,22 @@ def test_large_results_of_several_sizes_take_turns_without_the_driver(device: sp
     assert len(slabs) == buffers
     pool.trim()
     assert pool.reserved_bytes == 0
+
+
+def test_blocks_of_a_cpu_begin_at_different_distances_from_a_page(device: spy.Device):
+    """Elements of arrays of one size would share a set of the cache; the room between blocks goes to small ones."""
+    pool = Pool(device)
+    pool.apart = APART
+    kept = [pool.allocate(n) for n in (1 << 16, 1 << 16, 1 << 16, 1 << 24, 1 << 25, 1 << 25, 256, 1024)]
+    large, small = kept[:-2], kept[-2:]
+    assert [(b.address - large[0].address) % PAGE for b in large] == [k * APART % PAGE for k in (0, 1, 2, 3, 0, 1)]
+    assert all(large[0].address < b.address < large[2].address for b in small)
+    ends = sorted((b.address, b.address + b.capacity) for b in kept)
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(ends))
+    assert pool.live_bytes == sum(b.capacity for b in kept)
+    del kept, large, small
+    pool.trim()
+    assert (pool.live_bytes, pool.reserved_bytes) == (0, 0)
 
 
 def test_a_dropped_block_is_handed_out_again(device: spy.Device):

@@ -131,7 +131,7 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     if shape.shared:
         lanes = lanes_for(outputs, reduced, shape.inner, shape.threads, partials=False)
     run = work.row if shape.rows else shape.run * (lanes or shape.threads if shape.group else 1)
-    sizes = sizes_of(outputs * rows, -(-reduced // rows), chunks, reduced, run)
+    sizes = sizes_of(outputs * rows, -(-reduced // rows), chunks, reduced, run, kind == "software" and not shape.rows)
     sizes.update(lanes=lanes, rows=rows, full_rows=reduced // rows, elements=outputs * reduced)
     sizes.update(stage=0, turns=turns_of(outputs * sizes["chunks"]))
     if shape.waits:
@@ -204,10 +204,15 @@ def variant_of(base: Variant, shape: FoldShape, **stage: Any) -> FoldVariant:
     return FoldVariant(base.linear, base.rank, base.wide, shape=shape, **stage)
 
 
-def sizes_of(outputs: int, reduced: int, chunks: int, total: int, run: int = 1) -> dict[str, int]:
-    """Returns the sizes of a stage. All chunks but the last have whole runs, or rows, so that few threads have a remainder."""
+def sizes_of(outputs: int, reduced: int, chunks: int, total: int, run: int = 1, odd: bool = False) -> dict[str, int]:
+    """Returns the sizes of a stage. All chunks but the last have whole runs, or rows, so that few threads have a remainder.
+
+    Args:
+        odd: they have an odd number of them. Where each lane of a CPU reads a chunk of its own, with a distance of a power of two
+            lanes evict each other from one set of the cache: products of two arrays of 2^22 floats took twice the time.
+    """
     chunk = -(-reduced // chunks)
     if chunks > 1:
-        chunk = -(-chunk // run) * run
+        chunk = (-(-chunk // run) | odd) * run
         chunks = -(-reduced // chunk)
     return {"outputs": outputs, "reduced": reduced, "chunks": chunks, "chunk": chunk, "total": total}
