@@ -82,28 +82,24 @@ class FoldElements:
         """Returns lines that load word `e` of `count` neighbours, take each element, and store the words of results."""
         text, index, together = self.text, self.chunks.index, in_words(self.text)
         stored = {j: text.types[j] for j in self.stored_of_each()}
-        loads = [(word_type(o.have, count), o.name, load_word(f"{BLOCK}.a_{o.name} + fz_first", o.have, count)) for o in together]
-        words = [
+        lines = [
             f"{index} fz_word = {f'{e} + {index}({ahead})' if ahead else e};",
             f"{index} fz_first = ({self.chunks.place('fz_word', out, 'reduced')}) * {count};",
-            *(f"{word} w_{name} = {loaded};" for word, name, loaded in loads),
         ]
-        ends = [
-            store_word(f"{BLOCK}.r_{j} + fz_first", type, [f"fz_r_{j}[{c}]" for c in range(count)]) for j, type in stored.items()
-        ]
+        for o in together:
+            lines.append(f"{word_type(o.have, count)} w_{o.name} = {load_word(f'{BLOCK}.a_{o.name} + fz_first', o.have, count)};")
         one = [
             f"{index} e = fz_word * {count} + {index}(fz_c);",
             f"{index} i = fz_first + {index}(fz_c);",
-            *text.element((), {o.name: of_word(f"w_{o.name}[fz_c]", o) for o in together}),
+            *text.element((), {o.name: of_word(f"w_{o.name}[fz_c]", o, count) for o in together}),
             take,
             *(f"fz_r_{j}[fz_c] = r_{j};" for j in stored),
         ]
-        return [
-            *unhidden(words, text.given.taken, text.shims),
-            *(f"{declare(type, f'fz_r_{j}')}[{count}];" for j, type in stored.items()),
-            *(f"{text.unroll} for (uint fz_c = 0; fz_c < {count}; ++fz_c)", *block(one)),
-            *unhidden(ends, text.given.taken, text.shims),
-        ]
+        lines += [f"{declare(type, f'fz_r_{j}')}[{count}];" for j, type in stored.items()]
+        lines += [f"{text.unroll} for (uint fz_c = 0; fz_c < {count}; ++fz_c)", *block(one)]
+        for j, type in stored.items():
+            lines.append(store_word(f"{BLOCK}.r_{j} + fz_first", type, [f"fz_r_{j}[{c}]" for c in range(count)]))
+        return unhidden(lines, text.given.taken, text.shims)
 
     def computed_at(self, e: str, out: str, ahead: str = "", held: Mapping[str, str] | None = None) -> list[str]:
         """Returns lines that load and compute one element, and store the results of each element.

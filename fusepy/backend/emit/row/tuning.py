@@ -102,7 +102,8 @@ def _held_in_registers(work: RowWork) -> int | None:
     as many threads.
     """
     most = most_held(work)
-    found = [n for n in HELD if n <= most and n % work.together == 0] or [most] * (most > 0)
+    step = 2 * work.together if work.together > 1 else 1  # two runs may have half of the words each
+    found = [n for n in HELD if n <= most and n % step == 0] or [most] * (most > 0)
     lanes = {n: power_above(-(-work.length // n)) for n in found}
     least = min(NEAR, max(lanes.values(), default=0))
     fits = [n for n in found if least <= lanes[n] <= HOLDING]

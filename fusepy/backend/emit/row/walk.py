@@ -132,7 +132,7 @@ class StageWalk:
 
     def value(self, operand: Operand, loaded: str) -> str:
         """Returns the value of an element in what one load has given."""
-        return of_word(f"{loaded}[fz_c]", operand) if self.in_words(operand) else loaded
+        return of_word(f"{loaded}[fz_c]", operand, self.together) if self.in_words(operand) else loaded
 
     def located(self, number: str, start: str, *, loading: bool = False) -> list[str]:
         """Returns lines that set the place ``e`` of an element in its row and its coordinates, and whether it is in the row.

@@ -21,13 +21,14 @@ from fusepy.backend.emit.tuning import GROUPS_PER_ROW, LIGHT_PRICE, Shape
 from fusepy.backend.emit.variant import Variant
 from fusepy.ir.ops.base import construct
 from fusepy.ir.ops.control import block
-from fusepy.ir.types import Kind, Type
+from fusepy.ir.types import HALF, Kind, Type
 
 THREADS = 256
 BYTES = 4  # of a word of the smallest elements
 MOST_HELD = 128  # bytes that a thread loads and stores: more take the registers of other threads
 ALONG = 4  # elements of a word of reductions and rows, whose threads have many: as many as a vector has
 
+BITS = Type.parse("uint16_t")
 # The elements of a word, and the words of a thread, which are in flight together.
 WORDS = {f"words of {n}{more}": (n, count) for n in (2, 4) for more, count in (("", 2), (", four", 4))}
 
@@ -73,8 +74,12 @@ def size_of(type: Type) -> int:
 
 
 def word_type(type: Type, count: int) -> Type:
-    """Returns the type of a word of numbers in memory."""
-    return Type.vector(storage(type), count)
+    """Returns the type of a word of numbers in memory. CUDA would load four halfs as two pairs, so they are taken as integers."""
+    return Type.vector(BITS if _as_bits(type, count) else storage(type), count)
+
+
+def _as_bits(type: Type, count: int) -> bool:
+    return type is HALF and count == 4
 
 
 def load_word(place: str, type: Type, count: int) -> str:
@@ -85,7 +90,8 @@ def load_word(place: str, type: Type, count: int) -> str:
 def store_word(place: str, type: Type, values: Sequence[str]) -> str:
     """Returns the statement that stores numbers from an address on."""
     word = word_type(type, len(values))
-    stored = construct(word, [to_storage(value, type) for value in values])
+    bits = "asuint16({})" if _as_bits(type, len(values)) else "{}"
+    stored = construct(word, [bits.format(to_storage(value, type)) for value in values])
     return f"storeAligned<{len(values) * size_of(type)}>(({word}*)({place}), {stored});"
 
 
@@ -95,9 +101,10 @@ def store_words(store: Store, values: Sequence[str]) -> str:
     return guarded(store.conditions, store_word(f"{store.pointer} + {store.offset}", store.output.type, values))
 
 
-def of_word(element: str, operand: Operand) -> str:
-    """Returns the value that the body reads of an element of a word."""
-    return convert(from_storage(element, operand.have), operand.have, operand.want)
+def of_word(element: str, operand: Operand, count: int) -> str:
+    """Returns the value that the body reads of an element of a word of `count`."""
+    number = f"asfloat16({element})" if _as_bits(operand.have, count) else from_storage(element, operand.have)
+    return convert(number, operand.have, operand.want)
 
 
 def in_words(text: KernelText) -> list[Operand]:
@@ -160,7 +167,9 @@ class WordSpace(Counted):
             if apart:
                 lines += block([f"{self._index} i = {place(f'start + {c}', 'start')};", *self._coordinates(work), *apart])
             for name, o in together.items():
-                lines.append(f"{name}[w * {self.count} + {c}] = {of_word(place(f'w_{name}[{c}]', f'w_{name}[0]'), o)};")
+                lines.append(
+                    f"{name}[w * {self.count} + {c}] = {of_word(place(f'w_{name}[{c}]', f'w_{name}[0]'), o, self.count)};"
+                )
         return lines
 
     def _store(self, work: ElementWork) -> list[str]:
