@@ -116,7 +116,7 @@ def _held_in_registers(work: RowWork) -> int | None:
 def most_held(work: RowWork) -> int:
     """Returns the most elements that a thread of a GPU holds, 0 if they are too large."""
     most = REGISTERS // max(work.words, 1)
-    return max(1, 1 << most.bit_length() - 1) if work.light else min(most, 4)
+    return min(most, 4) if not work.light else 1 << most.bit_length() - 1 if most else 0
 
 
 def _columns_of_lanes(width: int, work: RowWork) -> RowShape:
