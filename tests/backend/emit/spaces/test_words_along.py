@@ -51,6 +51,11 @@ def in_words(function: Any, *args: Any) -> bool:
     return "by words of 4" in function.source(*args).splitlines()[0]
 
 
+def built(device: Any) -> int:
+    """The number of kernels that were made so far."""
+    return device.counters.disk_hits + device.counters.kernels_compiled
+
+
 def agree(results: Any, wanted: Any, what: str, room: tuple[float, float] = (0, 0)) -> None:
     """Checks the results of one call; `room` is relative and absolute."""
     for got, want in zip(*((r if isinstance(r, tuple) else (r,)) for r in (results, wanted))):
@@ -82,15 +87,19 @@ FOLDS: dict[str, tuple[Function, Function, str]] = {
 @pytest.mark.req("V11")
 @pytest.mark.parametrize("name", daily(FOLDS, "products", "several"))
 def test_reductions_have_numpys_values_for_all_sizes_and_places(gpu: Any, name: str) -> None:
-    """Sizes that words divide or do not, fewer elements than a group has, several chunks, arrays that begin inside of a word."""
+    """Sizes that words divide or do not, fewer elements than a group has, several chunks, arrays that begin inside of a word.
+
+    The first call compiles the kernels for all of them.
+    """
     ours, numpys, kinds = FOLDS[name]
-    function = fp.fuse(ours)
+    function, kernels = fp.fuse(ours), 0
     for count in (1, 3, 4, 36, 1000, 1024, 4099, 70004):
         arrays = [numbers(count + 5, kind, k) for k, kind in enumerate(kinds.split())]
         for start in (0, 1, 4):
             given = [on(gpu, a)[start : start + count] for a in arrays]
             parts = [a[start : start + count].astype("?" if a.dtype == bool else "f8") for a in arrays]
             agree(function(*given), numpys(*parts), f"{count} from {start}")
+            assert built(gpu) == (kernels := kernels or built(gpu))
             assert in_words(function, *given) == (start != 1 and count % 4 == 0 and count > 8)
 
 
@@ -168,10 +177,12 @@ def test_results_of_rows_in_place_and_inside_of_words(gpu: Any) -> None:
     own = on(gpu, x)
     function(own, _result=own)
     agree(own, want, "in place")
+    kernels = built(gpu)
     for first in (0, 1, 2, 4):
         memory = on(gpu, np.full(7 * 64 + 8, 99, "f2"))
         function(on(gpu, x), _result=memory[first : first + 7 * 64].reshape((7, 64)))
         agree(memory, np.r_[[99] * first, want.ravel(), [99] * (8 - first)], f"from {first}")
+        assert built(gpu) == kernels + (first > 0), "the kernel with words, and the one without"
     total = fp.fuse(lambda x: (x * 2, fp.sum(x)))
     total(own, _result=(own, fp.Tensor.zeros(gpu, (), "half")))
     agree(own, want * 2, "elements beside a sum, in place")
