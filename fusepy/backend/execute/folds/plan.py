@@ -121,11 +121,9 @@ class ReducePlan(Plan):
         kind = self.device.target.kind
         work = Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row, self._staged)
         even, linear = linear, linear and (not self._placed or (work.along_rows(kind) and not self._scans))
-        if not linear and reduced:
-            own = [o for o in self.memory if o.position < first]
-            uneven = replace(work, inner=lies_inner(own, self._over, plain.strides, strides, grid, inner))
-        else:
-            uneven = work
+        own = [o for o in self.memory if o.position < first]
+        near = lies_inner(own, self._over, plain.strides, strides, grid, inner) if reduced and not linear else inner
+        uneven = replace(work, inner=near)
         strided = self._make(kind, uneven, Variant(False, self.rank, wide))
         stages = self._make(kind, work, Variant(True, self.rank, wide)) if linear else ()
         made = (grid, plain.count, plain.strides, plain.out_shapes, wide)
