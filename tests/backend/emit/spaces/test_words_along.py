@@ -85,7 +85,7 @@ FOLDS: dict[str, tuple[Function, Function, str]] = {
 
 
 @pytest.mark.req("V11")
-@pytest.mark.parametrize("name", daily(FOLDS, "products", "several"))
+@pytest.mark.parametrize("name", daily(FOLDS, "several"))
 def test_reductions_have_numpys_values_for_all_sizes_and_places(gpu: Any, name: str) -> None:
     """Sizes that words divide or do not, fewer elements than a group has, several chunks, arrays that begin inside of a word.
 
