@@ -78,6 +78,7 @@ ELSEWHERE: dict[str, str] = {
     "backend/emit/text.py": "backend/emit/test_region.py",
     "backend/execute/destinations.py": "errors/test_misuse.py",
     "backend/emit/fold/sorting/merges.py": "vocabulary/test_sorting.py",
+    "backend/execute/folds/grids.py": "language/test_reductions.py",
     "backend/execute/folds/plan.py": "language/test_reductions.py",
     "backend/execute/folds/stages.py": "language/test_reductions.py",
     "backend/execute/launch.py": "backend/execute/test_executable.py",

@@ -45,7 +45,7 @@ class Pool:
         clock: the clock of the queue, for `allocate_idle`.
 
     Attributes:
-        apart: the distance between new blocks of a page and more, see `block.APART`.
+        apart: the distance between new blocks of 16 pages and more, see `block.APART`.
 
     Example:
         >>> pool = Pool(spy.Device(type=spy.DeviceType.cpu, enable_hot_reload=False))
@@ -200,7 +200,7 @@ class Pool:
 
     def _grow(self, capacity: int, nbytes: int) -> Span:
         self._free.setdefault(capacity, [])
-        gap = self.apart if capacity >= PAGE else 0
+        gap = self.apart if capacity >= 16 * PAGE else 0
         if capacity > self._slab_bytes // 4:
             self._bound_cache()
             self._start = (self._start + gap) % PAGE

@@ -78,5 +78,7 @@ WRAPPED: dict[str, list[str]] = {
     "WaveGetLaneIndex": [f"public uint {PREFIX}WaveGetLaneIndex() {{ return WaveGetLaneIndex(); }}"],
     "loadAligned": [f"public T {PREFIX}loadAligned<let A : int, T>(T* at) {{ return loadAligned<A>(at); }}"],
     "storeAligned": [f"public void {PREFIX}storeAligned<let A : int, T>(T* at, T x) {{ storeAligned<A>(at, x); }}"],
+    "asfloat16": [f"public half {PREFIX}asfloat16(uint16_t x) {{ return asfloat16(x); }}"],
+    "asuint16": [f"public uint16_t {PREFIX}asuint16(half x) {{ return asuint16(x); }}"],
     "asdouble": [f"public double {PREFIX}asdouble(uint low, uint high) {{ return asdouble(low, high); }}"],
 }

@@ -76,13 +76,24 @@ class ToMemory:
         return [Field(variant.index, f"r_{j}_b", "out_base", j), *steps]
 
     def write(self, name: str) -> str:
-        dims, pointer, variant = self.output.spec.dims, self.pointer, self.output.variant
+        return guarded(self.conditions, self.assign(self.offset, name))
+
+    @property
+    def offset(self) -> str:
+        """The place of an element in the array."""
+        dims, variant = self.output.spec.dims, self.output.variant
         if variant.linear or variant.dense:
-            return self.assign("i" if dims else "0", name)
-        offset = variant.offset(pointer, dims)
+            return "i" if dims else "0"
+        return variant.offset(self.pointer, dims)
+
+    @property
+    def conditions(self) -> list[str]:
+        """Conditions that hold for the one thread that stores an element."""
+        dims, variant = self.output.spec.dims, self.output.variant
+        if variant.linear or variant.dense:
+            return []
         far = [(axis, d) for axis, d in enumerate(dims) if d != variant.near]
-        first = [*self.output.repeated, *(f"(d{d} == 0 || {pointer}_s{axis} != 0)" for axis, d in far)]
-        return guarded(first, self.assign(offset, name))
+        return [*self.output.repeated, *(f"(d{d} == 0 || {self.pointer}_s{axis} != 0)" for axis, d in far)]
 
     def assign(self, index: str, name: str) -> str:
         """Returns the statement that writes one element of the array."""

@@ -31,7 +31,7 @@ from fusepy.backend.marshals.whole import written
 from fusepy.backend.memory.element import Element
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node
-from fusepy.ir.ops.region import output_feeds, spec_of
+from fusepy.ir.ops.region import output_feeds, result_types, spec_of
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import Kind
 from fusepy.ir.whole import taken
@@ -124,13 +124,24 @@ class Plan:
 
     @property
     def together(self) -> WordMasks:
-        """The words in which a linear kernel loads and stores narrow elements."""
+        """The words in which kernels load and store narrow elements."""
         if self._together is None:
             none = self.context.shaped or self.device.target.kind == "software"  # on CPUs words are no faster
-            self._together = (
-                NO_WORDS if none else words_of(self.region, self.rank, self.operands, self.memory, self.context.costs)
-            )
+            self._together = NO_WORDS if none else self._found_words()
         return self._together
+
+    def _found_words(self) -> WordMasks:
+        """Returns the words of the region on a GPU."""
+        results = result_types(self.region)
+        if not (self.rank and results):
+            return NO_WORDS
+        along = [o for o in self.memory if o.dims and not o.is_whole]
+        return words_of(self.region, self.operands, self.memory, along, results, self.context.costs)
+
+    def words_at(self, slots: Sequence[Layout], results: Sequence[int]) -> str:
+        """Returns the name of the words of a call; empty if some array begins inside of one."""
+        words, places = self.together, (position for position, *_ in self.steps)
+        return words.space if words.space and words.fit([slots[i] for i in (*places, *results)]) else ""
 
     def _has_one_order(self, ways: Sequence[str]) -> bool:
         """True if all elements go along the grid in order; single values, which all threads read, do not count."""
@@ -212,8 +223,7 @@ class Plan:
         """Returns the variant of a call, and the groups and sizes of its index space."""
         wide, packed = recipe.wide, self.packs(slots)
         if self.linear and self.one_shape(slots) and all(slots[slot].linear for slot in results):
-            together, places = self.together, (position for position, *_ in self.steps)
-            space = together.space if together.space and together.fit([slots[i] for i in (*places, *results)]) else ""
+            space = self.words_at(slots, results)
             return Variant(True, self.rank, recipe.count >= LINEAR_LIMIT, packed=packed, space=space), None, {}
         if self.context.tile or not self.rank:
             return Variant(False, self.rank, wide, self.context.tile, packed=packed), None, {}

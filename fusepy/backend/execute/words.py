@@ -1,8 +1,8 @@
-"""The words in which a linear kernel loads and stores narrow elements, and which arrays begin where a word does."""
+"""The words in which a kernel loads and stores narrow elements, and which arrays begin where a word does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from fusepy.backend.emit.operand import Operand
@@ -13,8 +13,7 @@ from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.ir.graph import Node
-from fusepy.ir.ops.region import result_types
-from fusepy.ir.types import Kind
+from fusepy.ir.types import Kind, Type
 
 
 class WordMasks(NamedTuple):
@@ -39,24 +38,27 @@ NO_WORDS = WordMasks()
 
 def words_of(
     region: Node,
-    rank: int,
     operands: Sequence[Operand],
     memory: Sequence[Operand],
+    along: Collection[Operand],
+    results: Sequence[Type | None],
     costs: Callable[[Node], tuple[int, int, float]],
+    count: int = 0,
 ) -> WordMasks:
     """Returns the words of a region on a GPU.
 
     Args:
-        operands: those that its kernels load; `memory` are those in memory.
+        operands: those that its kernels load; `memory` are those in memory, and `along` of these the ones with words.
+        results: the types of results; None for those without words.
         costs: see `PlanContext`.
+        count: see `words_for`.
     """
-    results = result_types(region)
-    along = [o for o in memory if o.dims and not o.is_whole]
-    types = [*(o.have if o.want.kind is Kind.SCALAR else o.want for o in along), *results]
-    if not (rank and results and words_for(types)) or any(is_single(o.want) for o in operands):
+    types = [*(o.have if o.want.kind is Kind.SCALAR else o.want for o in along), *(t for t in results if t is not None)]
+    if not words_for(types, count=count) or any(is_single(o.want) for o in operands):
         return NO_WORDS
-    if any(len(ACCESSES[o.arrival].fields(o, Variant(True, rank))) > 1 for o in along):  # pairs of values and gradients
+    if any(len(ACCESSES[o.arrival].fields(o, Variant(True, 1))) > 1 for o in along):  # pairs of values and gradients
         return NO_WORDS
-    space = words_for(types, costs(region)[2], is_light(region))
+    space = words_for(types, costs(region)[2], not count and is_light(region), count)
     masks = [word_mask(space, o.have) if o in along else 0 for o in memory]
-    return WordMasks(space, tuple(masks), tuple(word_mask(space, type) for type in results)) if space else NO_WORDS
+    own = [word_mask(space, type) if type is not None else 0 for type in results]
+    return WordMasks(space, tuple(masks), tuple(own)) if space else NO_WORDS

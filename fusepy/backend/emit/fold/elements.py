@@ -16,6 +16,7 @@ from fusepy.backend.emit.fold.structs import accumulator_text, sort_functions
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field
+from fusepy.backend.emit.spaces.words import count_of, in_words, load_word, of_word, store_word, word_type
 from fusepy.backend.emit.text import KernelText
 from fusepy.ir.ops.control import block
 from fusepy.ir.value import declare
@@ -73,9 +74,33 @@ class FoldElements:
         """Returns lines that add element `e` of a result, or the element `ahead` of it by so many, to a run."""
         if self.variant.of_elements:
             given = "".join(f"r_{a.j}, " for a in self.accumulators)
-            return ["{", *(f"    {line}" for line in self.computed_at(e, out, ahead)), f"    fz_take({run}, {given}int(e));", "}"]
+            take, count = f"fz_take({run}, {given}int(e));", count_of(self.variant.space)
+            return block(self.word_at(count, e, out, ahead, take) if count > 1 else [*self.computed_at(e, out, ahead), take])
         merge = f"fz_merge({run}, found, {BLOCK}.zero);"
         return ["{", *(f"    {line}" for line in (*self.partial_at(e, out, ahead), merge)), "}"]
+
+    def word_at(self, count: int, e: str, out: str, ahead: str, take: str) -> list[str]:
+        """Returns lines that load word `e` of `count` neighbours, take each element, and store the words of results."""
+        text, index, together = self.text, self.chunks.index, in_words(self.text)
+        stored = {j: text.types[j] for j in self.stored_of_each()}
+        lines = [
+            f"{index} fz_word = {f'{e} + {index}({ahead})' if ahead else e};",
+            f"{index} fz_first = ({self.chunks.place('fz_word', out, 'reduced')}) * {count};",
+        ]
+        for o in together:
+            lines.append(f"{word_type(o.have, count)} w_{o.name} = {load_word(f'{BLOCK}.a_{o.name} + fz_first', o.have, count)};")
+        one = [
+            f"{index} e = fz_word * {count} + {index}(fz_c);",
+            f"{index} i = fz_first + {index}(fz_c);",
+            *text.element((), {o.name: of_word(f"w_{o.name}[fz_c]", o, count) for o in together}),
+            take,
+            *(f"fz_r_{j}[fz_c] = r_{j};" for j in stored),
+        ]
+        lines += [f"{declare(type, f'fz_r_{j}')}[{count}];" for j, type in stored.items()]
+        lines += [f"{text.unroll} for (uint fz_c = 0; fz_c < {count}; ++fz_c)", *block(one)]
+        for j, type in stored.items():
+            lines.append(store_word(f"{BLOCK}.r_{j} + fz_first", type, [f"fz_r_{j}[{c}]" for c in range(count)]))
+        return unhidden(lines, text.given.taken, text.shims)
 
     def computed_at(self, e: str, out: str, ahead: str = "", held: Mapping[str, str] | None = None) -> list[str]:
         """Returns lines that load and compute one element, and store the results of each element.

@@ -2,8 +2,8 @@
 
 The elements of a result are numbered in the order of the folded dimensions, and cut into chunks. Either the threads of a group
 stride along one chunk and merge their accumulators in shared memory, or each thread has its own chunks, and neighbouring threads
-work on neighbouring results. No atomic adds. The sizes alone determine the order of all additions, so that the same call
-gives the same bits every time.
+work on neighbouring results. There are no atomic adds. The sizes, and the words of narrow elements, determine the order of all
+additions, so that the same call gives the same bits every time.
 """
 
 from __future__ import annotations

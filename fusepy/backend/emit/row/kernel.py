@@ -20,6 +20,7 @@ from fusepy.backend.emit.row.reduction import StageFolds
 from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.row.walk import StageWalk
 from fusepy.backend.emit.spaces.space import decoded, extents
+from fusepy.backend.emit.spaces.words import count_of
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, Shape
 from fusepy.backend.slang.stage import THREAD_INDEX
@@ -105,8 +106,10 @@ class _RowKernel:
             "if (!fz_own) fz_row = 0;",
             *decoded(self.variant, "fz_row", outer),
         ]
-        if self.shape.held and not self.shape.exact:  # the elements of the thread
-            count = f"(uint({BLOCK}.reduced) + fz_lanes - 1 - fz_in) >> fz_bits"
+        if self.shape.held and not self.shape.exact:  # the elements, or words, of the thread
+            together = count_of(self.variant.space)
+            reduced = f"uint({BLOCK}.reduced)" + f" / {together}" * (together > 1)
+            count = f"({reduced} + fz_lanes - 1 - fz_in) >> fz_bits"
             if self.shape.reach == "thread" and self.text.software:
                 # From a count that is the same for all threads, folds of constants are so too. Before each loop that starts from
                 # such a value, lavapipe walks all paths to the parameter block, of which each selection doubles the number.

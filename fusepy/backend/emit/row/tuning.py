@@ -51,6 +51,7 @@ class RowWork:
         columns: the rows lie side by side, as columns do.
         axes: the dimensions of a row; for several, each element costs divisions.
         exchanged: the bytes in which a thread passes what it has combined to the others, for all folds.
+        together: the elements of a word, which are loaded and stored together; threads hold whole words.
     """
 
     rows: int
@@ -64,6 +65,7 @@ class RowWork:
     columns: bool = False
     axes: int = 1
     exchanged: int = 0
+    together: int = 1
 
 
 def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
@@ -87,6 +89,7 @@ def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
     lanes = power_above(-(-work.length // held))
     threads = FEWEST if lanes <= FEWEST else 256 if lanes <= 256 else HOLDING
     sure = next((n for n in (held, held - 1, SURE.get(held, held // 2)) if n * lanes <= work.length), 0)
+    sure -= sure % work.together
     known = lanes if lanes >= WAVE else 0  # short rows take 5 % longer with addresses that are known
     return RowShape(threads, held, 16 if held > 8 else 8, exact=lanes * held == work.length, sure=sure, lanes=known), lanes
 
@@ -98,8 +101,9 @@ def _held_in_registers(work: RowWork) -> int | None:
     threads with 20 each, and not 16 with 9 or 32 with 5. Long rows of which nothing is stored for each element are held by half
     as many threads.
     """
-    most = _most(work)
-    found = [n for n in HELD if n <= most] or [most] * (most > 0)
+    most = most_held(work)
+    step = 2 * work.together if work.together > 1 else 1  # two runs may have half of the words each
+    found = [n for n in HELD if n <= most and n % step == 0] or [most] * (most > 0)
     lanes = {n: power_above(-(-work.length // n)) for n in found}
     least = min(NEAR, max(lanes.values(), default=0))
     fits = [n for n in found if least <= lanes[n] <= HOLDING]
@@ -109,16 +113,16 @@ def _held_in_registers(work: RowWork) -> int | None:
     return min(fits, key=lambda n: lanes[n] * (n + OVERHEAD)) if fits else None
 
 
-def _most(work: RowWork) -> int:
+def most_held(work: RowWork) -> int:
     """Returns the most elements that a thread of a GPU holds, 0 if they are too large."""
     most = REGISTERS // max(work.words, 1)
-    return max(1, 1 << most.bit_length() - 1) if work.light else min(most, 4)
+    return min(most, 4) if not work.light else 1 << most.bit_length() - 1 if most else 0
 
 
 def _columns_of_lanes(width: int, work: RowWork) -> RowShape:
     """Returns the shape on the CPU, where each lane has a column by itself, and holds it if it is short."""
     for held in (4, 8, 16, 32) if work.axes == 1 else (4, 8):
-        if work.light and work.length <= held <= _most(work):
+        if work.light and work.length <= held <= most_held(work):
             return RowShape(width, held, min(held, 16), "thread", columns=True, turns=True)
     return RowShape(width, 0, 4 if work.light else 1, "thread", exact=True, columns=True, turns=True)
 
@@ -133,7 +137,7 @@ def _column_shape(work: RowWork) -> tuple[RowShape, int]:
 
     Few columns are shared by more threads, in smaller groups, so that more multiprocessors have some.
     """
-    most, few = _most(work), work.rows < SIDE * FEWEST
+    most, few = most_held(work), work.rows < SIDE * FEWEST
     many = [(2 * REGISTERS, WAVE)] if work.light and work.words == 1 else []
     alone = [(n, 1) for n in (4, 8, 16, REGISTERS)] + [(n, 1) for n, _ in many]
     shared = [(16, SHARING), (REGISTERS, SHARING)] if few else [(REGISTERS, WAVE), *many, (REGISTERS, SHARING)]

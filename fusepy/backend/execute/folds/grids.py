@@ -1,7 +1,8 @@
-"""Finds out if the reductions of one kernel share a grid. Their extents are known only when a call is lowered."""
+"""Finds out if the reductions of one kernel share a grid, and which of its elements lie together, when a call is lowered."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from fusepy.backend.emit.operand import Operand
@@ -59,6 +60,27 @@ def stretched_results(
                 hint="compute the results in calls of their own",
             )
     return None
+
+
+def lies_inner(
+    own: Sequence[Operand], over: Sequence[int], steps: Shapes, strides: Shapes, grid: tuple[int, ...], otherwise: bool
+) -> bool:
+    """Returns true if elements of one result are closer together in memory than those of neighbouring results.
+
+    The largest arrays decide, such as the matrix that a vector is multiplied by. Axes of extent 1 count by the strides that
+    arrays have there.
+
+    Args:
+        own: the operands in memory.
+        over: the dimensions of the grid that are folded.
+        steps: the strides over the grid, 0 where stretched; `strides` are those of the arrays.
+    """
+    size = {o: math.prod(grid[d] for d, step in zip(o.dims, steps[o.position]) if step) for o in own}  # 0 where stretched
+    most = max(size.values(), default=0)
+    places = [(o, axis, d) for o, n in size.items() if n == most for axis, d in enumerate(o.dims)]
+    far = [(abs((strides if grid[d] == 1 else steps)[o.position][axis]), -d) for o, axis, d in places]
+    far = [(step, d) for step, d in far if step]
+    return -min(far)[1] in over if far else otherwise
 
 
 def epilogue_feeds(region: Node) -> list[frozenset[int]]:

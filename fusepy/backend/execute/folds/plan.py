@@ -17,21 +17,24 @@ from fusepy.backend.emit.fold.tile import GroupTile
 from fusepy.backend.emit.fold.tuning import copies_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Operand, addressing
+from fusepy.backend.emit.spaces.words import ALONG
 from fusepy.backend.emit.variant import Variant
-from fusepy.backend.execute.folds.grids import different_extents, epilogue_feeds, factor_feeds, stretched_results
+from fusepy.backend.execute.folds.grids import different_extents, epilogue_feeds, factor_feeds, lies_inner, stretched_results
 from fusepy.backend.execute.folds.products import MARGIN, check_product, is_far, lying, product_stages, sides_of
 from fusepy.backend.execute.folds.sorts import sort_stages
 from fusepy.backend.execute.folds.stages import FoldRecipe, Stage, Work, all_variants, fold_stages, scan_stages
+from fusepy.backend.execute.folds.words import has_words, in_words, with_words
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
 from fusepy.backend.execute.recipe import Recipe
+from fusepy.backend.execute.words import NO_WORDS, WordMasks, words_of
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.errors import ShapeError
 from fusepy.ir.fold_meanings import check_count
 from fusepy.ir.graph import Node
-from fusepy.ir.ops.region import folds_of, output_feeds, spec_of
+from fusepy.ir.ops.region import folds_of, output_feeds, result_types, spec_of
 from fusepy.ir.strides import is_contiguous
 
 ALIGNMENT = 256  # of the arrays of partials in one block
@@ -119,7 +122,9 @@ class ReducePlan(Plan):
         kind = self.device.target.kind
         work = Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row, self._staged)
         even, linear = linear, linear and (not self._placed or (work.along_rows(kind) and not self._scans))
-        uneven = work if linear or not reduced else replace(work, inner=self._lies_inner(plain.strides, strides, grid, inner))
+        own = [o for o in self.memory if o.position < first]
+        near = lies_inner(own, self._over, plain.strides, strides, grid, inner) if reduced and not linear else inner
+        uneven = replace(work, inner=near)
         strided = self._make(kind, uneven, Variant(False, self.rank, wide))
         stages = self._make(kind, work, Variant(True, self.rank, wide)) if linear else ()
         made = (grid, plain.count, plain.strides, plain.out_shapes, wide)
@@ -129,23 +134,6 @@ class ReducePlan(Plan):
             given = (self._sides, self._over[0], grid, Variant(False, self.rank, far), kind)
             strided, stages = product_stages(*given, False, lies) or strided, product_stages(*given, True, lies)
         return FoldRecipe(*made, tuple(stages), tuple(strided), work if linear else uneven, even)
-
-    def _lies_inner(
-        self, steps: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]], grid: tuple[int, ...], otherwise: bool
-    ) -> bool:
-        """True if elements of one result are closer together in memory than those of neighbouring results.
-
-        The largest arrays decide, such as the matrix that a vector is multiplied by. Axes of extent 1 count by the strides that
-        arrays have there.
-        """
-        first = len(self.region.bodies[0].inputs)
-        own = [o for o in self.memory if o.position < first]
-        size = {o: math.prod(grid[d] for d, step in zip(o.dims, steps[o.position]) if step) for o in own}  # 0 where stretched
-        most = max(size.values(), default=0)
-        places = [(o, axis, d) for o, n in size.items() if n == most for axis, d in enumerate(o.dims)]
-        far = [(abs((strides if grid[d] == 1 else steps)[o.position][axis]), -d) for o, axis, d in places]
-        far = [(step, d) for step, d in far if step]
-        return -min(far)[1] in self._over if far else otherwise
 
     def _lies_contiguous(
         self, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]
@@ -168,6 +156,8 @@ class ReducePlan(Plan):
         linear = all(slots[slot].linear for slot in results)
         if not stages or not linear or self._unaligned(slots) or self._apart(stages, slots, results):
             stages = recipe.strided
+        elif space := self.words_at(slots, results):
+            stages = in_words(stages, space)
         idle = not any(math.prod(shape) for shape in recipe.out_shapes)
         arrays = [(new(), stage.partials) for stage in stages if stage.partials]
         made = iter(arrays)
@@ -188,7 +178,17 @@ class ReducePlan(Plan):
         assert isinstance(recipe, FoldRecipe)
         assert recipe.work is not None
         even = recipe.even and variant.linear == bool(recipe.stages)
-        return sorted(all_variants(self._make, self.device.target.kind, recipe.work, variant, even) - own, key=str)
+        found = all_variants(self._make, self.device.target.kind, recipe.work, variant, even)
+        space = self.together.space if variant.linear else ""
+        return sorted((found | {with_words(v, space) for v in found if has_words(v, space)}) - own, key=str)
+
+    def _found_words(self) -> WordMasks:
+        if not self._contiguous or self._make is not fold_stages:
+            return NO_WORDS
+        first, types = len(self.region.bodies[0].inputs), result_types(self.region)
+        along = [o for o in self.memory if o.position < first and o.dims and not o.is_whole]
+        results = [type if j < self._plain else None for j, type in enumerate(types)]
+        return words_of(self.region, self.operands, self.memory, along, results, self.context.costs, ALONG)
 
     def partial_bytes(self, length: int) -> int:
         """Returns the bytes of `length` accumulators: an array for each of their members, and one of flags."""

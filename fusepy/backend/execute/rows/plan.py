@@ -8,17 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fusepy.backend.emit.row.reduction import exchanged_bytes
-from fusepy.backend.emit.row.tuning import RowWork, cost, row_shape, turns_of
+from fusepy.backend.emit.row.tuning import RowWork, cost, most_held, row_shape, turns_of
 from fusepy.backend.emit.row.variant import RowVariant
+from fusepy.backend.emit.spaces.words import ALONG, count_of
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, weight_of
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.execute.traffic import scaled
+from fusepy.backend.execute.words import NO_WORDS, WordMasks, words_of
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node
-from fusepy.ir.ops.region import spec_of
+from fusepy.ir.ops.region import result_types, spec_of
 from fusepy.ir.rows.body import RowBody
 
 MOST_NODES = 40  # a body of so many operations is unrolled, see `weight_of`
@@ -136,16 +138,37 @@ class RowPlan(Plan):
         assert isinstance(recipe, RowRecipe)
         assert recipe.work is not None
         work, target = recipe.work, self.device.target
-        shape, lanes = row_shape(target.kind, target.lanes, work)
-        flat = self._flat(recipe, slots, results) if shape.lanes else None
+        space = self._space(recipe, slots, results)
+        shape, lanes = row_shape(target.kind, target.lanes, replace(work, together=count_of(space)))
+        flat = self._flat(recipe, slots, results) if shape.lanes or space else None
         near = None if flat is None else self._rows[-1]
         dense = self._dense(recipe, slots, results)
-        variant = RowVariant(False, self.rank, recipe.wide, near=near, flat=flat or (), shape=shape, dense=dense)
+        variant = RowVariant(False, self.rank, recipe.wide, space=space, near=near, flat=flat or (), shape=shape, dense=dense)
         turns = turns_of(shape, lanes, work.rows)
         groups = -(-work.rows // (shape.threads // lanes * turns))
         across = [min(groups, GROUPS_PER_ROW), -(-groups // GROUPS_PER_ROW), 1]
         sizes = {"outputs": work.rows, "reduced": work.length, "total": work.length, "lanes": lanes, "turns": turns}
         return [Launch(self, variant, recipe, across, sizes, reads=self.positions, results=tuple(results))]
+
+    def _found_words(self) -> WordMasks:
+        d, results = self._rows[-1], zip(result_types(self.region), self.out_dims)
+        along = [o for o in self.operands if d in o.dims and not o.is_whole]
+        if self.sinks or any(o not in self.memory for o in along):
+            return NO_WORDS
+        types = [type if d in dims else None for type, dims in results]
+        return words_of(self.region, self.operands, self.memory, along, types, self.context.costs, ALONG)
+
+    def _space(self, recipe: RowRecipe, slots: Sequence[Layout], results: Sequence[int]) -> str:
+        """Returns the name of the words of a call; empty unless each row begins with one, and ends with one."""
+        space, d, work = self.words_at(slots, results), self._rows[-1], recipe.work
+        count, flat = count_of(space), self._flat(recipe, slots, results) if space else None
+        if flat is None or work is None or work.columns or recipe.grid[d] % count or most_held(work) % count:
+            return ""
+        for o, mask in zip(self.memory, self.together.operands):
+            others = [step for axis, step in zip(o.dims, recipe.strides[o.position]) if axis != d]
+            if mask and o.position not in flat and any(n % count for n in (slots[self.positions[o.position]].base, *others)):
+                return ""
+        return space
 
     def other_lengths(self, recipe: RowRecipe) -> str:
         """Returns which lengths ask for kernels other than that of a call."""

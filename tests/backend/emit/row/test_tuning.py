@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -15,8 +16,8 @@ from fusepy.backend.emit.row.variant import RowShape
 def test_shapes_cover_the_row(kind: str) -> None:
     for rows in (1, 100, 100_000):
         for length in (1, 2, 33, 1000, 4096, 8192, 10_000, 32_000, 1 << 20):
-            for words in (1, 2, 3, 8, 40):
-                work = RowWork(rows, length, words, (4, 4), 12, light=words < 40)
+            for words, light in itertools.product((1, 2, 3, 8, 40), (True, False)):
+                work = RowWork(rows, length, words, (4, 4), 12, light)
                 shape, lanes = row_shape(kind, 8, work)
                 assert lanes & (lanes - 1) == 0
                 assert lanes <= shape.threads <= 1024
@@ -29,7 +30,7 @@ def test_shapes_cover_the_column(kind: str) -> None:
     for rows in (1, 100, 5000, 100_000):
         for length in (1, 2, 5, 33, 64, 65, 1000, 1025, 2048, 1 << 20):
             for words, exchanged in ((1, 12), (2, 24), (3, 200), (8, 12), (40, 12)):
-                work = RowWork(rows, length, words, (4, 4), 12, light=words < 40, columns=True, exchanged=exchanged)
+                work = RowWork(rows, length, words, (4, 4), 12, light=words != 8, columns=True, exchanged=exchanged)
                 shape, lanes = row_shape(kind, 8, work)
                 assert shape.columns
                 assert shape.threads % lanes == lanes & (lanes - 1) == 0
@@ -54,6 +55,10 @@ def test_rows_on_a_gpu() -> None:
     variance = RowWork(8192, 8192, 1, (4, 4), 8, light=True)
     assert row_shape("cuda", 0, variance) == (RowShape(128, 64, 16, exact=True, sure=64, lanes=128), 128)
     assert row_shape("cuda", 0, replace(variance, length=1024)) == (RowShape(128, 32, 16, exact=True, sure=32, lanes=32), 32)
+    for length in range(4, 2100, 4):  # of words of four elements, an even number, in two runs, or one
+        shape, lanes = row_shape("cuda", 0, replace(softmax, length=length, together=4))
+        assert shape.held % 8 == shape.sure % 4 == 0
+        assert shape.sure * lanes <= length <= shape.held * lanes
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,58 @@ def test_destinations_inside_of_words_keep_their_neighbours(gpu: Any) -> None:
         np.testing.assert_array_equal(to.to_numpy(), want)
 
 
+def test_results_in_place(gpu: Any) -> None:
+    x = numbers(37, "f2")
+    for first in (0, 1, 2):
+        own = fp.Tensor.from_numpy(gpu.device, x)
+        gpu.mix(own[first:], own[first:], _result=own[first:])
+        np.testing.assert_array_equal(own.to_numpy(), np.r_[x[:first], x[first:] * 3])
+
+
+def test_torchs_memory_inside_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arguments and destinations that begin inside of a word, or end there, keep what lies beside them."""
+    torch, helpers = pytest.importorskip("torch"), pytest.importorskip("tests.support.torch_device")
+    x = torch.from_numpy(numbers(40, "f2"))
+    with helpers.torch_device(monkeypatch, SOURCE) as d:
+        d.device.target = Target("vulkan", True)
+        for start, first, stop in [(0, 0, 7), (0, 1, 8), (1, 1, 8), (1, 2, 9), (2, 2, 40), (0, 3, 40)]:
+            to, part = torch.full((40,), 99, dtype=torch.float16), x[start : start + stop - first]
+            d.module.mix(d.tensor(part), d.tensor(part), _result=d.tensor(to[first:stop]))
+            assert len(d.device.kernels) == (1 if not first else 2), "the kernel with words, and the one without"
+            d.device.wait()
+            np.testing.assert_array_equal(to.numpy(), np.r_[[99] * first, part.numpy() * 3, [99] * (40 - stop)])
+
+
+def test_single_values_in_memory_beside_words(gpu: Any) -> None:
+    """A tensor without axes, and the result of another kernel: all threads read one place, which need not begin a word."""
+    device, x = gpu.device, numbers(1023, "f2")
+    several, given = fp.Tensor.from_numpy(device, np.float16([5, 3, 7])), fp.Tensor.from_numpy(device, x)
+    for single in (several[1], several[1:2].reshape(())):
+        np.testing.assert_array_equal(gpu.mix(given, single).to_numpy(), x * 2 + 3)
+        assert spaces(fp.fuse(lambda a, b: gpu.mix(a, b)), given, single) == "words of 2"
+    np.testing.assert_array_equal(gpu.mix(given, fp.max(given)).to_numpy(), x * 2 + x.max())
+
+
+@pytest.mark.rest
+def test_indices_of_64_bits(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of more than 2^31 elements, which lavapipe has no memory for."""
+    for module in ("plan", "linear", "folds.plan", "rows.plan"):
+        monkeypatch.setattr(f"fusepy.backend.execute.{module}.LINEAR_LIMIT", 64)
+    for count in (64, 1027, 2048):
+        x = numbers(4 * count, "f2") - np.float16(11)
+        given = fp.Tensor.from_numpy(gpu.device, x)
+        each, total = (fp.fuse(f) for f in (lambda a: gpu.mix(a, a), lambda a: fp.sum(a)))
+        rows = fp.fuse(lambda a: a - fp.max(a, -1, keepdims=True))
+        np.testing.assert_array_equal(each(given).to_numpy(), x * 3)
+        assert float(total(given)) == x.astype("f8").sum().astype("f2")
+        table = x.reshape(4, count)
+        np.testing.assert_array_equal(rows(given.reshape((4, count))).to_numpy(), table - table.max(-1, keepdims=True))
+        texts = [f.source(given).splitlines()[0] for f in (each, total)] + [
+            rows.source(given.reshape((4, count))).splitlines()[0]
+        ]
+        assert ["_64 by words" in text for text in texts] == [True, True, count != 1027]
+
+
 def test_programs_of_several_kernels_and_writes(gpu: Any) -> None:
     """Values between kernels are in words too; code that writes memory runs for the elements that there are."""
     device, x = gpu.device, numbers(1023, "f2")
