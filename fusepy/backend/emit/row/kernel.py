@@ -28,6 +28,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.rows.body import RowBody
+from fusepy.ir.types import HALF
 from fusepy.ir.value import declare
 
 # Threads of a multiprocessor for which CUDA's compiler has registers: half of what there are at most, so that each thread has all
@@ -79,7 +80,8 @@ class _RowKernel:
         own = unhidden(own, text.given.taken, text.shims)
         lines = unhidden(lines, text.given.taken, text.shims)
         shown = Shape(shape.threads, 1, False)
-        together = ROW_THREADS // shape.threads if text.cuda and shape.held <= HELD else 0
+        narrow = any(o.want.scalar is HALF for o in text.operands)  # its compiler would spill registers to have some for these
+        together = ROW_THREADS // shape.threads if text.cuda and shape.held <= HELD and not narrow else 0
         given = (lines, (shape.threads, 1, 1), THREAD_INDEX, self.fields(), shown, together)
         return text.source([*around, *own, *self.functions], *given)
 
