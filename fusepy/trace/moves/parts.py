@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from fusepy.derivatives.terms import Term
@@ -11,6 +11,8 @@ from fusepy.ir.oracle import Oracle, member_types
 from fusepy.ir.types import Kind, Type
 from fusepy.trace.moves.plans import Remap, Strided
 from fusepy.trace.open_trace import OpenTrace
+
+REPEATS = 16  # operations, see "Views" in docs/fusion.md
 
 
 class MovedPart(NamedTuple):
@@ -61,7 +63,13 @@ def _has_matrix(type: Type, oracle: Oracle) -> bool:
     )
 
 
-def store_what_reads_compounds(
+def is_repetitive(trace: OpenTrace, parts: Iterable[MovedPart]) -> bool:
+    """True if so many of these values compute others again, for earlier moves, that the value behind them is stored."""
+    origins, values = trace.moves.origins, {part.value for part in parts}
+    return len(values) - len({origins.get(v, v) for v in values}) > REPEATS
+
+
+def store_compounds(
     parts: dict[MovedPart, Below | None], strided: Callable[[MovedPart], bool], place: Callable[[MovedPart], int], oracle: Oracle
 ) -> None:
     """Makes leaves of values of structs or fixed arrays that are not `strided`, and not taken at computed indices.
