@@ -115,8 +115,8 @@ class Capture:
 
     def _apart(self, new: Any) -> Any:
         """Returns a copy of a value that lies in the memory of an argument, which is overwritten perhaps before it is read."""
-        if isinstance(new, Tensor):
-            return new.copy() if any(overlap(new, held) for held in self._arguments) else new
+        if any(overlap(new, held) for held in self._arguments):
+            return new.copy()
         if not hasattr(new, "untyped_storage"):  # torch's tensors have it
             return new
         others = [held.untyped_storage().data_ptr() for held in self._arguments if type(held) is type(new)]

@@ -178,13 +178,6 @@ def combining(name: str, function: Any, identity: Any, x: Any) -> tuple[Function
             expected=f"{name}(function, identity, x)",
             hint=f"write fp.{name}({python_name(function.__name__)}, {repr(x) if swapped else '0.0'}, x), or identity=… and x=…",
         )
-    if x is MISSING and isinstance(identity, np.ndarray) and identity.size > _most_numbers(function):
-        raise ArgumentError(
-            f"{name}() of an array has an identity before it",
-            saw=f"{function.__name__} and an array of {identity.size} numbers",
-            expected=f"{name}(function, identity, x)",
-            hint=f"write fp.{name}({python_name(function.__name__)}, 0.0, x); in place of 0.0 the value that changes no element",
-        )
     try:
         numbers = as_array(identity).ravel()
     except ShapeError:  # ragged
@@ -194,6 +187,13 @@ def combining(name: str, function: Any, identity: Any, x: Any) -> tuple[Function
             f"the identity of {function.__name__} is no number",
             saw=repr(identity)[:60],
             hint="give a number, or a list with one per component",
+        )
+    if x is MISSING and numbers.size > _most_numbers(function):
+        raise ArgumentError(
+            f"{name}() of an array has an identity before it",
+            saw=f"{function.__name__} and an array of {numbers.size} numbers",
+            expected=f"{name}(function, identity, x)",
+            hint=f"write fp.{name}({python_name(function.__name__)}, 0.0, x); in place of 0.0 the value that changes no element",
         )
     return function, tuple(repr(int(n) if n.dtype.kind == "b" else n.item()) for n in numbers)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from fusepy.derivatives.terms import Term
@@ -11,8 +11,6 @@ from fusepy.ir.oracle import Oracle, member_types
 from fusepy.ir.types import Kind, Type
 from fusepy.trace.moves.plans import Remap, Strided
 from fusepy.trace.open_trace import OpenTrace
-
-REPEATS = 16  # operations, see "Views" in docs/fusion.md
 
 
 class MovedPart(NamedTuple):
@@ -61,12 +59,6 @@ def _has_matrix(type: Type, oracle: Oracle) -> bool:
     return type.kind is Kind.MATRIX or (
         type.kind is Kind.ARRAY and type.element is not None and _has_matrix(type.element, oracle)
     )
-
-
-def is_repetitive(trace: OpenTrace, parts: Iterable[MovedPart]) -> bool:
-    """True if so many of these values compute others again, for earlier moves, that the value behind them is stored."""
-    origins, values = trace.moves.origins, {part.value for part in parts}
-    return len(values) - len({origins.get(v, v) for v in values}) > REPEATS
 
 
 def store_compounds(

@@ -20,7 +20,7 @@ from fusepy.location import user_line
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import spread_values
 from fusepy.trace.moves.inputs import owner_of, requires_gradients, view_of, viewable
-from fusepy.trace.moves.parts import Below, MovedPart, is_repetitive, is_small, is_untaken, store_compounds, whole_along
+from fusepy.trace.moves.parts import Below, MovedPart, is_small, is_untaken, store_compounds, whole_along
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.shapes import KnownShapes, known_shapes
 from fusepy.trace.moves.steps import ALL, Indexed, Permuted, Run, ViewStep, shape_after, sliced
@@ -72,7 +72,7 @@ class Pushing:
             else:
                 inner[part] = below
                 stack += [p for p in below[1] if p is not None]
-        if is_repetitive(self.trace, inner) and not is_untaken(root, self.trace.oracle):
+        if self.trace.moves.repeats({part.value for part in inner}) and not is_untaken(root, self.trace.oracle):
             return self.complete(self.leaf(root))
         for part in sorted(inner, key=lambda p: self.producer[p.value][0]):
             self.made[part] = self.again(part, *inner[part])

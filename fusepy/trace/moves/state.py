@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
 from fusepy.ir.graph import Value
 
 Steps = tuple[Any, ...]
+REPEATS = 16  # operations, see "Views" in docs/fusion.md
 
 
 @dataclass
@@ -52,6 +54,10 @@ class Moves:
     def repeat(self, made: Sequence[Value], values: Sequence[Value]) -> None:
         """Notes that a node computes other elements of some values."""
         self.origins.update((new, self.origins.get(old, old)) for new, old in zip(made, values))
+
+    def repeats(self, values: AbstractSet[Value]) -> bool:
+        """True if so many of some values compute others again, for earlier moves, that what is computed of them is stored."""
+        return len(values) - len({self.origins.get(v, v) for v in values}) > REPEATS
 
     def begin(self, nodes: Sized) -> int:
         """Notes that a function is called to be differentiated, and returns the number of nodes before it."""
