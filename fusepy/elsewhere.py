@@ -181,7 +181,9 @@ OF_TRACED = {  # the hints of values in a trace
     **dict.fromkeys(("backward", "requires_grad", "requires_grad_", "grad", "grad_fn"), f"write {_GRADIENT}"),
     **dict.fromkeys(("item", "numpy", "tolist", "cpu", "to_numpy", "block_until_ready"), _NO_NUMBER),
     "detach": "write fp.stop_gradient(t)",
-    **dict.fromkeys(("to", "cuda"), "write t.astype(float)"),
+    "to": "write t.astype(float)",
+    "cuda": "write t, which is on the device of its program",
+    "view": "write t.reshape(-1)",
 }
 
 

@@ -32,14 +32,14 @@ def _said_again(like: Mapped, parts: Mapping[str, Any]) -> Any:
 register(Mapped, Container(lambda mapped: {"value": mapped.value}, _said_again))
 
 
-def vmap(value: Any, dims: int | Sequence[int] = (), **of_jax: Any) -> Any:
+def vmap(value: Any, dims: int | Sequence[int] = (), *more: int, **of_jax: Any) -> Any:
     """Maps the leading axes of `value` to these grid dimensions; the element type is inferred.
 
     Args:
         dims: one grid dimension per leading axis; trailing axes are left to the parameter's type.
 
     Raises:
-        ArgumentError: for a function: calls run for every element without it, unlike in JAX.
+        ArgumentError: for dimensions that are no tuple; for a function: calls run for every element without it, unlike in JAX.
         ShapeError: for a negative or repeated dimension.
 
     Example:
@@ -51,6 +51,10 @@ def vmap(value: Any, dims: int | Sequence[int] = (), **of_jax: Any) -> Any:
             "fusepy.vmap maps the axes of an argument; it takes no function, as JAX's and torch's do",
             saw=", ".join([getattr(value, "__name__", type(value).__name__), *(f"{k}=" for k in of_jax)]),
             hint="write fp.fuse(f)(x), which runs for every element; fp.vmap(x, (1, 0)) says along which dimensions",
+        )
+    if more:
+        raise ArgumentError(
+            "vmap() takes all dimensions as one argument", saw=(dims, *more), hint=f"write fp.vmap(x, {(dims, *more)})"
         )
     checked = check_dims(_listed(dims))
     inner, map = _unwrap(value)

@@ -18,6 +18,7 @@ from fusepy.backend.kernels.captures import CaptureSink, refused_read
 from fusepy.backend.marshals.registry import host_array, kind_of_value
 from fusepy.backend.marshals.result_kinds import stream_of
 from fusepy.backend.memory.pending import PENDING, RECORDER
+from fusepy.backend.memory.storage import overlap
 from fusepy.backend.memory.tensor import Tensor, computed
 from fusepy.errors import ArgumentError
 from fusepy.program.bound import after_hooks, check_names
@@ -88,6 +89,7 @@ class Capture:
                 expected=f"none, or {len(self._arguments)}",
                 hint="call replay() without arguments after writing into those of the capture",
             )
+        values = [new if new is held else self._apart(new) for held, new in zip(self._arguments, values)]
         for i, (held, new) in enumerate(zip(self._arguments, values)):
             if new is held:
                 continue
@@ -110,6 +112,15 @@ class Capture:
                 expected="the same value, or a tensor for a tensor",
                 hint="pass what changes as a Tensor, also a single number",
             )
+
+    def _apart(self, new: Any) -> Any:
+        """Returns a copy of a value that lies in the memory of an argument, which is overwritten perhaps before it is read."""
+        if any(overlap(new, held) for held in self._arguments):
+            return new.copy()
+        if not hasattr(new, "untyped_storage"):  # torch's tensors have it
+            return new
+        others = [held.untyped_storage().data_ptr() for held in self._arguments if type(held) is type(new)]
+        return new.clone() if new.untyped_storage().data_ptr() in others else new
 
     def __repr__(self) -> str:
         return f"Capture({self.launches} launches on {self._device.name})"

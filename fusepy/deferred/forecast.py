@@ -10,6 +10,7 @@ from fusepy.arguments.mapped import unmapped
 from fusepy.backend.emit.options import NO_OPTIONS
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.marshals.generators import COMPUTED
+from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.recast import flattened
 from fusepy.backend.memory.storage import ARRAYS, NUMBERS, TENSORS
@@ -68,13 +69,18 @@ class Recordable:
         self._made: dict[Any, tuple[Sequence[Result], Sequence[Result]]] = {}
 
     @staticmethod
-    def of(program: Any) -> Recordable:
-        """Collects the facts about `program`. A program that stands for others does not fit: those others are recorded."""
+    def of(program: Any, given: Sequence[Any]) -> Recordable:
+        """Collects the facts about `program`. A program that stands for others does not fit: those others are recorded.
+
+        Args:
+            given: the arguments of a call, nested ones as their leaves. Those of all calls of a program are of one kind each.
+        """
         if not isinstance(program, Program):
             return Recordable(False, None)
         made = Recordable(_fits(program), "tensor" if program.result_kind.put_off else None)
         made.plain = _NUMBERS.get(program.result_kind.word, TENSORS)
-        made.spread = any(v.arrival.computed for v in program.recording.graph.inputs)
+        others = (v for v in map(unmapped, given) if v.__class__ not in _TENSORS)
+        made.spread = any(kind_of_value(v).returns.word == "tensor" for v in others)
         if made.fits:
             made._learn(program)
         return made

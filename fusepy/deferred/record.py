@@ -73,7 +73,7 @@ def _record(caller: Putting, program: Program, args: Sequence[Any], kwargs: Mapp
     """Records a call, or runs it if it cannot be deferred. `args` end with the values of `kwargs`."""
     known: Recordable | None = program.state.recordable
     if known is None:
-        known = program.state.recordable = Recordable.of(program)
+        known = program.state.recordable = Recordable.of(program, flat(args))
     unsaid = result is None and caller.config.returns in _UNSAID
     if known.fits and unsaid and caller.setup is None:
         with program.device.lock:

@@ -31,12 +31,14 @@ _STARTED = {
     "max": "fp.maximum(fp.max(x{1}), {2})",
     "min": "fp.minimum(fp.min(x{1}), {2})",
 }
-_OTHERWISE = {"where": _MASKED, "initial": _STARTED}
+_FALLING = {"sort": "-fp.sort(-x{1})"}
+_OTHERWISE = {"where": _MASKED, "initial": _STARTED, "descending": _FALLING, "reverse": _FALLING}
 _ANY = {
     "dtype": "fp.{0}(fp.astype(x, float){1})",
     "out": "y[...] = fp.{0}(x{1})",
     "where": "fp.{0}(fp.where(x > 1, x, 0.0){1})",
     "initial": "fp.{0}(x{1})",
+    **dict.fromkeys(("descending", "reverse"), "fp.{0}(-x{1})"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -187,4 +188,17 @@ def combining(name: str, function: Any, identity: Any, x: Any) -> tuple[Function
             saw=repr(identity)[:60],
             hint="give a number, or a list with one per component",
         )
+    if x is MISSING and numbers.size > _most_numbers(function):
+        raise ArgumentError(
+            f"{name}() of an array has an identity before it",
+            saw=f"{function.__name__} and an array of {numbers.size} numbers",
+            expected=f"{name}(function, identity, x)",
+            hint=f"write fp.{name}({python_name(function.__name__)}, 0.0, x); in place of 0.0 the value that changes no element",
+        )
     return function, tuple(repr(int(n) if n.dtype.kind == "b" else n.item()) for n in numbers)
+
+
+def _most_numbers(function: Function) -> float:
+    """Returns how many numbers an element of a combining function has at most; infinity for one of a type that is not known."""
+    types = [param.type for signature in function.tracer.declared() for param in signature.params[:1]]
+    return max((math.prod(t.shape) if t is not None and t.is_numeric else math.inf for t in types), default=math.inf)

@@ -180,7 +180,7 @@ class Traced(Numberless, Symbolic):
         return self
 
     def __repr__(self) -> str:
-        return f"Traced({self.type}, made at {self._loc})"
+        return f"Traced({self.type}, made at {self._loc})" if self._loc else f"Traced({self.type})"
 
 
 class TracedElement(Traced):

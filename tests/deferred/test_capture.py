@@ -94,6 +94,16 @@ def test_calls_of_other_threads_are_not_captured(m: Any, device: Any) -> None:
     np.testing.assert_array_equal(sorted(a.sum() for a in seen), [ramp(10).sum(), ramp(10).sum() * 2])
 
 
+def test_arguments_that_change_places(m: Any, device: Any) -> None:
+    """A replay reads all new contents before it overwrites any, also of views of what it overwrites."""
+    a, b, c = (fp.Tensor.from_numpy(device, ramp(4, start=s)) for s in (1, 10, 100))
+    g = fp.capture(lambda a, b, c: m.add(m.twice(a), b) * c, a, b, c)
+    first, second, third = (t.to_numpy() for t in (a, b, c))
+    np.testing.assert_array_equal(g.replay(b, c, a).to_numpy(), (2 * second + third) * first)
+    np.testing.assert_array_equal(a.to_numpy(), second)
+    np.testing.assert_array_equal(g.replay(a[::-1], b, a).to_numpy(), (2 * second[::-1] + third) * second)
+
+
 def test_what_cannot_be_captured(m: Any, device: Any) -> None:
     """After each refusal calls run as before."""
     x = fp.Tensor.from_numpy(device, ramp(4))

@@ -329,6 +329,18 @@ def test_vectors_of_arrays_are_the_numbers_of_an_eager_call(m: fp.Module, name: 
     np.testing.assert_allclose(later.to_numpy(), want, rtol=1e-6)
 
 
+def test_generators_inside_of_a_fused_function_do_not_decide_about_its_container(m: fp.Module) -> None:
+    rows = ramp(12).reshape(4, 3)
+    for inside in (lambda: fp.grid((4,)) * 1.0, lambda: fp.linspace(0.0, 3.0, 4)):
+        f = fp.fuse(lambda x, inside=inside: m.scale(x, inside()))
+        want = f(rows)
+        with fp.lazy():
+            numbers, vectors = f(rows), f(fp.Tensor.from_numpy(m.device, rows))
+            argument = m.scale(rows, inside())
+        assert (numbers.shape, str(vectors.dtype), str(argument.dtype)) == (want.shape, "float3", "float3")
+        same(numbers.to_numpy(), want)
+
+
 def test_a_chain_of_vectors_of_arrays_is_one_kernel(m: fp.Module) -> None:
     with Counted() as counted:
         with fp.lazy():

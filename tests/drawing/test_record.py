@@ -72,3 +72,15 @@ def test_a_draw_stands_outside_of_loops_and_has_no_gradient(m: Any) -> None:
     total = fp.fuse(lambda at: fp.sum(draw({"at": at, "colour": V["colour"]}, targets=(2, 2)).x))
     with pytest.raises(GradientError):
         fp.grad(total)(V["at"])
+
+
+def test_a_lazy_draw_of_arrays_gives_the_numbers_of_an_eager_one(m: Any) -> None:
+    draw = fp.raster(m, vertex="vs", fragment="fs")
+    for vertices in (V, {name: fp.Tensor(v) for name, v in V.items()}):
+        want = draw(vertices, targets=(4, 6))
+        with fp.lazy():
+            image = draw(vertices, targets=(4, 6))
+            corners = fp.rasterize(vertices["at"], [[0, 1, 2]], (4, 6))
+        eager = fp.rasterize(vertices["at"], [[0, 1, 2]], (4, 6))
+        assert (image.shape, corners.shape) == (want.shape, eager.shape)
+        np.testing.assert_array_equal(image.to_numpy(), np.asarray(want))

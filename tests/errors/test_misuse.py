@@ -270,7 +270,9 @@ def test_row_3_the_identity_of_a_reduction_in_the_place_of_functools(lib: Any, d
         misuse(lambda: fp.reduce(lib.add, x, 0.0), *named, "reduce(function, identity, x)")  # noqa: B023
         misuse(lambda: fp.scan(lib.add, x, 0.0), *named, "scan(function, identity, x)")  # noqa: B023
         misuse(lambda: fp.fuse(lambda v: fp.reduce(lib.add, v, 0.0))(x), *named)  # noqa: B023
-    misuse(lambda: fp.reduce(lib.add, [0.0, 0.0])(1.0), fp.ShapeError, ValueError, "2 components")
+    for x in (ramp(5), [1.0, 2.0], tensor):
+        misuse(lambda: fp.scan(lib.add, x), fp.ArgumentError, TypeError, "identity", "m.add")  # noqa: B023
+    misuse(lambda: fp.reduce(lib.add, [0.0, 0.0], [1.0]), fp.ShapeError, ValueError, "2 components")
     assert fp.reduce(lib.add, 0.0, 5.0) == 5
     assert fp.reduce(lib.add, identity=0.0, x=[1.0, 2.0]) == 3
 

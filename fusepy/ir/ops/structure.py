@@ -169,8 +169,9 @@ class Member(Op):
         type = members.get(name) if members else None
         if type is not None:
             return [computed(node, type, of_numbers(node.operands))]
-        known = list(members) if members else list("xyzw"[: have.shape[0]] if len(have.shape) == 1 else "")
-        raise UnknownNameError(f"{have} has no member {name!r}", place=node.loc, saw=name, hint=did_you_mean(name, known))
+        known = list(members) if members else list("xyzw"[: have.shape[0]] if have.kind is Kind.VECTOR else "")
+        hint = f'write fp.vcast(x, "{have}")[0].{name}' if have.kind is Kind.ARRAY else did_you_mean(name, known)
+        raise UnknownNameError(f"{have} has no member {name!r}", place=node.loc, saw=name, hint=hint)
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         have, name = node.operands[0].type, node.text("name")

@@ -61,7 +61,7 @@ def _has_matrix(type: Type, oracle: Oracle) -> bool:
     )
 
 
-def store_what_reads_compounds(
+def store_compounds(
     parts: dict[MovedPart, Below | None], strided: Callable[[MovedPart], bool], place: Callable[[MovedPart], int], oracle: Oracle
 ) -> None:
     """Makes leaves of values of structs or fixed arrays that are not `strided`, and not taken at computed indices.

@@ -20,7 +20,7 @@ from fusepy.location import user_line
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import spread_values
 from fusepy.trace.moves.inputs import owner_of, requires_gradients, view_of, viewable
-from fusepy.trace.moves.parts import Below, MovedPart, is_small, is_untaken, store_what_reads_compounds, whole_along
+from fusepy.trace.moves.parts import Below, MovedPart, is_small, is_untaken, store_compounds, whole_along
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.shapes import KnownShapes, known_shapes
 from fusepy.trace.moves.steps import ALL, Indexed, Permuted, Run, ViewStep, shape_after, sliced
@@ -60,7 +60,7 @@ class Pushing:
             if part not in found:
                 found[part] = self.below(part)
                 stack += [p for p in (found[part] or (None, []))[1] if p is not None]
-        store_what_reads_compounds(found, self.strided, lambda p: self.producer[p.value][0], self.trace.oracle)
+        store_compounds(found, self.strided, lambda p: self.producer[p.value][0], self.trace.oracle)
         stack, inner = [root], dict[MovedPart, Below]()
         while stack:
             part = stack.pop()
@@ -72,6 +72,8 @@ class Pushing:
             else:
                 inner[part] = below
                 stack += [p for p in below[1] if p is not None]
+        if self.trace.moves.repeats({part.value for part in inner}) and not is_untaken(root, self.trace.oracle):
+            return self.complete(self.leaf(root))
         for part in sorted(inner, key=lambda p: self.producer[p.value][0]):
             self.made[part] = self.again(part, *inner[part])
         return self.complete(self.made[root])
@@ -109,9 +111,8 @@ class Pushing:
         found = [None if p is None else self.made[p] for p in parts]
         frame = sorted({d for term in found if term is not None for d in term.dims})
         own = {d: i for i, d in enumerate(frame)}
-        operands, maps = list[Value](), list[ArgMap]()
-        for value, map, term in zip(node.operands, node.maps, found):
-            operands.append(value if term is None else term.value)
+        operands, maps = [v if term is None else term.value for v, term in zip(node.operands, found)], list[ArgMap]()
+        for map, term in zip(node.maps, found):
             said = map.type if node.bodies else None  # the inputs of a body have types: float64 is converted for it
             maps.append(map if term is None else ArgMap(tuple(own[d] for d in term.dims), term.wants or said))
         attrs = tuple((k, repr(v)) for k, v in node.attrs.items())
@@ -120,6 +121,7 @@ class Pushing:
         if results is None:
             results = self.trace.builder.add(node.op, operands, maps, node.attrs, node.loc, node.bodies)
             self.trace.moves.again[key] = results
+            self.trace.moves.repeat(results, node.results)
             self.known.update()
         made = results[node.results.index(part.value)]
         if part.type is None and not is_untaken(part, self.trace.oracle):
@@ -138,8 +140,7 @@ class Pushing:
             if found is not None:
                 return found
         elif counts(self.trace, value):
-            (axis,) = part.dims
-            return self.at.number(0) if self.known.is_unit(value, 0) else self.at.index(self.plan.indices[axis])
+            return self.at.number(0) if self.known.is_unit(value, 0) else self.at.index(self.plan.indices[part.dims[0]])
         elif value.name is not None and not value.arrival.texels:
             raise TraceError(
                 f"{value.name!r} is no array in memory, so no elements of it can be taken",
@@ -216,5 +217,4 @@ class Pushing:
             return expanded(self.terms, term, missing)
         for d in missing:
             term = self.terms.op("along", term, self.at.along(d))
-        ordered = list(term.dims) == list(rank) and term.wants is None
-        return term.value if ordered else transposed(self.terms, term, rank).value
+        return term.value if (term.dims, term.wants) == (tuple(rank), None) else transposed(self.terms, term, rank).value

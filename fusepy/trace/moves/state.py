@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
 from fusepy.ir.graph import Value
 
 Steps = tuple[Any, ...]
+REPEATS = 16  # operations, see "Views" in docs/fusion.md
 
 
 @dataclass
@@ -24,6 +26,7 @@ class Moves:
         of: the same the other way round.
         shapes: see `fusepy.trace.moves.shapes`.
         again: nodes that were recorded for other elements, by what they compute.
+        origins: for these nodes the value of which they compute other elements, before all moves.
         begun: for each function that is being differentiated, the number of nodes before it. Their results are constants for
             it: elements of them are read, and not computed again.
         compares: broadcasting is strict: no axis of extent 1 is stretched.
@@ -38,6 +41,7 @@ class Moves:
     of: dict[Value, tuple[Value, Steps, int]] = field(default_factory=dict[Value, tuple[Value, Steps, int]])
     shapes: Any = None
     again: dict[Any, tuple[Value, ...]] = field(default_factory=dict[Any, tuple[Value, ...]])
+    origins: dict[Value, Value] = field(default_factory=dict[Value, Value])
     begun: list[int] = field(default_factory=list[int])
     compares: bool = False
     copies: list[Any] = field(default_factory=list[Any])
@@ -46,6 +50,14 @@ class Moves:
     def since(self) -> int:
         """The number of nodes before the innermost function that is being differentiated; 0 outside of one."""
         return self.begun[-1] if self.begun else 0
+
+    def repeat(self, made: Sequence[Value], values: Sequence[Value]) -> None:
+        """Notes that a node computes other elements of some values."""
+        self.origins.update((new, self.origins.get(old, old)) for new, old in zip(made, values))
+
+    def repeats(self, values: AbstractSet[Value]) -> bool:
+        """True if so many of some values compute others again, for earlier moves, that what is computed of them is stored."""
+        return len(values) - len({self.origins.get(v, v) for v in values}) > REPEATS
 
     def begin(self, nodes: Sized) -> int:
         """Notes that a function is called to be differentiated, and returns the number of nodes before it."""

@@ -23,6 +23,8 @@ from fusepy.trace.moves.shapes import KnownShapes
 from fusepy.trace.moves.uploads import upload_apart
 from fusepy.trace.open_trace import OpenTrace
 
+STORING = 2  # the price of a byte that is written and read: cheaper work is done again
+
 
 class Mover(Protocol):
     """The part of `push.Pushing` that moves a value."""
@@ -71,11 +73,11 @@ def store_dear(trace: OpenTrace, outputs: Sequence[Value]) -> list[Value]:
         found.setdefault(copy.part.value, []).append(copy)
     outputs = list(outputs)
     nodes = trace.builder.nodes
-    places = {v: k for k, node in enumerate(nodes) for v in node.results}
-    for value in sorted(found, key=places.__getitem__, reverse=True):  # what uses a dear value may be stored in place of it
+    prices = {v: compute_bytes(node, trace.oracle) for node in nodes for v in node.results if v in found}
+    for value in reversed([v for v in prices if prices[v] > STORING]):  # what uses a dear value may be stored in place of it
         live = _live(nodes, outputs)
         copies = list({c.made: c for c in found[value] if c.made in live}.values())
-        if copies and _pays(trace, value, copies, value in live):
+        if copies and _pays(trace, value, prices[value], copies, value in live):
             same = {c.made: made for c in copies if (made := _taken(trace, c)) is not None}
             nodes[:] = [substitute(node, same) for node in nodes]
             outputs = [same.get(v, v) for v in outputs]
@@ -91,16 +93,13 @@ def _live(nodes: Sequence[Node], outputs: Iterable[Value]) -> set[Value]:
     return live
 
 
-def _pays(trace: OpenTrace, value: Value, copies: Sequence[Copy], used: bool) -> bool:
+def _pays(trace: OpenTrace, value: Value, price: float, copies: Sequence[Copy], used: bool) -> bool:
     """True if it moves fewer bytes to store a value and to read elements of it than to compute each of them.
 
     Args:
+        price: that of computing an element of the value.
         used: whether the value is computed anyway.
     """
-    node = next(n for n in trace.builder.nodes if value in n.results)
-    price = compute_bytes(node, trace.oracle)
-    if price <= 2:  # that of storing a byte
-        return False
     size = element_bytes(value.type, trace.oracle)
     known = copies[0].pushing.known
     whole, moved = math.prod(known.of(value)), sum(math.prod(known.of(c.made)) for c in copies)

@@ -21,6 +21,12 @@ from tests.errors.hints.support import (
 from tests.support.slang_functions import F32, ramp
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "an array and no identity": (
+        lambda m: fp.reduce(m.add, X),
+        "write fp.reduce(m.add, 0.0, x)",
+        lambda m: fp.reduce(m.add, 0.0, X),
+        X.sum(),
+    ),
     "a place beyond the integers": (
         lambda m: fp.argmax(zeros(1).broadcast_to((1 << 16, 1 << 15))),
         "reduce axis by axis",

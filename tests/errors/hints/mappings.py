@@ -46,6 +46,12 @@ def made_by(m: Any, decorator: Any) -> Any:
 
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "dimensions one by one": (
+        lambda m: fp.vmap(ramp(2, 3), 1, 0),
+        "write fp.vmap(x, (1, 0))",
+        lambda m: m.add(fp.vmap(ramp(2, 3), (1, 0)), 0.0),
+        ramp(2, 3).T,
+    ),
     # mappings
     "the length of a mapped value": (
         lambda m: len(fp.vmap(X, 0)),

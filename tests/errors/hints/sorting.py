@@ -14,6 +14,18 @@ A, B = ramp(4, 5), ramp(5, 6)
 COLOURS = ramp(4, 3)
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a descending sort": (
+        lambda m: fp.sort(A, descending=True, axis=0),
+        "write -fp.sort(-x, axis=0)",
+        lambda m: -fp.sort(-A, axis=0),
+        -np.sort(-A, axis=0),
+    ),
+    "descending places": (
+        lambda m: fp.argsort(A, reverse=True),
+        "write fp.argsort(-x)",
+        lambda m: fp.argsort(-A),
+        np.argsort(-A),
+    ),
     "a sort of vectors": (
         lambda m: fused(lambda c: fp.sort(fp.vcast(c, "float3")), COLOURS),
         "sort an array of numbers, such as one member of the elements",

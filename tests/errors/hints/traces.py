@@ -93,6 +93,12 @@ def stored(m: Any) -> Any:
 
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a member of the items of an array": (
+        lambda m: fused(lambda r: r.rows.y, np.ones(3, m.Rows.dtype)),
+        'write fp.vcast(x, "float2[2]")[0].y',
+        lambda m: fused(lambda r: fp.vcast(r.rows, "float2[2]")[0].y, np.ones(3, m.Rows.dtype)),
+        np.ones(3, F32),
+    ),
     "a number of steps that was passed": (
         lambda m: fused(lambda x, n: sum(x for _ in range(n)), X, 3),
         'fp.fuse(f, static=["n"])',

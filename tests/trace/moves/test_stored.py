@@ -75,3 +75,27 @@ def test_gradients_and_loops_of_views(m: Any) -> None:
     whole = fp.fuse(lambda x: (lambda y: fp.fori_loop(0, 3, lambda i, c: c + y[1:] - y[:-1], y[1:]))(m.dear(x)))
     y = dear(X)
     np.testing.assert_allclose(whole(X), y[1:] + 3 * (y[1:] - y[:-1]), atol=1e-5)
+
+
+def stepped(pad: Any, u: Any, count: int) -> Any:
+    for _ in range(count):
+        p = pad(u, 1)
+        u = (p[:-2] + p[2:] - u) * p[1:-1]
+    return u
+
+
+def test_steps_of_neighbours_do_not_repeat_all_earlier_ones(m: Any) -> None:
+    """Each step reads three views of the last one: 12 steps would compute the first one a quarter of a million times."""
+    x = np.random.default_rng(1).random(7)
+    loop = fp.fuse(lambda u: fp.fori_loop(0, 12, lambda i, u: stepped(fp.pad, u, 1), u))
+    np.testing.assert_allclose(loop(x), stepped(np.pad, x, 12), rtol=1e-9)
+    assert len(fp.fuse(lambda u: stepped(fp.pad, u, 4)).ir(x).splitlines()) < 260
+
+
+@pytest.mark.rest
+def test_gradients_of_steps_of_neighbours(m: Any) -> None:
+    x = np.random.default_rng(1).random(7)
+    slope = fp.grad(lambda u: fp.sum(stepped(fp.pad, u, 3)))(x)
+    for k, step in enumerate(np.eye(7) * 1e-6):
+        change = stepped(np.pad, x + step, 3).sum() - stepped(np.pad, x - step, 3).sum()
+        np.testing.assert_allclose(slope[k], change / 2e-6, rtol=1e-4)
