@@ -47,6 +47,16 @@ OF_THE_CALL: dict[str, Callable[[Any], Any]] = {  # of an integer that has no mo
     "a double array": lambda n: fp.multiply(np.float64([1, 2]), n * n),
     "a long array": lambda n: np.int64([1, 2]) + n * n,
     "a float": lambda n: (n * n) / 4,
+    **{
+        f"the smaller {name}, beside flags": lambda n, of=of: fp.maximum(np.array([True, False]), of(n))
+        for name, of in {
+            "branch": lambda n: fp.cond(n < 3, lambda: n * n, lambda: n + n),
+            "branch of branches": lambda n: fp.cond(n < 3, lambda: n * n, lambda: fp.cond(n < 0.5, lambda: n**3, lambda: n)),
+            "choice": lambda n: fp.where((n > 3) & (n < 5) | False, n * n, n) % 1000,
+            "bound": lambda n: fp.clip(n * n, 1, n),
+        }.items()
+    },
+    "a branch that is not taken": lambda n: fp.cond(n > 3, lambda: n, lambda: n**20),
 }
 
 
