@@ -22,6 +22,7 @@ uint16_t most(int x) { return uint16_t(65535 + 0 * x); }
 int16_t least(int x) { return int16_t(-32768 + 0 * x); }
 float twice(float x) { return 2 * x; }
 double precise(double x) { return x; }
+float norm(float3 x) { return length(x); }
 """
 RAY = "struct Ray { float3 at; float t; };"
 LARGE = 100000
@@ -250,6 +251,18 @@ def test_constructed_and_converted_numbers_mean_the_same_in_each_mode(m: Any, de
         "vector along an axis, as an operator": lambda k: fp.astype(image * m.float3(k, 1, 2), "float"),
         "vector along an axis of one": lambda k: fp.multiply(fp.float3(k, 1, 2), image[:, :1]),
         "vector first": lambda k: fp.maximum(m.float3(k, 1, 2), grid),
+        "doubles beside floats": lambda k: fp.multiply(np.float32([1, 2, 3]), m.double3(k, 1, 2)),
+        "doubles beside halfs": lambda k: fp.maximum(np.float16([1, 2, 3]), fp.double3(k, 1, 2)),
+        "doubles beside a vector": lambda k: fp.multiply(fp.double3(k, 1, 2), fp.float3(1, 2, 3)),
+        "floats beside halfs": lambda k: fp.add(np.float16([1, 2, 3]), fp.float3(k, 1, 2)),
+        "halfs beside floats": lambda k: fp.add(np.float32([1, 2, 3]), m.half3(k, 1, 2)),
+        "doubles along an axis of a tensor": lambda k: fp.multiply(grid, m.double3(k, 1, 2)),
+        "doubles of a sum": lambda k: fp.multiply(image, fp.sum(m.double3(k, 1, 2))),
+        "doubles in a call of floats": lambda k: m.norm(fp.multiply(image, m.double3(k, 1, 2))),
+        "components": lambda k: fp.multiply(halfs, m.float3(k, 1, 2).x),
+        "a float as an integer": lambda k: fp.multiply(image, m.int3(k, 1, 2)),
+        "a float as a bool": lambda k: fp.where(fp.bool3(k, 1, 0), image, 1),
+        "a float as a small integer": lambda k: fp.multiply(whole, m.uint(k)),
         "double": lambda k: floats + fp.astype(k, "double"),
         "half": lambda k: whole + fp.astype(k, "half"),
         "integer": lambda k: halfs + fp.astype(k, "int"),

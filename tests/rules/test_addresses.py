@@ -206,6 +206,7 @@ ELSEWHERE: dict[str, str] = {
     "trace/setup.py": "functions/test_configured.py",
     "trace/standin.py": "ir/resolve/test_on_a_device.py",
     "trace/components/checks.py": "functions/test_modes_numbers.py",
+    "trace/components/integers.py": "functions/test_modes_numbers.py",
     "trace/components/numbers.py": "functions/test_modes_numbers.py",
     "trace/struct_choice.py": "arguments/test_nested.py",
     "trace/structs.py": "arguments/test_nested.py",

@@ -99,6 +99,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.fuse(lambda x, n: sum(x for _ in range(n)), static=["n"])(X, 3),
         3 * X,
     ),
+    "a number with a fraction as a component of integers": (
+        lambda m: fused(lambda x, k: x * m.int2(k, 1), np.float32([[1, 2]]), 2.5),
+        "convert it, with fp.vcast(number, 'int')",
+        lambda m: fused(lambda x, k: x * m.int2(fp.vcast(k, "int"), 1), np.float32([[1, 2]]), 2.5),
+        np.float32([[2, 2]]),
+    ),
     "the body of a loop without the index": (
         lambda m: fp.fori_loop(0, 3, lambda c: c + 1, X),  # type: ignore
         "write it with these parameters: lambda i, c: …",
