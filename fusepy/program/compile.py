@@ -16,6 +16,7 @@ from fusepy.backend.marshals.result_kinds import check_type, leading, stream_of
 from fusepy.backend.memory.element import Element
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
+from fusepy.passes.digits import returned
 from fusepy.passes.effects import is_pure
 from fusepy.passes.pipeline import run_pipeline
 from fusepy.program.destinations import Destinations
@@ -28,6 +29,7 @@ from fusepy.program.stages import targets_in
 from fusepy.trace.moves.extents import is_added
 from fusepy.trace.recording import Recording
 
+_PYTHONS = ("scalar", "list")  # kinds of results with Python's floats
 Kind = TypeVar("Kind", bound=Program)
 
 
@@ -50,10 +52,12 @@ def compile_program(
     """
     trace, device = recording.trace, recording.trace.device
     device.check()
+    word = returns if isinstance(returns, str) else _container(recording)
+    if word in _PYTHONS and "double" in device.features:
+        recording = replace(recording, graph=returned(recording.graph))
     graph = run_pipeline(recording.graph, trace.oracle)
     inputs = Inputs.of(recording, graph)
     values = inputs.values(recording.arguments)
-    word = returns if isinstance(returns, str) else _container(recording)
     written = _destinations(recording, graph, returns)
     options = options.joined(trace.options, graph.name)
     lowering = _lowering(recording, graph, inputs, options, strict, written)

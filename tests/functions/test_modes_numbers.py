@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -133,6 +134,63 @@ def test_floats_in_doubles_have_64_bits(m: Any) -> None:
     assert fp.fuse(apart)(k) == apart(k) != 0
     narrow, wide = fp.fuse(lambda a, x, k: (a * (k * 0.1), x * (k * 0.1)))(np.ones(2, np.float32), x, k)
     assert (narrow.dtype, wide[0]) == (np.float32, k * 0.1)
+
+
+def _powers(c: float, k: float, count: int) -> float:
+    for _ in range(count):
+        c = c * k * 0.1
+    return c
+
+
+@pytest.mark.req("V1", "C13")
+def test_floats_in_bodies_and_results_have_64_bits(m: Any) -> None:
+    """Loops and branches computed Python's floats with 32 bits, and returned floats had 32."""
+    x, k = np.ones(2), 1 / 3
+    cases: dict[str, tuple[Callable[..., Any], Any]] = {
+        "returned": (lambda k: k * 0.1, k * 0.1),
+        "returned as it is": (lambda k: {"a": (k, 0.1), "b": [k, 3, k > 0.1]}, {"a": (k, 0.1), "b": [k, 3, True]}),
+        "a branch": (lambda k: fp.cond(k > 0, lambda: (k * 0.1, 1), lambda: (0.1, 0)), (k * 0.1, 1)),
+        "a branch of two numbers": (lambda k: fp.cond(k < 0, lambda: 0.3, lambda: 0.1), 0.1),
+        "a choice": (lambda k: fp.where(k > 0, k * 0.1, 0.7), k * 0.1),
+        "a loop": (lambda k: fp.fori_loop(0, 3, lambda i, c: c * k * 0.1, 1), _powers(1, k, 3)),
+        "a loop of several": (
+            lambda k: fp.fori_loop(0, 3, lambda i, c: (c[1], c[0] * k, c[2] + 1), (0.1, k, 0)),
+            (k * k, 0.1 * k * k, 3),
+        ),
+        "a loop until": (
+            lambda k: fp.while_loop(lambda c: c < 1.5, lambda c: c * 1.1 + m.precise(0.0), k),
+            functools.reduce(lambda c, _: c * 1.1, range(16), k),
+        ),
+        "a branch in a loop": (
+            lambda k: fp.fori_loop(0, 2, lambda i, c: c * fp.cond(c > 0, lambda: k * 0.1, lambda: 2.0), 1.0),
+            _powers(1, k, 2),
+        ),
+        "a loop in a loop": (
+            lambda k: fp.fori_loop(0, 2, lambda i, c: fp.fori_loop(0, 2, lambda j, d: d * k * 0.1, c), 1.0),
+            _powers(1, k, 4),
+        ),
+        "a function of 32 bits in a loop": (
+            lambda k: fp.fori_loop(0, 2, lambda i, c: m.twice(c) * 0.1, 0.5),
+            float(np.float32(0.5 * 2 * 0.1)) * 2 * 0.1,
+        ),
+        "a derivative": (lambda k: fp.grad(lambda k: k * k * 0.1)(k), 2 * k * 0.1),
+    }
+    for name, (of, wanted) in cases.items():
+        for found in (fp.fuse(of)(k), of(k)):
+            assert repr(found) == repr(wanted) or found == pytest.approx(wanted, rel=1e-15, abs=0), name
+    over: dict[str, tuple[Callable[..., Any], float]] = {
+        "a loop": (lambda x, k: fp.fori_loop(0, 3, lambda i, c: c * (k * 0.1), x), _powers(1, k, 3)),
+        "a branch": (lambda x, k: fp.cond(fp.greater(x, 0), lambda: x * (k * 0.1), lambda: x), k * 0.1),
+        "beside a loop": (lambda x, k: fp.multiply(x, fp.fori_loop(0, 3, lambda i, c: c * k * 0.1, 1.0)), _powers(1, k, 3)),
+        "beside a branch": (lambda x, k: fp.multiply(x, fp.cond(k > 0, lambda: k * 0.1, lambda: 0.0)), k * 0.1),
+        "of halfs": (
+            lambda x, k: fp.astype(fp.fori_loop(0, 1, lambda i, c: c * (k * 0.1), fp.astype(x, "half")), "double"),
+            np.float16(k * 0.1),
+        ),
+    }
+    for name, (of, wanted) in over.items():
+        for found in (fp.fuse(of)(x, k), of(x, k)):
+            np.testing.assert_allclose(found, [wanted] * 2, rtol=1e-15, err_msg=name)
 
 
 @pytest.mark.req("V1", "C13")
