@@ -27,6 +27,7 @@ float norm(float3 x) { return length(x); }
 """
 RAY = "struct Ray { float3 at; float t; };"
 LARGE = 100000
+PAIR = np.int32([0, 1])
 OF_THE_CALL: dict[str, Callable[[Any], Any]] = {  # of an integer that has no more than 32 bits, while the results have
     "product": lambda n: n * n,
     "square": lambda n: fp.square(n),
@@ -101,6 +102,19 @@ def test_integers_of_results_have_64_bits(m: Any, part: int) -> None:
         "chosen by a branch": lambda n: fp.cond(fp.greater(np.float32([0, 2]), 1), lambda: m.natural(n) * 2, lambda: 0),
         "chosen by branches": lambda n: fp.cond(fp.greater(np.float32([[0], [2]]), 1), lambda: 0.5, lambda: -m.least(n)),
         "chosen by numbers": lambda n: fp.where(np.float32([0, 2]), fp.sum([n, 2]), 7),
+        "chosen by a branch in a branch": lambda n: fp.cond(
+            n > 3,
+            lambda: fp.cond(
+                fp.greater(PAIR, 0), lambda: m.whole(n) * 2 + fp.cond(fp.equal(PAIR, 1), lambda: m.whole(n), lambda: 1), lambda: 0
+            ),
+            lambda: PAIR,
+        ),
+        "in the body of a loop": lambda n: fp.fori_loop(0, 2, lambda i, c: c + m.whole(n) * 2, PAIR),
+        "in a branch in loops": lambda n: fp.while_loop(
+            lambda c: c < LARGE,
+            lambda c: fp.fori_loop(0, 2, lambda i, d: fp.cond(d > i, lambda: m.whole(n) * 2 + d, lambda: d + 1), c),
+            PAIR,
+        ),
         "in an array": lambda n: fp.full(2, m.whole(n) + 1),
         "compared with an array": lambda n: fp.less(np.int32([1, 2]), m.whole(n) * m.whole(n)),
         "compared below 0": lambda n: fp.greater(np.uint32([1, 2]), m.whole(n) - 2 * LARGE),
@@ -220,6 +234,17 @@ def test_integers_that_do_not_fit_are_refused(m: Any, device: Any) -> None:
     with pytest.raises(fp.RangeError, match="an integer in the body"):
         branch(x, LARGE)
     assert branch(x - 1, LARGE).tolist() == [0, 0]
+    inside: list[Callable[[Any, Any], Any]] = [
+        lambda x, n: fp.cond(x > 0, lambda: fp.cond(x > 1, lambda: m.whole(n) * n, lambda: 0), lambda: 0),
+        lambda x, n: fp.fori_loop(0, 2, lambda i, c: fp.cond(c > 1, lambda: m.whole(n) * n, lambda: c), x),
+        lambda x, n: fp.while_loop(lambda c: c < 2, lambda c: c + m.whole(n) * n, x),
+        lambda x, n: fp.cond(x < 2, lambda: fp.fori_loop(0, 1, lambda i, c: c + m.whole(n) * n, x), lambda: x),
+    ]
+    for body in inside:
+        fused, given = fp.fuse(body), np.array(x)
+        assert fused(given, 2).dtype == np.int32
+        with pytest.raises(fp.RangeError, match="an integer in the body"):
+            fused(given, LARGE)
     with pytest.raises(fp.RangeError, match="a number that a kernel computes"):
         fp.fuse(lambda n: fp.fori_loop(0, m.whole(n) * n, lambda i, c: c, x))(LARGE)
     with pytest.raises(fp.RangeError, match=r"2\.0\*\*n"):
