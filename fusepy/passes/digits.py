@@ -26,8 +26,11 @@ def with_digits(graph: Graph, oracle: Oracle) -> Graph:
     So it is with what loops and branches of numbers alone give, and in their bodies. Other uses of such a result take it with 32
     bits, as before.
     """
-    work = _Digits(graph, oracle, ())
-    return graph if work.is_idle else work.rewritten(())
+    for node in graph.nodes:  # most programs compute nothing of numbers
+        if node.bodies or (node.op.name in _OPERATORS and node.results[0].weak):
+            work = _Digits(graph, oracle, ())
+            return graph if work.is_idle else work.rewritten(())
+    return graph
 
 
 def returned(graph: Graph) -> Graph:
@@ -54,7 +57,7 @@ def _converted(value: Value, type: Type, nodes: list[Node], result: Value | None
 
 
 class _Digits:
-    """What is computed as doubles in a graph, or in the body of a loop or branch.
+    """The numbers that become doubles in a graph, or in the body of a loop or branch.
 
     Args:
         outputs: the outputs of a body that are wanted as doubles.

@@ -52,9 +52,7 @@ def compile_program(
     """
     trace, device = recording.trace, recording.trace.device
     device.check()
-    word = returns if isinstance(returns, str) else _container(recording)
-    if word in _PYTHONS and "double" in device.features:
-        recording = replace(recording, graph=returned(recording.graph))
+    word, recording = _handed_out(recording, returns)
     graph = run_pipeline(recording.graph, trace.oracle)
     inputs = Inputs.of(recording, graph)
     values = inputs.values(recording.arguments)
@@ -84,6 +82,14 @@ def compile_program(
     )
     device.save_facts()
     return program
+
+
+def _handed_out(recording: Recording, returns: str | Into | None) -> tuple[str, Recording]:
+    """Returns the container of results, and the traced call with doubles where Python's floats are handed out as such."""
+    word = returns if isinstance(returns, str) else _container(recording)
+    if word in _PYTHONS and "double" in recording.trace.device.features:
+        recording = replace(recording, graph=returned(recording.graph))
+    return word, recording
 
 
 def _container(recording: Recording) -> str:
