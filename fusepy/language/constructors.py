@@ -97,7 +97,7 @@ def recorded(type: Type, args: Sequence[Any]) -> Traced:
     first = next((a for a in args if isinstance(a, Traced)), None)
     trace = current_trace() if first is None else first._recorder  # pyright: ignore[reportPrivateUsage]
     assert trace is not None, "what is not traced comes here in a trace only"
-    values = trace.operands(args, user_line())[0]
+    values = [trace.operand(a, "captured", user_line())[0] for a in args]
     if not type.is_float and any(v.weak and v.type.is_float for v in values):
         hint = f"convert it, with fp.vcast(number, '{type.scalar}')"
         raise ArgumentError(f"{type}() would cut a float", place=user_line(), saw="a Python float", hint=hint)

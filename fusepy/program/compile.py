@@ -29,7 +29,7 @@ from fusepy.program.stages import targets_in
 from fusepy.trace.moves.extents import is_added
 from fusepy.trace.recording import Recording
 
-_PYTHONS = ("scalar", "list")  # kinds of results with Python's floats
+PYTHONS = ("scalar", "list")  # kinds of results with Python's floats
 Kind = TypeVar("Kind", bound=Program)
 
 
@@ -87,7 +87,7 @@ def compile_program(
 def _handed_out(recording: Recording, returns: str | Into | None) -> tuple[str, Recording]:
     """Returns the container of results, and the traced call with doubles where Python's floats are handed out as such."""
     word = returns if isinstance(returns, str) else _container(recording)
-    if word in _PYTHONS and "double" in recording.trace.device.features:
+    if word in PYTHONS and "double" in recording.trace.device.features:
         recording = replace(recording, graph=returned(recording.graph))
     return word, recording
 

@@ -192,6 +192,12 @@ def test_floats_in_bodies_and_results_have_64_bits(m: Any) -> None:
     for name, (of, wanted) in cases.items():
         for found in (fp.fuse(of)(k), of(k)):
             assert repr(found) == repr(wanted) or found == pytest.approx(wanted, rel=1e-15, abs=0), name
+    for of, given in ((lambda k: k * 0.1, k), (lambda x: fp.sum(x) * 0.1, [k])):  # memory of 32 bits is written as it was
+        fused, memory = fp.fuse(of), fp.Tensor.from_numpy(m.device, np.zeros((), np.float32))
+        for _ in range(2):
+            assert fused(given) != float(np.float32(fused(given)))
+            fused(given, _result=memory)
+            assert memory.numpy() == np.float32(k * 0.1)
     over: dict[str, tuple[Callable[..., Any], float]] = {
         "a loop": (lambda x, k: fp.fori_loop(0, 3, lambda i, c: c * (k * 0.1), x), _powers(1, k, 3)),
         "a branch": (lambda x, k: fp.cond(fp.greater(x, 0), lambda: x * (k * 0.1), lambda: x), k * 0.1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,6 +27,14 @@ def _power(a: int, exponent: int) -> int:
     refuse_negative(INT, exponent)
     _check_bits(max(a.bit_length() - 1, a not in (-1, 0, 1)) * exponent)
     return a**exponent
+
+
+def _clipped(a: int, low: int, high: int) -> int:
+    return min(max(a, low), high)
+
+
+def _selected(test: int, a: int, b: int) -> int:
+    return a if test else b
 
 
 def _check_bits(count: int) -> None:
@@ -54,8 +62,8 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "shr": shifted_right,
     "minimum": min,
     "maximum": max,
-    "clip": lambda x, low, high: min(max(x, low), high),
-    "select": lambda test, a, b: a if test else b,
+    "clip": _clipped,
+    "select": _selected,
 }
 # Tests are computed for the choices among numbers alone: kernels compute them as well.
 TESTS: dict[str, Callable[..., bool]] = {
@@ -124,5 +132,5 @@ def _found(operand: Operand, given: Callable[[int], Any]) -> float:
     """Returns the number that an operand is in a call."""
     if isinstance(operand, Place):
         number = given(operand.at)
-        return number.item() if isinstance(number, np.generic) else number
+        return cast("float", number.item() if isinstance(number, np.generic) else number)
     return operand.within(given) if isinstance(operand, NumberTest) else operand
