@@ -43,7 +43,7 @@ class Gradients:
         """
         t = self.terms
         if given is None:
-            self.add(value, self._ones(value.type))
+            self.add(value, self.terms.number(1.0) if value.weak and value.type is FLOAT else self._ones(value.type))
             return
         fills = given.type.kind is Kind.SCALAR and given.rank == value.rank + len(value.type.shape)
         axes = tuple(range(value.rank if fills else given.rank)) if dims is None else dims

@@ -205,13 +205,13 @@ class Terms:
         return self.op("struct", *parts.values(), type=type.name, fields=tuple(parts), path="gradient")
 
     def fit(self, term: Term, want: Type) -> Term:
-        """Returns a gradient in the type of an operand that was widened: of one number for a vector, the sum of components."""
+        """Returns a gradient in the type of an operand: of one number for a vector, the sum of components. Python's stay such."""
         if term.type.is_numeric and want.is_numeric:
             if term.type.shape and not want.shape:
                 term = self.components(term)
             elif want.shape and not term.type.shape:  # the same number for each component
                 return self.cast(term, shaped(want.scalar or FLOAT, want.shape))
-        return self.cast(term, want) if want.is_numeric else term
+        return term if not want.is_numeric or (term.value.weak and term.type is want is FLOAT) else self.cast(term, want)
 
 
 def spread(terms: Terms, value: Value, map: ArgMap) -> Term:

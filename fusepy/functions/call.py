@@ -23,7 +23,7 @@ from fusepy.functions.python_tracer import PythonTracer
 from fusepy.ir.oracle import IN
 from fusepy.program.bound import SetUpProgram
 from fusepy.program.bound import run as run_program
-from fusepy.program.compile import compile_program
+from fusepy.program.compile import PYTHONS, compile_program
 from fusepy.program.destinations import destinations
 from fusepy.program.extents import ByExtents, depends_on_extents
 from fusepy.program.program import Program
@@ -75,6 +75,9 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
             program = _compiled(callee, key, args, kwargs, returns)
         else:
             program.device.counters.plan_hits += 1
+        if result is not None and returns is None and getattr(program, "returns", None) in PYTHONS:  # memory has 32 bits
+            key, returns = (key, "tensor"), "tensor"
+            program = callee.programs.get(key) or _compiled(callee, key, args, kwargs, returns)
         if program.open:
             if isinstance(program, Tracked):
                 if program.applies():
@@ -207,13 +210,11 @@ def bound(
 ) -> tuple[AnyFunction, tuple[Any, ...], Mapping[str, Any], Any]:
     """Binds static arguments: returns the function with their values, the other arguments, and the destination."""
     settings = {k: v for k, v in kwargs.items() if k in _SETTINGS}
-    if settings:
-        kwargs = {k: v for k, v in kwargs.items() if k not in _SETTINGS}
+    kwargs = {k: v for k, v in kwargs.items() if k not in _SETTINGS}
     if isinstance(callee.tracer, PythonTracer) and (callee.config.specs or callee.config.named_specs):
         kwargs = with_declared(callee.tracer.signature, args, kwargs, callee.config.spec)
     tracer, key, args, kwargs, result = callee.tracer.bind(args, kwargs, result)
-    if settings:
-        kwargs = {**kwargs, **settings}
+    kwargs = {**kwargs, **settings}
     if not key:
         return callee, args, kwargs, result
     return callee.variant(callee.setup, tracer=tracer, programs=callee.programs.variant(key)), args, kwargs, result

@@ -16,6 +16,7 @@ class Arrival:
         plain: one Python number, or a computed value.
         literal: a number of the program; no input.
         word: an integer of 64 bits that is computed of numbers of 32 bits: it converts to these as they do.
+        named: a vector or matrix that the program makes of Python numbers: its type stays, and its components are numbers again.
         tensor, listed, paired: an array in memory: of elements; of Python numbers, whose type follows Slang's
             answer; with its gradient.
         grid: the coordinates of a grid of its own.
@@ -34,6 +35,7 @@ class Arrival:
     plain: bool = False
     literal: bool = False
     word: bool = False
+    named: bool = False
     tensor: bool = False
     listed: bool = False
     paired: bool = False
@@ -72,6 +74,7 @@ class Arrival:
 PLAIN = Arrival("", plain=True)
 LITERAL = Arrival("", plain=True, literal=True)
 WORD = Arrival("", plain=True, word=True)
+NAMED = Arrival("", plain=True, named=True)
 TENSOR = Arrival("Tensor", tensor=True)
 LIST = Arrival("List", listed=True)
 GRID = Arrival("Grid", grid=True, coordinates=True)

@@ -92,18 +92,23 @@ def recorded(type: Type, args: Sequence[Any]) -> Traced:
     Raises:
         LeakedTracerError: for a value of a trace that has ended.
         TraceError: if the components do not add up.
+        ArgumentError: for a Python float as an integer.
     """
     first = next((a for a in args if isinstance(a, Traced)), None)
     trace = current_trace() if first is None else first._recorder  # pyright: ignore[reportPrivateUsage]
     assert trace is not None, "what is not traced comes here in a trace only"
+    values = [trace.operand(a, "captured", user_line())[0] for a in args]
+    if not type.is_float and any(v.weak and v.type.is_float for v in values):
+        hint = f"convert it, with fp.vcast(number, '{type.scalar}')"
+        raise ArgumentError(f"{type}() would cut a float", place=user_line(), saw="a Python float", hint=hint)
     if not type.shape:
         return trace.record("cast", args, {"type": type.name})
-    if len(args) == 1 and type.kind is Kind.VECTOR:
-        value, _ = trace.operand(args[0], "captured", user_line())
-        if value.type.kind is Kind.SCALAR:
-            args = [args[0]] * type.shape[0]
-    made = trace.record("construct", args, {"type": type.name})
-    trace.plain.name(made._value)  # pyright: ignore[reportPrivateUsage]
+    if len(args) == 1 and type.kind is Kind.VECTOR and values[0].type.kind is Kind.SCALAR:
+        args = [args[0]] * type.shape[0]
+    named = {"named": True} if all(v.weak for v in values) else {}
+    made = trace.record("construct", args, {"type": type.name, **named})
+    # call by call this is slangpy's object, which is a vector, or an array of numbers where slangpy has no such class
+    trace.plain.name(made._value, class_of(type) is not None)  # pyright: ignore[reportPrivateUsage]
     return made
 
 
@@ -148,8 +153,13 @@ def of_numbers(type: Type, args: Sequence[Any]) -> Any:
         ArgumentError, RangeError: see `numbers_as`.
     """
     array = numbers_as(type, args)
-    made = getattr(CONSTRUCTORS.get(type.name), "made", None)
+    made = class_of(type)
     return array if made is None else made(array if type.kind is Kind.MATRIX else array.tolist())
+
+
+def class_of(type: Type) -> Any:
+    """Returns slangpy's class of a type; ``None`` where arrays take its place."""
+    return getattr(CONSTRUCTORS.get(type.name), "made", None)
 
 
 def _no_numbers(type: Type, args: Sequence[Any]) -> ArgumentError:

@@ -13,16 +13,17 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.control import grid_rank
-from fusepy.ir.ops.promotion import of_numbers, promote
-from fusepy.ir.types import BOOL, Type
+from fusepy.ir.ops.promotion import of_numbers
+from fusepy.ir.types import BOOL
 from fusepy.language.eager_loops import Arguments, is_reversible
 from fusepy.language.step_loops import index_type, over_arrays, refusal, stepped
 from fusepy.location import user_line
 from fusepy.pytree import Structure
 from fusepy.trace.arity import check_takes
 from fusepy.trace.bodies import BodyTrace, Use
-from fusepy.trace.carries import Carries, adapts, as_type, parameter_names
-from fusepy.trace.components.numbers import as_integer, word
+from fusepy.trace.carries import Carries, parameter_names
+from fusepy.trace.components.agreement import agreed
+from fusepy.trace.components.numbers import as_integer, chosen_number, word
 from fusepy.trace.components.overflow import add_overflow, report_overflow
 from fusepy.trace.maps import shared_map
 from fusepy.trace.structs import check_loose
@@ -78,14 +79,30 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
         results.append((structure, values))
     (a, first), (b, second) = results
     _check_same(a, b, loc)
-    paths = a.paths("result")
-    agreed = [_agreed(branches, path, x, y, loc) for path, x, y in zip(paths, first, second)]
-    outputs = [[pair[i] for pair in agreed] for i in range(2)]
-    flagged = add_overflow(branches, outputs)
-    made = _add(trace, "cond", [test], [said], branches, outputs, {}, loc)
-    if flagged:
-        report_overflow(trace, trace.own(made.pop()), "cond", loc)
-    return b.fill(made)
+    return b.fill(_branched(trace, test, said, branches, list(zip(a.paths("result"), first, second)), loc))
+
+
+def _branched(
+    trace: Trace,
+    test: Value,
+    said: ArgMap,
+    branches: Sequence[BodyTrace],
+    leaves: Sequence[tuple[str, Value, Value]],
+    loc: str | None,
+) -> list[Traced]:
+    """Records a branch, and returns its results. What each call can choose itself is none of the node's."""
+    chosen = [chosen_number(trace, test, list(zip(branches, pair))) for _, *pair in leaves]
+    made = [Traced(trace, v, loc) for v in chosen if v is not None]
+    if len(made) < len(leaves) or any(node.op.name != "const" for inner in branches for node in inner.builder.nodes):
+        results = [agreed(branches, *leaf, loc) for leaf, known in zip(leaves, chosen) if known is None]
+        outputs = [[pair[i] for pair in results] for i in range(2)]
+        flagged = add_overflow(branches, outputs)
+        computed = _add(trace, "cond", [test], [said], branches, outputs, {}, loc)
+        if flagged:
+            report_overflow(trace, trace.own(computed.pop()), "cond", loc)
+        rest, known = iter(computed), iter(made)
+        made = [next(rest if v is None else known) for v in chosen]
+    return made
 
 
 def fori_loop(
@@ -239,34 +256,6 @@ def _bool(value: Value, what: str, loc: str | None) -> Value:
             f"{what} is a {value.type}", place=loc, saw=value.type, expected="bool", hint="compare it: x > 0, n != 0"
         )
     return value
-
-
-def _agreed(branches: Sequence[BodyTrace], path: str, a: Value, b: Value, loc: str | None) -> tuple[Value, Value]:
-    """Converts one leaf of the results of two branches to a common type.
-
-    Raises:
-        TraceError: if there is none; names both types.
-    """
-    want = a.type if not a.weak else b.type
-    if a.weak and b.weak:
-        scalar = promote([(a.type, True), (b.type, True)])
-        want = b.type if scalar is None else (a.type if a.type.shape else b.type).with_scalar(scalar)
-    if (a.weak or a.type is want) and (b.weak or b.type is want) and adapts(a, want) and adapts(b, want):
-        x, y = (v if v.type is want else _as(inner, v, want, a.weak and b.weak, loc) for inner, v in zip(branches, (a, b)))
-        return x, y
-    raise TraceError(
-        f"cond: {path} is a {a.type} in one branch and a {b.type} in the other",
-        place=loc,
-        saw=f"{a.type} from if_true, {b.type} from if_false",
-        expected="one type",
-        hint="convert one of them, e.g. with vcast",
-    )
-
-
-def _as(inner: BodyTrace, value: Value, type: Type, weak: bool, loc: str | None) -> Value:
-    if weak and value.type.shape == type.shape:  # the result of two Python numbers stays weak: a cast would fix its type
-        return inner.builder.add(OPS["construct"], [value], None, {"type": type.name}, loc)[0]
-    return as_type(inner, value, type, loc)
 
 
 def _check_same(a: Structure, b: Structure, loc: str | None) -> None:

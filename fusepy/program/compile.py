@@ -16,6 +16,7 @@ from fusepy.backend.marshals.result_kinds import check_type, leading, stream_of
 from fusepy.backend.memory.element import Element
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
+from fusepy.passes.digits import returned
 from fusepy.passes.effects import is_pure
 from fusepy.passes.pipeline import run_pipeline
 from fusepy.program.destinations import Destinations
@@ -28,6 +29,7 @@ from fusepy.program.stages import targets_in
 from fusepy.trace.moves.extents import is_added
 from fusepy.trace.recording import Recording
 
+PYTHONS = ("scalar", "list")  # kinds of results with Python's floats
 Kind = TypeVar("Kind", bound=Program)
 
 
@@ -50,10 +52,10 @@ def compile_program(
     """
     trace, device = recording.trace, recording.trace.device
     device.check()
+    word, recording = _handed_out(recording, returns)
     graph = run_pipeline(recording.graph, trace.oracle)
     inputs = Inputs.of(recording, graph)
     values = inputs.values(recording.arguments)
-    word = returns if isinstance(returns, str) else _container(recording)
     written = _destinations(recording, graph, returns)
     options = options.joined(trace.options, graph.name)
     lowering = _lowering(recording, graph, inputs, options, strict, written)
@@ -80,6 +82,14 @@ def compile_program(
     )
     device.save_facts()
     return program
+
+
+def _handed_out(recording: Recording, returns: str | Into | None) -> tuple[str, Recording]:
+    """Returns the container of results, and the traced call with doubles where Python's floats are handed out as such."""
+    word = returns if isinstance(returns, str) else _container(recording)
+    if word in PYTHONS and "double" in recording.trace.device.features:
+        recording = replace(recording, graph=returned(recording.graph))
+    return word, recording
 
 
 def _container(recording: Recording) -> str:

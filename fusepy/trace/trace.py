@@ -226,7 +226,7 @@ class Trace:
         given, said = (given.value, given.map) if isinstance(given, Mapped) else (given, UNSAID)
         value = self.lift(given, name)
         want, dims = (known := self.maps.get(value, UNSAID).under(said)).type, known.dims
-        if want is not None and (want is not value.type or value.weak or self.plain.holds(value)):
+        if want is not None and (want is not value.type or value.weak or value.arrival.named or self.plain.holds(value)):
             # under a vcast, a weak number has its type for good, and numbers are vectors
             value = self.cast(value, want, ArgMap(dims), loc)
             dims = self.maps.get(value, UNSAID).dims

@@ -49,8 +49,8 @@ class Traced(Numberless, Symbolic):
 
     @property
     def is_weak(self) -> bool:
-        """True for a Python number, or what operators make of such."""
-        return self._value.weak
+        """True for a Python number, what operators make of such, and a vector of which the components are such."""
+        return self._value.weak or self._value.arrival.named
 
     def _axes(self) -> int:
         return self._value.rank

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -22,9 +23,11 @@ uint16_t most(int x) { return uint16_t(65535 + 0 * x); }
 int16_t least(int x) { return int16_t(-32768 + 0 * x); }
 float twice(float x) { return 2 * x; }
 double precise(double x) { return x; }
+float norm(float3 x) { return length(x); }
 """
 RAY = "struct Ray { float3 at; float t; };"
 LARGE = 100000
+PAIR = np.int32([0, 1])
 OF_THE_CALL: dict[str, Callable[[Any], Any]] = {  # of an integer that has no more than 32 bits, while the results have
     "product": lambda n: n * n,
     "square": lambda n: fp.square(n),
@@ -47,6 +50,16 @@ OF_THE_CALL: dict[str, Callable[[Any], Any]] = {  # of an integer that has no mo
     "a double array": lambda n: fp.multiply(np.float64([1, 2]), n * n),
     "a long array": lambda n: np.int64([1, 2]) + n * n,
     "a float": lambda n: (n * n) / 4,
+    **{
+        f"the smaller {name}, beside flags": lambda n, of=of: fp.maximum(np.array([True, False]), of(n))
+        for name, of in {
+            "branch": lambda n: fp.cond(n < 3, lambda: n * n, lambda: n + n),
+            "branch of branches": lambda n: fp.cond(n < 3, lambda: n * n, lambda: fp.cond(n < 0.5, lambda: n**3, lambda: n)),
+            "choice": lambda n: fp.where((n > 3) & (n < 5) | False, n * n, n) % 1000,
+            "bound": lambda n: fp.clip(n * n, 1, n),
+        }.items()
+    },
+    "a branch that is not taken": lambda n: fp.cond(n > 3, lambda: n, lambda: n**20),
 }
 
 
@@ -89,6 +102,19 @@ def test_integers_of_results_have_64_bits(m: Any, part: int) -> None:
         "chosen by a branch": lambda n: fp.cond(fp.greater(np.float32([0, 2]), 1), lambda: m.natural(n) * 2, lambda: 0),
         "chosen by branches": lambda n: fp.cond(fp.greater(np.float32([[0], [2]]), 1), lambda: 0.5, lambda: -m.least(n)),
         "chosen by numbers": lambda n: fp.where(np.float32([0, 2]), fp.sum([n, 2]), 7),
+        "chosen by a branch in a branch": lambda n: fp.cond(
+            n > 3,
+            lambda: fp.cond(
+                fp.greater(PAIR, 0), lambda: m.whole(n) * 2 + fp.cond(fp.equal(PAIR, 1), lambda: m.whole(n), lambda: 1), lambda: 0
+            ),
+            lambda: PAIR,
+        ),
+        "in the body of a loop": lambda n: fp.fori_loop(0, 2, lambda i, c: c + m.whole(n) * 2, PAIR),
+        "in a branch in loops": lambda n: fp.while_loop(
+            lambda c: c < LARGE,
+            lambda c: fp.fori_loop(0, 2, lambda i, d: fp.cond(d > i, lambda: m.whole(n) * 2 + d, lambda: d + 1), c),
+            PAIR,
+        ),
         "in an array": lambda n: fp.full(2, m.whole(n) + 1),
         "compared with an array": lambda n: fp.less(np.int32([1, 2]), m.whole(n) * m.whole(n)),
         "compared below 0": lambda n: fp.greater(np.uint32([1, 2]), m.whole(n) - 2 * LARGE),
@@ -124,6 +150,69 @@ def test_floats_in_doubles_have_64_bits(m: Any) -> None:
     assert (narrow.dtype, wide[0]) == (np.float32, k * 0.1)
 
 
+def _powers(c: float, k: float, count: int) -> float:
+    for _ in range(count):
+        c = c * k * 0.1
+    return c
+
+
+@pytest.mark.req("V1", "C13")
+def test_floats_in_bodies_and_results_have_64_bits(m: Any) -> None:
+    """Loops and branches computed Python's floats with 32 bits, and returned floats had 32."""
+    x, k = np.ones(2), 1 / 3
+    cases: dict[str, tuple[Callable[..., Any], Any]] = {
+        "returned": (lambda k: k * 0.1, k * 0.1),
+        "returned as it is": (lambda k: {"a": (k, 0.1), "b": [k, 3, k > 0.1]}, {"a": (k, 0.1), "b": [k, 3, True]}),
+        "a branch": (lambda k: fp.cond(k > 0, lambda: (k * 0.1, 1), lambda: (0.1, 0)), (k * 0.1, 1)),
+        "a branch of two numbers": (lambda k: fp.cond(k < 0, lambda: 0.3, lambda: 0.1), 0.1),
+        "a choice": (lambda k: fp.where(k > 0, k * 0.1, 0.7), k * 0.1),
+        "a loop": (lambda k: fp.fori_loop(0, 3, lambda i, c: c * k * 0.1, 1), _powers(1, k, 3)),
+        "a loop of several": (
+            lambda k: fp.fori_loop(0, 3, lambda i, c: (c[1], c[0] * k, c[2] + 1), (0.1, k, 0)),
+            (k * k, 0.1 * k * k, 3),
+        ),
+        "a loop until": (
+            lambda k: fp.while_loop(lambda c: c < 1.5, lambda c: c * 1.1 + m.precise(0.0), k),
+            functools.reduce(lambda c, _: c * 1.1, range(16), k),
+        ),
+        "a branch in a loop": (
+            lambda k: fp.fori_loop(0, 2, lambda i, c: c * fp.cond(c > 0, lambda: k * 0.1, lambda: 2.0), 1.0),
+            _powers(1, k, 2),
+        ),
+        "a loop in a loop": (
+            lambda k: fp.fori_loop(0, 2, lambda i, c: fp.fori_loop(0, 2, lambda j, d: d * k * 0.1, c), 1.0),
+            _powers(1, k, 4),
+        ),
+        "a function of 32 bits in a loop": (
+            lambda k: fp.fori_loop(0, 2, lambda i, c: m.twice(c) * 0.1, 0.5),
+            float(np.float32(0.5 * 2 * 0.1)) * 2 * 0.1,
+        ),
+        "a derivative": (lambda k: fp.grad(lambda k: k * k * 0.1)(k), 2 * k * 0.1),
+    }
+    for name, (of, wanted) in cases.items():
+        for found in (fp.fuse(of)(k), of(k)):
+            assert repr(found) == repr(wanted) or found == pytest.approx(wanted, rel=1e-15, abs=0), name
+    for of, given in ((lambda k: k * 0.1, k), (lambda x: fp.sum(x) * 0.1, [k])):  # memory of 32 bits is written as it was
+        fused, memory = fp.fuse(of), fp.Tensor.from_numpy(m.device, np.zeros((), np.float32))
+        for _ in range(2):
+            assert fused(given) != float(np.float32(fused(given)))
+            fused(given, _result=memory)
+            assert memory.numpy() == np.float32(k * 0.1)
+    over: dict[str, tuple[Callable[..., Any], float]] = {
+        "a loop": (lambda x, k: fp.fori_loop(0, 3, lambda i, c: c * (k * 0.1), x), _powers(1, k, 3)),
+        "a branch": (lambda x, k: fp.cond(fp.greater(x, 0), lambda: x * (k * 0.1), lambda: x), k * 0.1),
+        "beside a loop": (lambda x, k: fp.multiply(x, fp.fori_loop(0, 3, lambda i, c: c * k * 0.1, 1.0)), _powers(1, k, 3)),
+        "beside a branch": (lambda x, k: fp.multiply(x, fp.cond(k > 0, lambda: k * 0.1, lambda: 0.0)), k * 0.1),
+        "of halfs": (
+            lambda x, k: fp.astype(fp.fori_loop(0, 1, lambda i, c: c * (k * 0.1), fp.astype(x, "half")), "double"),
+            np.float16(k * 0.1),
+        ),
+    }
+    for name, (of, wanted) in over.items():
+        for found in (fp.fuse(of)(x, k), of(x, k)):
+            np.testing.assert_allclose(found, [wanted] * 2, rtol=1e-15, err_msg=name)
+
+
 @pytest.mark.req("V1", "C13")
 def test_integers_that_do_not_fit_are_refused(m: Any, device: Any) -> None:
     small = np.uint8([1, 2])
@@ -151,6 +240,17 @@ def test_integers_that_do_not_fit_are_refused(m: Any, device: Any) -> None:
     with pytest.raises(fp.RangeError, match="an integer in the body"):
         branch(x, LARGE)
     assert branch(x - 1, LARGE).tolist() == [0, 0]
+    inside: list[Callable[[Any, Any], Any]] = [
+        lambda x, n: fp.cond(x > 0, lambda: fp.cond(x > 1, lambda: m.whole(n) * n, lambda: 0), lambda: 0),
+        lambda x, n: fp.fori_loop(0, 2, lambda i, c: fp.cond(c > 1, lambda: m.whole(n) * n, lambda: c), x),
+        lambda x, n: fp.while_loop(lambda c: c < 2, lambda c: c + m.whole(n) * n, x),
+        lambda x, n: fp.cond(x < 2, lambda: fp.fori_loop(0, 1, lambda i, c: c + m.whole(n) * n, x), lambda: x),
+    ]
+    for body in inside:
+        fused, given = fp.fuse(body), np.array(x)
+        assert fused(given, 2).dtype == np.int32
+        with pytest.raises(fp.RangeError, match="an integer in the body"):
+            fused(given, LARGE)
     with pytest.raises(fp.RangeError, match="a number that a kernel computes"):
         fp.fuse(lambda n: fp.fori_loop(0, m.whole(n) * n, lambda i, c: c, x))(LARGE)
     with pytest.raises(fp.RangeError, match=r"2\.0\*\*n"):
@@ -240,6 +340,18 @@ def test_constructed_and_converted_numbers_mean_the_same_in_each_mode(m: Any, de
         "vector along an axis, as an operator": lambda k: fp.astype(image * m.float3(k, 1, 2), "float"),
         "vector along an axis of one": lambda k: fp.multiply(fp.float3(k, 1, 2), image[:, :1]),
         "vector first": lambda k: fp.maximum(m.float3(k, 1, 2), grid),
+        "doubles beside floats": lambda k: fp.multiply(np.float32([1, 2, 3]), m.double3(k, 1, 2)),
+        "doubles beside halfs": lambda k: fp.maximum(np.float16([1, 2, 3]), fp.double3(k, 1, 2)),
+        "doubles beside a vector": lambda k: fp.multiply(fp.double3(k, 1, 2), fp.float3(1, 2, 3)),
+        "floats beside halfs": lambda k: fp.add(np.float16([1, 2, 3]), fp.float3(k, 1, 2)),
+        "halfs beside floats": lambda k: fp.add(np.float32([1, 2, 3]), m.half3(k, 1, 2)),
+        "doubles along an axis of a tensor": lambda k: fp.multiply(grid, m.double3(k, 1, 2)),
+        "doubles of a sum": lambda k: fp.multiply(image, fp.sum(m.double3(k, 1, 2))),
+        "doubles in a call of floats": lambda k: m.norm(fp.multiply(image, m.double3(k, 1, 2))),
+        "components": lambda k: fp.multiply(halfs, m.float3(k, 1, 2).x),
+        "a float as an integer": lambda k: fp.multiply(image, m.int3(k, 1, 2)),
+        "a float as a bool": lambda k: fp.where(fp.bool3(k, 1, 0), image, 1),
+        "a float as a small integer": lambda k: fp.multiply(whole, m.uint(k)),
         "double": lambda k: floats + fp.astype(k, "double"),
         "half": lambda k: whole + fp.astype(k, "half"),
         "integer": lambda k: halfs + fp.astype(k, "int"),

@@ -18,7 +18,9 @@ def part(x: Val, i: Any) -> Val:
     """Components, by an index into the last axis."""
     index = (..., i) if len(x.comp) == 1 else (..., i, slice(None))
     v = x.v[index]
-    return Val(x.scalar, v.shape[x.rank :], v, np.broadcast_to(x.e, x.v.shape)[index], x.weak)
+    comp = v.shape[x.rank :]
+    number = x.named and not comp and not x.rank
+    return Val(x.scalar, comp, v, np.broadcast_to(x.e, x.v.shape)[index], x.weak or number, named=x.named and bool(comp))
 
 
 def member(attrs: dict[str, Any], x: Val) -> list[Val]:
@@ -62,7 +64,7 @@ def construct(attrs: dict[str, Any], *parts: Val) -> list[Val]:
 
     v = np.concatenate([flat(p.v, p) for p in found], axis=-1).reshape(grid + comp)
     e = np.concatenate([flat(np.broadcast_to(p.e, p.v.shape), p) for p in found], axis=-1).reshape(grid + comp)
-    return [Val(scalar, comp, v, e, all(p.weak for p in parts))]
+    return [Val(scalar, comp, v, e, named=all(p.weak for p in parts))]
 
 
 def cast(attrs: dict[str, Any], x: Val) -> list[Val]:

@@ -13,7 +13,7 @@ from fusepy.backend.execute import launch
 from fusepy.backend.marshals.registry import RESULTS
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.graphs.graph import Graph
-from fusepy.ir.ops import OPS, arithmetic, structure
+from fusepy.ir.ops import OPS, arithmetic, literal, structure
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.ops.structure import Index, Member, Select
 from tests.fuzz import planting
@@ -114,7 +114,7 @@ FAULTS: list[Fault] = [
     Fault("components in the wrong order", swapped(OPS["construct"], 1, 0, 2), ["construct"]),
     Fault("64 bits cut to 32", put(structure, "convert", planting.int_cast), ["long"]),
     Fault("the first operand's type for all", put(arithmetic, "promote", planting.first_type), ["promote"]),
-    Fault("constants without their fraction", put(structure, "literal", planting.whole_literal), ["literal"]),
+    Fault("constants without their fraction", put(literal, "literal", planting.whole_literal), ["literal"]),
     Fault("operands of step swapped", swapped(OPS["step"], 1, 0), ["edge"]),
     Fault("max for min", put(OPS["minimum"], "spelling", "max({0}, {1})"), ["edge"]),
     Fault("saturate wraps", put(OPS["saturate"], "spelling", "frac({0})"), ["edge"]),

@@ -162,7 +162,7 @@ class Runner:
             made = wanted[call][len(program.args) :]
             if lazy and any(v.weak for v in made):  # lazy calls give tensors, which are not weak
                 continue
-            if mode == "eager" and any(v.weak and v.comp for v in made):  # lists, which do not say where components begin
+            if mode == "eager" and any((v.weak or v.named) and v.comp for v in made):  # lists, without components
                 continue
             replaced = mode != "frozen" or all(a.passed == "tensor" and a.layout != "repeated" for a in program.args)
             if mode in ("given", "frozen") and not (replaced and self.takes_destinations(program, wanted[call])):

@@ -35,6 +35,8 @@ class Refused(Exception):  # not an error: the generator draws another step
 class Val:
     """One value: the scalar of its type, the extents of its components, and whether it is weak (a Python number).
 
+    A `named` vector or matrix is made of Python numbers: it has its type for good, and its components are numbers.
+
     `v` has the shape of the grid followed by the components; `e` is the bound of the error, of that shape. `arrives` is how a
     call may read it otherwise than as these elements, of arguments alone.
     """
@@ -45,6 +47,7 @@ class Val:
     e: Any
     weak: bool = False
     arrives: str = ""
+    named: bool = False
 
     @property
     def grid(self) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from fusepy.backend.marshals.registry import ACCESSES
-from fusepy.ir.arrivals import ARRIVALS, LITERAL, PLAIN, TENSOR, WORD, Arrival, arrival_named
+from fusepy.ir.arrivals import ARRIVALS, LITERAL, NAMED, PLAIN, TENSOR, WORD, Arrival, arrival_named
 from fusepy.ir.parse import parse_graph
 from fusepy.ir.printer import print_graph, value_type
 from fusepy.ir.types import Kind, Type
@@ -32,7 +32,7 @@ def test_there_is_one_object_for_each_name() -> None:
 
 
 def test_every_flag_tells_something_apart() -> None:
-    told = {flag: frozenset(a for a in (*ARRIVALS.values(), LITERAL, WORD) if getattr(a, flag)) for flag in FLAGS}
+    told = {flag: frozenset(a for a in (*ARRIVALS.values(), LITERAL, NAMED, WORD) if getattr(a, flag)) for flag in FLAGS}
     assert all(told.values())
     assert len({*told.values()}) == len(FLAGS)
     assert _named("memory") == {"Tensor", "List", "Pair"}

@@ -55,6 +55,27 @@ def test_a_sum_over_an_empty_axis_is_zero(device: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("subscripts", "second", "chooses"),
+    [
+        ("ij,k->ij", np.ones(5, np.float32), True),
+        ("ij,k->ij", np.ones(3, np.float32), False),  # an extent in the key
+        ("ij,k->ij", np.ones(1, np.float32), False),  # an extent that is asked for
+        ("ij,kl->ij", np.ones((5, 3), np.float32), True),
+        ("ij,kl->ijk", np.ones((5, 3), np.float32), False),
+    ],
+)
+def test_a_sum_over_an_axis_that_is_not_empty_chooses_nothing(device: Any, subscripts: str, second: Any, chooses: bool) -> None:
+    fused = fp.fuse(lambda x, y: fp.einsum(subscripts, x, y))
+    np.testing.assert_array_equal(fused(INF, second), np.einsum(subscripts, INF, second))
+    assert ("select" in fused.ir(INF, second)) == chooses
+    captured = fp.fuse(lambda x: fp.einsum(subscripts, x, second))
+    assert "select" not in captured.ir(INF)
+    empty = second[:0] if chooses else second[..., :0]
+    np.testing.assert_array_equal(fused(INF, empty), 0 * np.einsum(subscripts, np.ones_like(INF), empty))
+    np.testing.assert_array_equal(fused(INF, second), np.einsum(subscripts, INF, second))
+
+
+@pytest.mark.parametrize(
     "subscripts", seldom(EINSUMS, "ij,jk->ik", "ij->ji", "ij->", "ii", "bij,jk->bik", "ij,ij->ij", "bij,cij->cb")
 )
 def test_einsum_in_every_way(device: Any, subscripts: str) -> None:

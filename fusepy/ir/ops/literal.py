@@ -1,12 +1,18 @@
-"""Literals of Slang."""
+"""Python numbers of a program: the operation, and literals of Slang."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from fusepy.ir.arrivals import LITERAL
+from fusepy.ir.graph import Node, Op, Value
+from fusepy.ir.oracle import Oracle
+from fusepy.ir.ranges import check_range
 from fusepy.ir.types import BOOL, SCALARS, Type
+from fusepy.ir.value import Array
 
 _SUFFIX = {"uint": "u", "int64_t": "ll", "uint64_t": "ull"}
 _BITS = {
@@ -42,3 +48,26 @@ def _special(number: float, type: Type) -> str:
     if type.name == "double":
         return f"asdouble(0u, {double:#x}u)"
     return f"asfloat({single:#x}u)" if type.name == "float" else f"{type}(asfloat({single:#x}u))"
+
+
+class Const(Op):
+    """A Python number in the program; weak, so it takes the type that its context wants."""
+
+    name = "const"
+    arity = 0
+    needs = {"type": (str,), "value": (int, float)}
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        type = Type.parse(node.text("type"))
+        value = node.attrs["value"]
+        assert isinstance(value, (int, float))
+        check_range(value, type, "constant", node.loc)
+        return [Value(type, (), arrival=LITERAL, weak=True)]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        return [np.asarray(node.attrs["value"], node.results[0].type.dtype)]
+
+    def expression(self, node: Node, args: Sequence[str]) -> str:
+        value = node.attrs["value"]
+        assert isinstance(value, (int, float))
+        return literal(value, node.results[0].type)

@@ -7,41 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusepy.errors import TraceError, UnknownNameError, did_you_mean
-from fusepy.ir.arrivals import LITERAL
+from fusepy.ir.arrivals import NAMED
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, construct, convert, shaped
-from fusepy.ir.ops.literal import literal
+from fusepy.ir.ops.literal import Const
 from fusepy.ir.ops.promotion import of_numbers, promote
 from fusepy.ir.oracle import Oracle, enum_scalar, member_types
-from fusepy.ir.ranges import check_range
 from fusepy.ir.resolve.hints import components_hint, is_scalar_array
 from fusepy.ir.resolve.offers import describe
 from fusepy.ir.resources import casts_texel
 from fusepy.ir.types import BOOL, Kind, Type
 from fusepy.ir.value import Array
-
-
-class Const(Op):
-    """A Python number in the program; weak, so it takes the type that its context wants."""
-
-    name = "const"
-    arity = 0
-    needs = {"type": (str,), "value": (int, float)}
-
-    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
-        type = Type.parse(node.text("type"))
-        value = node.attrs["value"]
-        assert isinstance(value, (int, float))
-        check_range(value, type, "constant", node.loc)
-        return [Value(type, (), arrival=LITERAL, weak=True)]
-
-    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
-        return [np.asarray(node.attrs["value"], node.results[0].type.dtype)]
-
-    def expression(self, node: Node, args: Sequence[str]) -> str:
-        value = node.attrs["value"]
-        assert isinstance(value, (int, float))
-        return literal(value, node.results[0].type)
 
 
 class Cast(Op):
@@ -94,7 +70,7 @@ class Cast(Op):
 
 
 class Construct(Op):
-    """``float3(x, y, z)``: a vector or matrix from scalars and shorter vectors, in order."""
+    """``float3(x, y, z)``: a vector or matrix from scalars and shorter vectors, in order. `named` if the user says its type."""
 
     name = "construct"
     needs = {"type": (str,)}
@@ -115,7 +91,8 @@ class Construct(Op):
                 if not fields
                 else f"take a member of the {other}, such as x.{fields[-1].name}",
             )
-        return [computed(node, type, of_numbers(node.operands))]
+        weak = of_numbers(node.operands)
+        return [_as_named(computed(node, type, weak and not node.attrs.get("named")), weak and bool(node.attrs.get("named")))]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         return node.results[0].type.scalar
@@ -133,6 +110,19 @@ class Construct(Op):
         assert scalar is not None
         parts = (convert(a, v.type, v.type.with_scalar(scalar)) for a, v in zip(args, node.operands))
         return construct(node.results[0].type, parts)
+
+
+def _component(node: Node, type: Type) -> Value:
+    """Returns the result of a node that takes a component, or several, of its first operand."""
+    made, named = computed(node, type, of_numbers(node.operands[:1])), node.operands[0].arrival.named
+    made.weak = made.weak or (named and not type.shape and not made.rank)
+    return _as_named(made, named and bool(type.shape))
+
+
+def _as_named(value: Value, named: bool) -> Value:
+    if named:
+        value.arrival = NAMED
+    return value
 
 
 _COMPONENTS = {**dict(zip("xyzw", range(4))), **dict(zip("rgba", range(4)))}
@@ -164,7 +154,7 @@ class Member(Op):
             what = f".{name} of an array of {have}, which has no components"
             raise TraceError(what, place=node.loc, saw=describe(value), hint=components_hint(value))
         if indices is not None and have.scalar is not None:
-            return [computed(node, Type.vector(have.scalar, len(indices)), of_numbers(node.operands))]
+            return [_component(node, Type.vector(have.scalar, len(indices)))]
         members = member_types(oracle, have)
         type = members.get(name) if members else None
         if type is not None:
@@ -200,9 +190,9 @@ class Index(Op):
                 hint = "vectors, matrices and arrays of fixed size have components, which one integer counts"
             raise TraceError(f"a {have} cannot be indexed with a {index}", place=node.loc, hint=hint)
         if have.kind is Kind.MATRIX:
-            return [computed(node, Type.vector(have.scalar or have, have.shape[1]), of_numbers(node.operands[:1]))]
+            return [_component(node, Type.vector(have.scalar or have, have.shape[1]))]
         assert have.element is not None
-        return [computed(node, have.element, of_numbers(node.operands[:1]))]
+        return [_component(node, have.element)]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         have = node.operands[0].type

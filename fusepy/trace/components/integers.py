@@ -1,11 +1,13 @@
-"""Python's integers as operations of a trace: `NumberView` is an integer that each call computes of its own numbers."""
+"""Python's integers as operations of a trace: `NumberView` is a number that each call computes of its own numbers."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.errors import RangeError
@@ -25,6 +27,14 @@ def _power(a: int, exponent: int) -> int:
     refuse_negative(INT, exponent)
     _check_bits(max(a.bit_length() - 1, a not in (-1, 0, 1)) * exponent)
     return a**exponent
+
+
+def _clipped(a: int, low: int, high: int) -> int:
+    return min(max(a, low), high)
+
+
+def _selected(test: int, a: int, b: int) -> int:
+    return a if test else b
 
 
 def _check_bits(count: int) -> None:
@@ -52,6 +62,21 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "shr": shifted_right,
     "minimum": min,
     "maximum": max,
+    "clip": _clipped,
+    "select": _selected,
+}
+# Tests are computed for the choices among numbers alone: kernels compute them as well.
+TESTS: dict[str, Callable[..., bool]] = {
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "bitand": operator.and_,
+    "bitor": operator.or_,
+    "bitxor": operator.xor,
+    "invert": operator.not_,
 }
 
 
@@ -68,13 +93,44 @@ class NumberView(ArgumentView):
 
     Attributes:
         op: the operation.
-        operands: numbers of the program, and the places of others.
+        operands: numbers of the program, the places of others, and tests.
     """
 
     op: str
-    operands: tuple[int | Place, ...]
+    operands: tuple[Operand, ...]
 
     def within(self, given: Callable[[int], Any]) -> int:
-        found = MEANINGS[self.op](*[int(given(o.at)) if isinstance(o, Place) else o for o in self.operands])
+        found = MEANINGS[self.op](*[int(_found(o, given)) for o in self.operands])
         _check_bits(found.bit_length())
         return found
+
+
+@dataclass(frozen=True)
+class NumberTest:
+    """A comparison of numbers, or a combination of such, as an operand of a choice among integers; else as `NumberView`."""
+
+    op: str
+    operands: tuple[Operand, ...]
+
+    def within(self, given: Callable[[int], Any]) -> bool:
+        return bool(TESTS[self.op](*[_found(o, given) for o in self.operands]))
+
+
+Operand = float | Place | NumberTest
+
+
+def places_of(operands: Iterable[Operand]) -> Iterator[int]:
+    """Yields the places of inputs among operands, and among those of their tests."""
+    for operand in operands:
+        if isinstance(operand, Place):
+            yield operand.at
+        elif isinstance(operand, NumberTest):
+            yield from places_of(operand.operands)
+
+
+def _found(operand: Operand, given: Callable[[int], Any]) -> float:
+    """Returns the number that an operand is in a call."""
+    if isinstance(operand, Place):
+        number = given(operand.at)
+        return cast("float", number.item() if isinstance(number, np.generic) else number)
+    return operand.within(given) if isinstance(operand, NumberTest) else operand

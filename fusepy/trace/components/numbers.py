@@ -16,7 +16,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.ops.promotion import of_numbers, type_of_number
 from fusepy.ir.types import BOOL, INT, INT64, UINT, UINT64, Kind, Type
 from fusepy.trace.components.checks import COMPARES, GROWS, check_growth, comparable, is_carried, root_of
-from fusepy.trace.components.integers import MEANINGS, NumberView, Place
+from fusepy.trace.components.integers import MEANINGS, TESTS, NumberTest, NumberView, Operand, Place, places_of
 from fusepy.trace.inputs import add_input
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.traced import Traced
@@ -24,7 +24,8 @@ from fusepy.trace.traced import Traced
 LONGEST_NAME = 40
 # integers of less than 64 bits, and the bits that their numbers take with a sign
 SHORT = {Type.parse(f"{sign}int{bits}_t"): bits + (sign == "u") for sign in ("", "u") for bits in (8, 16, 32)}
-ON_NUMBERS = frozenset((*MEANINGS, *COMPARES, "select", "clip"))
+ON_NUMBERS = frozenset((*MEANINGS, *COMPARES))
+Known = tuple[OpenTrace | None, Operand]
 
 
 def recorded(
@@ -109,15 +110,27 @@ def _computed_by_call(trace: OpenTrace, op: str, values: Sequence[Value]) -> Val
     """
     if op not in MEANINGS or not any(v.type.dtype is not None and v.type.dtype.kind in "iu" for v in values):
         return None
-    known: list[int | Place] = []
-    owner: OpenTrace | None = None
-    for value in values:
-        found = _known(trace, value)
-        if found is None:
-            return None
-        known.append(found[1])
-        owner = found[0] or owner
-    view = NumberView(next((o.at for o in known if isinstance(o, Place)), 0), op, tuple(known))
+    return _of_call(trace, op, [_test(trace, v) if op == "select" and not i else _known(trace, v) for i, v in enumerate(values)])
+
+
+def chosen_number(trace: OpenTrace, test: Value, branches: Sequence[tuple[OpenTrace, Value]]) -> Value | None:
+    """Returns the integer that a branch on numbers of the call gives, if each call can compute it as `_computed_by_call` does.
+
+    Args:
+        branches: the two results, each with the trace that has it.
+    """
+    if any(v.type.dtype is None or v.type.dtype.kind not in "iu" for _, v in branches):
+        return None
+    return _of_call(trace, "select", [_test(trace, test), *(_known(*branch) for branch in branches)])
+
+
+def _of_call(trace: OpenTrace, op: str, known: Sequence[Known | None]) -> Value | None:
+    """Returns the result of an operation on numbers as `_known` and `_test` give them; ``None`` if one is not known."""
+    operands = [found[1] for found in known if found is not None]
+    if len(operands) < len(known):
+        return None
+    owner = next((found[0] for found in known if found is not None and found[0] is not None), None)
+    view = NumberView(next(places_of(operands), 0), op, tuple(operands))
     if owner is None:
         number = view.within(int)
         type = type_of_number(number)
@@ -126,18 +139,33 @@ def _computed_by_call(trace: OpenTrace, op: str, values: Sequence[Value]) -> Val
     return made if owner is trace else trace.lift(Traced(owner, made, None))
 
 
-def _known(trace: OpenTrace, value: Value) -> tuple[OpenTrace | None, int | Place] | None:
+def _known(trace: OpenTrace, value: Value, floats: bool = False) -> Known | None:
     """Returns an integer or flag of the program, or its place among the inputs of a trace, and this trace; else ``None``."""
-    if not value.weak or value.type.kind is not Kind.SCALAR or value.type.is_float:
+    if not value.weak or value.type.kind is not Kind.SCALAR or value.type.is_float > floats:
         return None
     if value.arrival.literal:
         maker = trace.grouping.extents.maker(value)
         number = None if maker is None else maker.attrs.get("value")
-        return (None, int(number)) if isinstance(number, int) else None
+        return (None, number if floats else int(number)) if isinstance(number, (int, float)) else None
     trace, value = root_of(trace, value)
     if value not in trace.given or not value.arrival.plain or value in trace.maps:
         return None
     return trace, Place(trace.given[value][0])
+
+
+def _test(trace: OpenTrace, value: Value) -> Known | None:
+    """Returns a condition as `_known` does: a flag of the call, or a comparison of its numbers; else ``None``."""
+    trace, value = root_of(trace, value)
+    maker = None if value.type is not BOOL or value.arrival.literal else trace.grouping.extents.maker(value)
+    if maker is None:
+        return _known(trace, value) if value.type is BOOL else None
+    if maker.op.name not in TESTS:
+        return None
+    compares = maker.op.name in COMPARES
+    found = [_known(trace, v, floats=True) if compares else _test(trace, v) for v in maker.operands]
+    operands = [one[1] for one in found if one is not None]
+    owner = next((one[0] for one in found if one is not None and one[0] is not None), None)
+    return (owner, NumberTest(maker.op.name, tuple(operands))) if len(operands) == len(found) else None
 
 
 def _input(trace: OpenTrace, view: NumberView) -> Value:
@@ -155,7 +183,8 @@ def _input(trace: OpenTrace, view: NumberView) -> Value:
 def _name(trace: OpenTrace, view: NumberView) -> str:
     """Returns the name that errors and kernels have for a computed integer: ``n_mul_n``."""
     inputs = trace.builder.inputs
-    names = [str(inputs[o.at].name).replace(".", "_") if isinstance(o, Place) else str(abs(o)) for o in view.operands]
+    given = [o for o in view.operands if not isinstance(o, NumberTest)]
+    names = [str(inputs[o.at].name).replace(".", "_") if isinstance(o, Place) else str(abs(o)) for o in given]
     found = "_".join([*names[:1], view.op, *names[1:]])
     return found if len(found) < LONGEST_NAME and found.isidentifier() else "number"
 

@@ -16,6 +16,7 @@ from fusepy.trace.bodies import BodyTrace
 from fusepy.trace.components.checks import GROWS, conversions
 from fusepy.trace.trace import Trace
 
+_FLAGGED = ("cond", "fori_loop", "while_loop")
 _LARGEST = 9223371487098961920.0  # the largest float below 2**63
 
 
@@ -44,7 +45,7 @@ class OverflowRequest(NamedTuple):
 
 
 class Overflow:
-    """The flag that a loop of numbers carries beside the values of the user; absent if no integer can overflow."""
+    """The flag that a loop carries beside the values of the user; absent if no integer of Python's numbers can overflow."""
 
     def __init__(self, trace: Trace, op: str, loc: str | None):
         self.trace, self.op, self.loc, self.used = trace, op, loc, True
@@ -52,11 +53,12 @@ class Overflow:
 
     def enter(self, inner: BodyTrace) -> None:
         """Gives a body the flag of the step before."""
-        self._flag = inner.builder.input("overflow", BOOL) if inner.alone and self.used else None
+        carried = self.used and (inner.alone or _reports(inner.parent))
+        self._flag = inner.builder.input("overflow", BOOL) if carried else None
 
     def step(self, inner: BodyTrace) -> list[Value]:
         """Returns the flag after a step, if there is one."""
-        found = overflow_in(inner) if inner.alone else None
+        found = overflow_in(inner) if inner.alone or _converts(inner) else None
         flag, self.used = self._flag, found is not None
         if flag is None or found is None:
             inner.builder.inputs[:] = [v for v in inner.builder.inputs if v is not flag]
@@ -88,7 +90,15 @@ def add_overflow(branches: Sequence[BodyTrace], outputs: Sequence[list[Value]]) 
 
 
 def _converts(inner: BodyTrace) -> bool:
-    return inner.parent.prints is not None and any(True for _ in conversions(inner))
+    """True for a body over arrays that converts numbers which it computes, where a call can read the flag."""
+    return _reports(inner.parent) and (bool(inner.flags) or any(True for _ in conversions(inner)))
+
+
+def _reports(trace: Trace) -> bool:
+    """True if a call reads the flags of bodies in a trace, perhaps through the flag of the body that it is."""
+    if isinstance(trace, BodyTrace):
+        return trace.body in _FLAGGED and trace.builder.name != "test" and _reports(trace.parent)
+    return trace.prints is not None
 
 
 def report_overflow(trace: Trace, flag: Value, op: str, loc: str | None) -> None:

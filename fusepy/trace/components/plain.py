@@ -78,10 +78,12 @@ class PlainVectors:
                 self._typed[value] = any(found) if found else None
         return self._typed[value]
 
-    def name(self, value: Value) -> None:
-        """Takes what the user constructs of single numbers for a vector: ``float3(1, 2, 3)``."""
+    def name(self, value: Value, vector: bool) -> None:
+        """Takes what the user constructs of single numbers, ``float3(1, 2, 3)``, for a `vector`, or for an array of NumPy."""
+        if not vector:
+            self.trace.chain[-1].hosted.add(value)
         if not self.trace.body and self._in_tensors(value) is None:
-            self._typed[value] = True
+            self._typed[value] = vector
             self._named.add(value)
 
     def follow(self, value: Value, other: Value) -> None:
@@ -113,7 +115,11 @@ class PlainVectors:
     def array(self, value: Value, loc: str | None) -> Value:
         """Returns a value as `seen`, after the conversion by its vcast: the form in which views and other functions move it."""
         said = self.trace.maps.get(value, UNSAID)
-        if said.type is not None and said.type.scalar is not None and (said.type is not value.type or value.weak):
+        if (
+            said.type is not None
+            and said.type.scalar is not None
+            and (said.type is not value.type or value.weak or value.arrival.named)
+        ):
             value = self.trace.cast(value, said.type, ArgMap(said.dims), loc)
         return self.seen(value, loc)
 
@@ -168,7 +174,7 @@ class PlainVectors:
 
     def _beside_tensors(self, vectors: Sequence[Value], values: Sequence[Value]) -> list[Value]:
         """Returns the vectors of numbers alone that go along the axes of tensors beside them, as lists do in an eager call."""
-        lists = [v for v in vectors if self._in_tensors(v) is None]
+        lists = [v for v in vectors if self._in_tensors(v) is None or v in self._named]
         tensors = [v for v in values if self._in_tensors(v)] if lists else []
         along = all(not is_spread(v) and self._goes_along(v, a.type.shape) for v in tensors for a in lists)
         return lists if tensors and along else []

@@ -101,6 +101,13 @@ class TraceShapes:
         given = next(given for at, given in self.trace.given.values() if at == place)
         self.trace.extents.sizes.update(((place, i), n) for i, n in enumerate(extents_of(given)))
 
+    def is_filled(self, axis: Axis) -> bool:
+        """True if an axis has elements in every call that the program serves."""
+        (extents, place, view), asked, at = self._source(axis.input), self.trace.extents, axis.axis
+        key = (-1 if place is None else place, at)
+        told = (*axis.input.dims[at:][:1], asked.sizes.get(key), asked.smalls.get(key), asked.units.get(key))
+        return extents[at] > 0 and (place is None or (view is None and any(told)))
+
     def count(self, axes: Sequence[Axis]) -> Value:
         """Returns the product of extents: an input whose number is computed from the arguments of each call."""
         trace, known = self.trace, 1.0

@@ -13,6 +13,7 @@ from fusepy.ir.graph import Value
 from fusepy.ir.ops.promotion import promote
 from fusepy.ir.types import Kind
 from fusepy.trace.components.numbers import wide_if_alone, word
+from fusepy.trace.moves.extents import TraceShapes
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import terms_of
 from fusepy.trace.moves.record import check_movable, moved, replanned
@@ -46,13 +47,13 @@ def summed_products(trace: OpenTrace, values: Sequence[Value], inputs: Sequence[
     if common is not None:  # as in NumPy, nothing is rounded to a smaller type in between
         parts = [part if part.value.weak else terms.cast(part, common) for part in parts]
     kept = range(len(output))
-    total = _multiplied(terms, parts, kept)
+    total = _multiplied(terms, parts, kept, known_shapes(trace).shapes)
     result = total.value if list(total.dims) == list(kept) else transposed(terms, total, kept).value
     word(result, values)
     return result
 
 
-def _multiplied(terms: Terms, parts: Sequence[Term], kept: Sequence[int]) -> Term:
+def _multiplied(terms: Terms, parts: Sequence[Term], kept: Sequence[int], shapes: TraceShapes) -> Term:
     """Returns the product of terms, summed along all dimensions but `kept`.
 
     A dimension that no later term has is summed before the next product. If it is empty, so is the whole sum: it is 0, where the
@@ -62,7 +63,7 @@ def _multiplied(terms: Terms, parts: Sequence[Term], kept: Sequence[int]) -> Ter
 
     def note(term: Term, dims: Sequence[int]) -> None:
         found = zip(term.dims, terms.extents.of(term.value))
-        before.update((axis, None) for d, axis in found if d in dims and axis is not None)
+        before.update((axis, None) for d, axis in found if d in dims and axis is not None and not shapes.is_filled(axis))
 
     def without(term: Term, others: set[int]) -> Term:
         dims = [d for d in term.dims if d not in others]
@@ -80,7 +81,7 @@ def _multiplied(terms: Terms, parts: Sequence[Term], kept: Sequence[int]) -> Ter
     total = reduced(terms, "sum", total, [d for d in total.dims if d not in kept])
     if not before or not total.type.is_float:
         return total
-    count = Term(terms, terms.extents.shapes.count([*before]), ())
+    count = Term(terms, shapes.count([*before]), ())
     return terms.where(count.equals(0.0), 0.0, total)
 
 

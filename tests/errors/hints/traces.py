@@ -105,6 +105,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.fuse(lambda x, n: sum(x for _ in range(n)), static=["n"])(X, 3),
         3 * X,
     ),
+    "a number with a fraction as a component of integers": (
+        lambda m: fused(lambda x, k: x * m.int2(k, 1), np.float32([[1, 2]]), 2.5),
+        "convert it, with fp.vcast(number, 'int')",
+        lambda m: fused(lambda x, k: x * m.int2(fp.vcast(k, "int"), 1), np.float32([[1, 2]]), 2.5),
+        np.float32([[2, 2]]),
+    ),
     "the body of a loop without the index": (
         lambda m: fp.fori_loop(0, 3, lambda c: c + 1, X),  # type: ignore
         "write it with these parameters: lambda i, c: …",
@@ -487,11 +493,14 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda i: fp.fori_loop(0, 1, lambda k, c: c * m.luma(c), fp.vcast(i, "float3")), IMAGE),
         IMAGE * (IMAGE @ F32([0.25, 0.5, 0.25]))[..., None],
     ),
-    "a computed number beside bytes in a loop": (
-        lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: c + m.twice(2), x), np.uint8([1, 2])),
+    "a computed number beside bytes in the test of a loop": (
+        lambda m: fused(lambda x: fp.while_loop(lambda c: fp.minimum(c, m.twice(2)) < 4, lambda c: c + 1, x), np.uint8([1, 9])),
         "or say its type with fp.vcast(number, 'uint8_t')",
-        lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: c + fp.vcast(m.twice(2), "uint8_t"), x), np.uint8([1, 2])),
-        np.uint8([9, 10]),
+        lambda m: fused(
+            lambda x: fp.while_loop(lambda c: fp.minimum(c, fp.vcast(m.twice(2), "uint8_t")) < 4, lambda c: c + 1, x),
+            np.uint8([1, 9]),
+        ),
+        np.uint8([4, 9]),
     ),
     "an integer that grows in a loop": (
         lambda m: fused(lambda n: fp.fori_loop(0, 40, lambda i, c: 3 * c, n), 5),
