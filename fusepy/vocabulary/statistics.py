@@ -106,7 +106,7 @@ def logsumexp(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     Example:
         >>> import fusepy as fp
         >>> fp.logsumexp([1000.0, 1000.0]) - 1000
-        0.69317626953125
+        0.6931471824645996
     """
     return _logsumexp(x, axis, keepdims)
 

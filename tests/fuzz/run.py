@@ -225,6 +225,7 @@ class Runner:
         """Whether all results are arrays of numbers of their own."""
         results = [wanted[p] for p in program.results]
         own = len(set(program.results)) == len(results) and min(program.results) >= len(program.args)
+        own = own and not (makes_arrays(program) and any(r.comp for r in results))
         return own and all(r.scalar in SCALARS and r.v.size and not r.weak for r in results)
 
     def into(self, program: Program, function: Any, arguments: Sequence[Any], wanted: Sequence[Val], report: Report) -> list[Any]:
@@ -282,6 +283,8 @@ class Runner:
         for place, got in zip(program.results, found):
             want = wanted[place]
             what = f"{name_of(program, place)}: {want.name} over {want.grid}"
+            if kind_of(got) == "tensor" and want.comp and makes_arrays(program) and str(got.dtype) == want.scalar:
+                want = Val(want.scalar, (), want.v, want.e)  # words go along the axes of such arrays
             words = self.differs(
                 got, want, container(program) if mode.split(",")[0] in ("fused", "replay", "again", "graph") else ""
             )
@@ -324,6 +327,12 @@ class Runner:
         if kind in ("list", "number") and array.size and array.dtype.kind not in KINDS[np.dtype(SCALARS[want.scalar]).kind]:
             return "type", f"a {kind} of {array.dtype}"
         return wrong_numbers(array, want)
+
+
+def makes_arrays(program: Program) -> bool:
+    """Whether a vector or matrix of numbers may be an array of NumPy: of doubles, or a matrix, for which slangpy has no class."""
+    made = (s.attrs for s in program.steps if s.op == "construct")
+    return any(attrs["scalar"] == "double" or len(attrs["comp"]) == 2 for attrs in made)
 
 
 def on_one_line(text: str) -> Any:

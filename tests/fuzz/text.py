@@ -60,8 +60,7 @@ def expression(step: Step, names: list[str]) -> str:
     if op == "word":
         return words.text(a, names)
     if op == "fold":
-        identity = {"add": 0.0, "big": float("-inf"), "chain": [1.0, 0.0]}[a["function"]]
-        identity = -65536.0 if a["function"] == "big" else identity
+        identity = {"add": 0.0, "big": -3.0e38, "chain": [1.0, 0.0]}[a["function"]]
         if a["scan"]:
             return f"fp.scan(m.{a['function']}, {identity!r}, {names[0]}, axis={a['axis']}, exclusive={bool(a.get('exclusive'))})"
         axis = tuple(a["axis"]) if isinstance(a["axis"], list) else a["axis"]

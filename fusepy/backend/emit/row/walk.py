@@ -128,7 +128,7 @@ class StageWalk:
             return self.text.load(operand)
         pointer = f"{BLOCK}.a_{operand.name}"
         place = self.variant.offset(pointer, operand.dims, operand.position)
-        return load_word(f"{pointer} + {place}", operand.have, self.together)
+        return load_word(f"{pointer} + ({place})", operand.have, self.together)
 
     def value(self, operand: Operand, loaded: str) -> str:
         """Returns the value of an element in what one load has given."""

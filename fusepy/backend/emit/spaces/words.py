@@ -83,7 +83,7 @@ def _as_bits(type: Type, count: int) -> bool:
 
 
 def load_word(place: str, type: Type, count: int) -> str:
-    """Returns an expression for the word that begins at an address."""
+    """Returns an expression for the word that begins at an address: a pointer plus one number, since GPUs take no negative steps."""
     return f"loadAligned<{count * size_of(type)}>(({word_type(type, count)}*)({place}))"
 
 
@@ -98,7 +98,7 @@ def store_word(place: str, type: Type, values: Sequence[str]) -> str:
 def store_words(store: Store, values: Sequence[str]) -> str:
     """Returns the statement with which a store in memory stores neighbours, from the element on whose place its lines read."""
     assert isinstance(store, ToMemory)
-    return guarded(store.conditions, store_word(f"{store.pointer} + {store.offset}", store.output.type, values))
+    return guarded(store.conditions, store_word(f"{store.pointer} + ({store.offset})", store.output.type, values))
 
 
 def of_word(element: str, operand: Operand, count: int) -> str:
