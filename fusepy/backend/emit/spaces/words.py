@@ -83,7 +83,7 @@ def _as_bits(type: Type, count: int) -> bool:
 
 
 def load_word(place: str, type: Type, count: int) -> str:
-    """Returns an expression for the word that begins at an address: a pointer plus one number, since GPUs take no negative steps."""
+    """Returns an expression for the word at an address: a pointer plus one number, since GPUs take no negative steps."""
     return f"loadAligned<{count * size_of(type)}>(({word_type(type, count)}*)({place}))"
 
 
