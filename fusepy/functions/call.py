@@ -210,11 +210,11 @@ def bound(
 ) -> tuple[AnyFunction, tuple[Any, ...], Mapping[str, Any], Any]:
     """Binds static arguments: returns the function with their values, the other arguments, and the destination."""
     settings = {k: v for k, v in kwargs.items() if k in _SETTINGS}
-    kwargs = {k: v for k, v in kwargs.items() if k not in _SETTINGS}
+    kwargs = {k: v for k, v in kwargs.items() if k not in settings} if settings else kwargs
     if isinstance(callee.tracer, PythonTracer) and (callee.config.specs or callee.config.named_specs):
         kwargs = with_declared(callee.tracer.signature, args, kwargs, callee.config.spec)
     tracer, key, args, kwargs, result = callee.tracer.bind(args, kwargs, result)
-    kwargs = {**kwargs, **settings}
+    kwargs = {**kwargs, **settings} if settings else kwargs
     if not key:
         return callee, args, kwargs, result
     return callee.variant(callee.setup, tracer=tracer, programs=callee.programs.variant(key)), args, kwargs, result

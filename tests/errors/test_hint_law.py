@@ -111,7 +111,7 @@ def following(expression: str, m: Any) -> Change:
         rows = {f"row{i}": getattr(m, f"float{width[1]}")(*[1.0] * int(width[1])) for i in range(4)} if width else {}
         return eval(
             written,
-            {"value": value, "array": np.zeros(3, np.int32), **dict.fromkeys("xyzw", 1.0), "x": value, **rows, "fp": fp, "m": m},
+            {"value": value, "array": np.zeros(3, np.int32), **dict.fromkeys("xyzw", 1), "x": value, **rows, "fp": fp, "m": m},
         )
 
     return change

@@ -204,8 +204,8 @@ class Pool:
         if capacity > self._slab_bytes // 4:
             self._bound_cache()
             self._start = (self._start + gap) % PAGE
-            slab = self._create((capacity + self._start,), nbytes, dedicated=True)
-            slab.start = slab.cursor = slab.start + self._start
+            slab = self._create(dict.fromkeys((capacity + self._start, capacity)), nbytes, dedicated=True)
+            slab.start = slab.cursor = slab.start + self._start * (slab.end - slab.start >= capacity + self._start)
             return Span(slab, capacity)
         slab = self._slab_with_room(capacity + gap)
         if slab is not None and gap:  # a small block takes the room between them

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from fusepy.backend.device.block import size_class
 from fusepy.backend.device.sink import Sink
+from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Field
 from fusepy.backend.execute.folds.plan import ReducePlan
 from fusepy.backend.execute.launch import Launch, Make, Read, Row
@@ -57,8 +58,9 @@ class _Linker:
         blocks = [self.block(launch) for launch in launches]
         makes = {slot: self.make(slot) for slot in self.made}
         for launch in launches:
-            if isinstance(launch.plan, ReducePlan):
-                makes |= {slot: Make(slot, launch.plan.partial_bytes(n), None, (n,)) for slot, n in launch.made}
+            if isinstance(launch.plan, ReducePlan) and isinstance(launch.variant, FoldVariant):
+                size, waits = launch.plan.partial_bytes, launch.variant.shape.waits
+                makes |= {slot: Make(slot, size(n, waits), None, (n,)) for slot, n in launch.made}
         left = makes.copy()
         rows: list[Row] = []
         homes: dict[int, int] = {}  # slots that lie in the memory of an earlier one

@@ -15,7 +15,8 @@ from fusepy.ir.value import declare
 WAVE_BARRIER = "GroupMemoryBarrierWithWaveSync();"
 # A flag is raised behind an accumulator, in memory that holds anything before. It is a number of 64 bits that is not there by
 # chance, and whoever has seen it takes it away, so that memory that is used again has none. So nothing must be set to zero before
-# a launch, and recorded launches can run again. It has two parts, since not all devices have atomics of 64 bits.
+# a launch, and recorded launches can run again. It has two parts, since not all devices have atomics of 64 bits; the first is set
+# to zero, and without it there is no flag.
 FLAG = (0xA3C59AC3, 0x1D8E4E27)
 FLAG_BYTES = 8
 _FLAGS = f"""
@@ -167,12 +168,12 @@ def merged_chunks(partials: Partials, threads: int, index: str, within: Sequence
 
     def each(lines: Sequence[str]) -> list[str]:
         loop = f"for ({index} n = {index}(fz_lane); n < {BLOCK}.chunks; n += {threads})"
-        return [loop, *block([f"{index} at = fz_first + n;", *lines])]
+        return [loop, *block([f"{index} at = fz_chunks + n;", *lines])]
 
     lines = [
-        f"{index} fz_first = fz_out * {BLOCK}.chunks;",
+        f"{index} fz_chunks = fz_out * {BLOCK}.chunks;",
         f"if (fz_in == 0 && fz_out < {BLOCK}.outputs)",
-        *block([f"{index} at = fz_first + fz_chunk;", *partials.store("at", "fz_acc"), f"fz_raise({flag});"]),
+        *block([f"{index} at = fz_chunks + fz_chunk;", *partials.store("at", "fz_acc"), f"fz_raise({flag});"]),
         f"if (fz_chunk + 1 < {BLOCK}.chunks || fz_out >= {BLOCK}.outputs)",
         "    return;",
         *each([f"while (!fz_raised({flag})) {{}}", f"*{flag} = 0;"]),

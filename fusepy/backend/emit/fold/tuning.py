@@ -143,8 +143,8 @@ def lanes_for(outputs: int, reduced: int, inner: bool, threads: int, partials: b
     """Returns the number of a group's `threads` that share one chunk on a GPU."""
     if reduced < 32 and not partials:
         return 1
-    if inner and (partials or outputs < MANY_ROWS):
-        return _power(reduced // 8, 1 if partials else 4, threads)
+    if inner and outputs < MANY_ROWS:
+        return _power(reduced // 8, 4, threads)
     if inner:  # in its wave a thread waits for no other; what each does once takes as long as some elements
         filling = min(_power(-(-FULL // outputs), 1, threads), _power(reduced // 8, 4, threads))
         return min(threads, max(_power(reduced // 16, 4, 32), _power(reduced // 32, 4, threads), filling))

@@ -99,7 +99,7 @@ class FoldVariant(Variant):
         s = self.shape
         what = "sort" if self.sorts else "scan" if self.scans else "fold"
         shared = ", some to a chunk" if s.shared else " in order" if s.ordered else " along rows" if s.rows else ""
-        shared = ", the last one merges" if s.waits else shared
+        shared = f"{shared}, of which the last merges" if s.waits else shared
         how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}{' short' * s.short}"
         writes = "results or partials" if self.writes == "either" else self.writes
         order = "inner" if s.inner else "outer"

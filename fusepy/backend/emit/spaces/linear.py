@@ -44,7 +44,7 @@ class Counted:
         index, steps = self._index, self.shape.per_thread
         group = f"{index}(fz_group.y * {GROUPS_PER_ROW} + fz_group.x)"
         step, lane = self.shape.threads, "fz_lane"
-        if self.kind == "software" and step % LANES == 0:
+        if self.kind == "software" and step % LANES == 0 and not self.shape.batched:
             step, lane = LANES, f"fz_lane / {LANES} * {LANES * steps} + fz_lane % {LANES}"
         lines = [*work.before(), f"{index} first = {group} * {self.shape.per_group} + {lane};"]
         element = [*self._coordinates(work), *work.element()]

@@ -190,9 +190,9 @@ class ReducePlan(Plan):
         results = [type if j < self._plain else None for j, type in enumerate(types)]
         return words_of(self.region, self.operands, self.memory, along, results, self.context.costs, ALONG)
 
-    def partial_bytes(self, length: int) -> int:
-        """Returns the bytes of `length` accumulators: an array for each of their members, and one of flags."""
-        return sum(map(_aligned, (*self._bytes(length), FLAG_BYTES * length)))
+    def partial_bytes(self, length: int, flags: bool) -> int:
+        """Returns the bytes of `length` accumulators: an array for each of their members, and one of flags if a stage waits."""
+        return sum(map(_aligned, (*self._bytes(length), FLAG_BYTES * length * flags)))
 
     def partial_offset(self, length: int, member: int) -> int:
         """Returns the offset in bytes of a member of the accumulators in that array; flags are behind the last one."""

@@ -33,7 +33,7 @@ def test_values_of_all_sizes_come_from_one_launch(gpu: Any, shape: tuple[int, in
 
 
 def test_folds_by_functions_of_users(gpu: Any) -> None:
-    """Vectors are merged in the order of chunks."""
+    """Accumulators of vectors, that a function of a module merges."""
     m = fp.Module.load_from_source(gpu, "pairs", SOURCE)
     x = np.random.default_rng(0).standard_normal(70_000, np.float32)
     pairs = fp.Tensor.from_numpy(gpu, np.stack([x, x], 1), "float2")
