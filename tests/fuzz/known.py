@@ -8,7 +8,13 @@ from tests.fuzz.program import Step
 from tests.fuzz.values import Val
 
 LACKING = "textures on CUDA lack"  # kinds of textures that Slang's CUDA does not have
+KERNELS_NUMBER = "a number that a kernel computes is out of range"  # of integers that need 64 bits: call by call they have them
 NARROW = {"int8_t", "uint8_t", "int16_t", "uint16_t", "int64_t", "uint64_t"}
+
+
+def is_long(value: Val) -> bool:
+    """Whether an integer needs 64 bits."""
+    return value.v.dtype.kind in "iuO" and any(abs(int(x)) >= 1 << 31 for x in value.v.flat)
 
 
 def known(step: Step, operands: Sequence[Val], results: Sequence[Val]) -> str | None:
