@@ -80,7 +80,7 @@ class _RowKernel:
         own = unhidden(own, text.given.taken, text.shims)
         lines = unhidden(lines, text.given.taken, text.shims)
         shown = Shape(shape.threads, 1, False)
-        narrow = any(o.want.scalar is HALF for o in text.operands)  # its compiler would spill registers to have some for these
+        narrow = any(o.want.scalar is HALF for o in text.operands)  # with more registers the compiler keeps halfs in memory
         together = ROW_THREADS // shape.threads if text.cuda and shape.held <= HELD and not narrow else 0
         given = (lines, (shape.threads, 1, 1), THREAD_INDEX, self.fields(), shown, together)
         return text.source([*around, *own, *self.functions], *given)
