@@ -26,7 +26,7 @@ from fusepy.backend.device.pool import Pool
 from fusepy.backend.device.queue import Queue
 from fusepy.backend.device.recorder import outlive
 from fusepy.backend.device.strided_copy import StridedCopies
-from fusepy.backend.device.target import Target, lanes_of
+from fusepy.backend.device.target import Target, is_in_order, lanes_of
 from fusepy.backend.device.transfer import Transfer
 from fusepy.backend.device.waiting import holds
 from fusepy.backend.lost import Lost, lost_error
@@ -85,7 +85,8 @@ class Device(Shared, NativeMethods):
         self.cache = DiskCache.from_environment()
         self.compiler = Compiler(sgl, self.lock, partial(place, self.cache, self.identity))
         self.counters = Counters()
-        self.target = Target(_kind(sgl), sgl.info.type == spy.DeviceType.vulkan, lanes_of(info.adapter_name))
+        kind, adapter = _kind(sgl), info.adapter_name
+        self.target = Target(kind, sgl.info.type == spy.DeviceType.vulkan, lanes_of(adapter), is_in_order(kind, adapter))
         self.copies = StridedCopies(sgl, self.compiler, self.target, self.counters)
         self.features = frozenset(f.name for f in sgl.features)
         self.kernels: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # live ones by cache key

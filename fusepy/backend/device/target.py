@@ -15,11 +15,13 @@ class Target:
     They are the ``kind`` for `tuning.choose`, the place of the parameter block, and whether kernels become SPIR-V. On CUDA a
     module-scope uniform costs an upload per launch (14.3 against 7.5 µs a call); on Vulkan an entry-point uniform is a push
     constant of at most 128 bytes. `lanes` are the floats in a vector of a driver that runs on the CPU; 0 if it is not known.
+    `in_order` says that groups start in the order of their numbers, and that one that waits leaves the others their turn.
     """
 
     kind: str
     spirv: bool = False
     lanes: int = 0
+    in_order: bool = True
 
     @property
     def entry_point_block(self) -> bool:
@@ -52,3 +54,13 @@ def lanes_of(adapter: str) -> int:
     """
     found = re.search(r"llvmpipe .*?(\d+) bits", adapter)
     return int(found[1]) // 32 if found else 0
+
+
+def is_in_order(kind: str, adapter: str) -> bool:
+    """Returns `Target.in_order`: no API promises it, NVIDIA's GPUs do it. On Apple's, groups that wait are known to hang.
+
+    Example:
+        >>> is_in_order("vulkan", "NVIDIA H200"), is_in_order("metal", "Apple M2")
+        (True, False)
+    """
+    return kind == "cuda" or "NVIDIA" in adapter

@@ -120,7 +120,7 @@ class ReducePlan(Plan):
         linear = ordered and self._lies_contiguous(grid, shapes, strides)
         row = max(grid[-1], 1) if self._placed and self.rank - 1 in self._over else 0
         kind = self.device.target.kind
-        work = Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row, self._staged)
+        work = Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row, self._staged, self.device.target.in_order)
         even, linear = linear, linear and (not self._placed or (work.along_rows(kind) and not self._scans))
         own = [o for o in self.memory if o.position < first]
         near = lies_inner(own, self._over, plain.strides, strides, grid, inner) if reduced and not linear else inner

@@ -1,8 +1,8 @@
 """The stages of a fold or scan: its kernels in order, with the number of groups of each. They follow from the sizes.
 
 A fold is one launch if there are enough results to fill the device, and on a GPU along rows, where the last group of a result
-combines the accumulators of the others. Else one kernel stores accumulators and a second combines them. A scan first combines
-each of its chunks, then scans the totals of the chunks (in several levels if there are many), then scans each chunk.
+combines the accumulators of the others. Else one kernel stores accumulators and a second combines them. A scan combines its
+chunks, scans their totals (in several levels if there are many), and then each chunk.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class Work:
         copies: the number of elements for which the body may be unrolled.
         nbytes: the size of an accumulator.
         staged: the bytes of an element of a scan and its results.
+        waits: groups may wait for others, see `Target.in_order`.
         row: the extent of the grid's last dimension, if that is folded and the body asks for coordinates; else 0.
     """
 
@@ -52,6 +53,7 @@ class Work:
     nbytes: int = 8
     row: int = 0
     staged: int = 4
+    waits: bool = True
 
     def along_rows(self, kind: str) -> bool:
         """True if groups go along rows of the grid. A GPU reads lines of memory anyway, and has caches for the rest.
@@ -123,7 +125,7 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     else:
         further: dict[str, Any] = {"copies": work.copies, "nbytes": work.nbytes, "linear": variant.linear}
         shape, chunks = fold_shape(kind, outputs, reduced, work.inner, **further)
-    rows, lanes = 1, 0
+    rows, lanes, shape = 1, 0, replace(shape, waits=shape.waits and work.waits)
     if shape.short:
         return [Stage(variant_of(variant, shape), sizes_of(outputs, reduced, 1, reduced))]
     if shape.columns > 1:  # some of which may be rows that count as one

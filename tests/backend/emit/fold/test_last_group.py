@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,3 +51,12 @@ def test_captured_calls_run_again(gpu: Any) -> None:
         x.copy_from_numpy(np.full(300_000, k, np.float32))
         captured.replay()
         assert float(out) == 300_000 * k + 1
+
+
+def test_devices_that_start_groups_in_any_order_merge_in_a_second_launch(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "target", replace(gpu.target, in_order=False))
+    x = np.random.default_rng(0).standard_normal((3, 50_000), np.float32)
+    tensor, f = fp.Tensor.from_numpy(gpu, x), fp.fuse(lambda x: (fp.max(x, 1), fp.argmin(x, 1)))
+    for found, wanted in zip(f(tensor), (x.max(1), x.argmin(1))):
+        assert found.to_numpy().tolist() == wanted.tolist()
+    assert launches(f, tensor) == 2
