@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.arrivals import WORD
 from fusepy.ir.graph import Attr, Graph, Value
@@ -139,13 +141,19 @@ def _of_call(trace: OpenTrace, op: str, known: Sequence[Known | None]) -> Value 
     return made if owner is trace else trace.lift(Traced(owner, made, None))
 
 
-def _known(trace: OpenTrace, value: Value) -> Known | None:
-    """Returns an integer or flag of the program, or its place among the inputs of a trace, and this trace; else ``None``."""
-    if not value.weak or value.type.kind is not Kind.SCALAR or value.type.is_float:
+def _known(trace: OpenTrace, value: Value, floats: bool = False) -> Known | None:
+    """Returns an integer or flag of the program, or its place among the inputs of a trace, and this trace; else ``None``.
+
+    Args:
+        floats: also a float of the program with which kernels, of 32 bits, compare integers as Python does.
+    """
+    if not value.weak or value.type.kind is not Kind.SCALAR or (value.type.is_float and not (floats and value.arrival.literal)):
         return None
     if value.arrival.literal:
         maker = trace.grouping.extents.maker(value)
         number = None if maker is None else maker.attrs.get("value")
+        if isinstance(number, float) and value.type.is_float:
+            return (None, number) if abs(number) < 1 << 24 and np.float32(number) == number else None
         return (None, int(number)) if isinstance(number, (int, float)) else None
     trace, value = root_of(trace, value)
     if value not in trace.given or not value.arrival.plain or value in trace.maps:
@@ -161,9 +169,8 @@ def _test(trace: OpenTrace, value: Value) -> Known | None:
         return _known(trace, value) if value.type is BOOL else None
     if maker.op.name not in TESTS:
         return None
-    # a comparison of floats has 32 bits, and choices of other types by it are the kernel's
     compares = maker.op.name in COMPARES
-    found = [_known(trace, v) if compares else _test(trace, v) for v in maker.operands]
+    found = [_known(trace, v, floats=True) if compares else _test(trace, v) for v in maker.operands]
     operands = [one[1] for one in found if one is not None]
     owner = next((one[0] for one in found if one is not None and one[0] is not None), None)
     return (owner, NumberTest(maker.op.name, tuple(operands))) if len(operands) == len(found) else None
