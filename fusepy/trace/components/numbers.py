@@ -145,9 +145,9 @@ def _known(trace: OpenTrace, value: Value, floats: bool = False) -> Known | None
     """Returns an integer or flag of the program, or its place among the inputs of a trace, and this trace; else ``None``.
 
     Args:
-        floats: also a float of the program with which kernels, of 32 bits, compare integers as Python does.
+        floats: also a float of the program with which kernels, of 32 bits, compare integers as Python does; and such integers.
     """
-    if not value.weak or value.type.kind is not Kind.SCALAR or (value.type.is_float and not (floats and value.arrival.literal)):
+    if not value.weak or value.type.kind is not Kind.SCALAR or value.type.is_float > floats:
         return None
     if value.arrival.literal:
         maker = trace.grouping.extents.maker(value)
@@ -157,6 +157,8 @@ def _known(trace: OpenTrace, value: Value, floats: bool = False) -> Known | None
         return (None, int(number)) if isinstance(number, (int, float)) else None
     trace, value = root_of(trace, value)
     if value not in trace.given or not value.arrival.plain or value in trace.maps:
+        return None
+    if value.type.is_float and not isinstance(trace.given[value][1], int):
         return None
     return trace, Place(trace.given[value][0])
 
