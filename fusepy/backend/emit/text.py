@@ -159,15 +159,15 @@ class KernelText:
         lane: str,
         fields: Sequence[Field],
         shape: Shape,
-        together: int = 0,
+        resident: int = 0,
     ) -> KernelSource:
-        """Returns the kernel: its imports, parameters `fields`, `functions`, and entry point; for `together` see its stage."""
+        """Returns the kernel: its imports, parameters `fields`, `functions`, and entry point; for `resident` see its stage."""
         target = self.given.target
         bound = self._bound(fields) if target.entry_point_block else ()
         entry = f"{self.name}_kernel"  # never "main": on CUDA that name is rewritten and not found again
         parameters = [f"FzArguments {BLOCK}", *(declare_resource(f, self.cuda) for f in bound)]
         uniforms = "".join(f", uniform {text}" for text in parameters) if target.entry_point_block else ""
-        first = COMPUTE.first("\n".join([*functions, *lines]), threads, target.spirv, self.cuda, together)
+        first = COMPUTE.first("\n".join([*functions, *lines]), threads, target.spirv, self.cuda, resident)
         head = [f'#line 1 "{entry}"', *COMPUTE.attributes(threads), COMPUTE.head(entry, lane, uniforms)]
         program = [*functions, "", *head, *block([*first, *lines])]
         return self.assembled(program, entry, fields, shape)

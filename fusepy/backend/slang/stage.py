@@ -56,22 +56,22 @@ class _Compute(PipelineStage):
         """Returns the declaration of an entry point. It reads the group's position, ``fz_group``, and the thread's: `lane`."""
         return f"void {name}(uint3 fz_group : SV_GroupID, {lane}{parameters})"
 
-    def first(self, text: str, threads: Sequence[int], spirv: bool, cuda: bool, together: int = 0) -> list[str]:
+    def first(self, text: str, threads: Sequence[int], spirv: bool, cuda: bool, resident: int = 0) -> list[str]:
         """Returns the first statements of an entry point with this group size, for a program `text`; see `bounds`."""
-        return self.exact(text) if spirv else [INCLUDE, *self.bounds(math.prod(threads), together)] if cuda else []
+        return self.exact(text) if spirv else [INCLUDE, *self.bounds(math.prod(threads), resident)] if cuda else []
 
-    def bounds(self, threads: int, together: int = 0) -> list[str]:
+    def bounds(self, threads: int, resident: int = 0) -> list[str]:
         """Returns a statement that tells CUDA's compiler how many `threads` share the registers; Slang does not.
 
         It would else take more for each than a large group has, and the driver refuses the launch (error 701).
 
         Args:
-            together: groups that a multiprocessor runs at a time. The compiler prefers 8 of 256 threads, for which it has threads
+            resident: groups that a multiprocessor runs at a time. The compiler prefers 8 of 256 threads, for which it has threads
                 wait for their first loads before the next ones begin. Told that fewer will do, it has registers for all loads.
         """
-        if threads <= ANY_REGISTERS and not together:
+        if threads <= ANY_REGISTERS and not resident:
             return []
-        given = f"{threads}, {together}" if together else threads
+        given = f"{threads}, {resident}" if resident else threads
         redefined = f"#undef __global__\\n#define __global__ __attribute__((global)) __launch_bounds__({given})"
         return [f'__requirePrelude("{redefined}");']
 

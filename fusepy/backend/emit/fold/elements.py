@@ -16,7 +16,7 @@ from fusepy.backend.emit.fold.structs import accumulator_text, sort_functions
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field
-from fusepy.backend.emit.spaces.words import count_of, in_words, load_word, of_word, store_word, word_type
+from fusepy.backend.emit.spaces.words import count_of, load_word, of_word, operands_in_words, store_word, word_type
 from fusepy.backend.emit.text import KernelText
 from fusepy.ir.ops.control import block
 from fusepy.ir.value import declare
@@ -81,7 +81,7 @@ class FoldElements:
 
     def word_at(self, count: int, e: str, out: str, ahead: str, take: str) -> list[str]:
         """Returns lines that load word `e` of `count` neighbours, take each element, and store the words of results."""
-        text, index, together = self.text, self.chunks.index, in_words(self.text)
+        text, index, together = self.text, self.chunks.index, operands_in_words(self.text)
         stored = {j: text.types[j] for j in self.stored_of_each()}
         lines = [
             f"{index} fz_word = {f'{e} + {index}({ahead})' if ahead else e};",

@@ -48,7 +48,7 @@ def emit_fold(region: Node, variant: FoldVariant, given: Emission) -> KernelSour
     lines = [f"uint fz_at = fz_group.y * {GROUPS_PER_ROW} + fz_group.x;", *lines]
     threads, shape = stages[0].chunks.threads, Shape(variant.shape.threads, 1, False)
     functions += functions_of(stages)
-    return text.source(functions, lines, threads, THREAD_INDEX, fields, shape, variant.shape.together)
+    return text.source(functions, lines, threads, THREAD_INDEX, fields, shape, variant.shape.resident)
 
 
 def stage_lines(elements: FoldElements) -> list[str]:

@@ -25,7 +25,7 @@ GROUPS_OF_GPU = 1056
 # A body of several streams or results needs more registers: a multiprocessor runs 3 to 7 groups at a time, and only the driver
 # knows how many. If all take as long, the last ones leave no room idle where that number divides 24; for 5 a 25th, for 7 a 7th.
 # Of 8 groups, 6 at a time leave a third idle. CUDA's compiler can be told the number: 5, with 48 registers a thread, in one turn.
-GROUPS_OF_MORE, TOGETHER = (3168, 0), {"cuda": (660, 5)}
+GROUPS_OF_MORE, RESIDENT = (3168, 0), {"cuda": (660, 5)}
 FEW_BYTES = 32  # of accumulators, for which 48 registers are enough
 DEAR, HEAVY, LIGHT, LEAN = 1, 32, 128, 512  # the most elements that a body is unrolled for; compiling takes up to a second
 PAGE = 1024  # numbers of 4 bytes
@@ -59,8 +59,9 @@ def copies_of(region: Node, kind: str) -> int:
 
 
 def fold_shape(
-    kind: str, outputs: int, reduced: int, inner: bool, *, copies: int = LEAN, nbytes: int = 8, linear: bool = True
-) -> tuple[FoldShape, int]:
+    kind: str, outputs: int, reduced: int, inner: bool, *, copies: int = LEAN, nbytes: int = 8, linear: bool = True,
+    waits: bool = True,
+) -> tuple[FoldShape, int]:  # fmt: skip
     """Returns the shape for `outputs` results of `reduced` elements each, and the maximal number of chunks per result.
 
     There is one shape for each kind of device and order of elements, and two for columns on a CPU (decision 015).
@@ -70,6 +71,7 @@ def fold_shape(
         copies: the number of elements that the body may be unrolled for.
         nbytes: bytes of an accumulator.
         linear: elements are contiguous in the order of their numbers. Otherwise each column would compute its own index.
+        waits: groups may wait for others.
     """
     if kind == "software":
         shape, across, least = _software(outputs, reduced, inner, copies, linear)
@@ -79,9 +81,9 @@ def fold_shape(
         if reduced <= (SHORT_ROW if inner else SHORT_OF_MANY if outputs >= FULL else SHORT):
             return _short(copies, inner), 1
         shape, across, least = _gpu(outputs, reduced, inner, most, _power(SHARED_BYTES // nbytes, 32, 256))
-        more = TOGETHER.get(kind, GROUPS_OF_MORE) if nbytes <= FEW_BYTES else GROUPS_OF_MORE
-        groups, together = more if copies < LEAN else (GROUPS_OF_GPU, 0)
-        shape = replace(shape, together=together)
+        more = RESIDENT.get(kind, GROUPS_OF_MORE) if nbytes <= FEW_BYTES else GROUPS_OF_MORE
+        groups, resident = more if copies < LEAN else (GROUPS_OF_GPU, 0)
+        shape = replace(shape, waits=inner and waits, resident=resident)
     share = groups / max(across, 1 / 64)
     # a few more groups than a GPU runs at a time would take as long as twice as many
     chunks = max(1, min(-(-reduced // least), math.ceil(share) if kind == "software" else int(share)))
@@ -129,7 +131,7 @@ def _gpu(outputs: int, reduced: int, inner: bool, most: int, threads: int) -> tu
     """Returns the same as `_software`. At most `most` elements are unrolled, and groups with shared memory have `threads`."""
     lanes = lanes_for(outputs, reduced, inner, threads, partials=False)
     across = outputs * lanes / threads if inner else -(-outputs // (threads // lanes))
-    shape = FoldShape(True, inner, threads, most, 16, shared=True, waits=inner)
+    shape = FoldShape(True, inner, threads, most, 16, shared=True)
     return shape, across, max(reduced, 1) if inner and lanes < threads else max(32, 16 * lanes)  # a chunk is of a whole group
 
 

@@ -28,7 +28,7 @@ class FoldShape:
         short: results have few elements each, which one thread reads for `columns` results; the loads of `unroll` elements of
             each are in flight together.
         waits: the group of a result's last chunk waits for those of its other chunks, and merges what they stored.
-        together: the groups that CUDA's compiler is told to run at a time; 0 leaves it to the compiler.
+        resident: the groups of a multiprocessor that CUDA's compiler keeps registers for; 0 leaves it to the compiler.
         turns: a group takes several of its places one after the other; the parameter block has the number.
     """
 
@@ -42,7 +42,7 @@ class FoldShape:
     ordered: bool = False
     rows: bool = False
     waits: bool = False
-    together: int = 0
+    resident: int = 0
     turns: bool = False
     short: bool = False
     tile: ProductTile | GroupTile | None = None

@@ -20,7 +20,7 @@ from fusepy.backend.emit.row.reduction import StageFolds
 from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.row.walk import StageWalk
 from fusepy.backend.emit.spaces.space import decoded, extents
-from fusepy.backend.emit.spaces.words import count_of
+from fusepy.backend.emit.spaces.words import count_of, in_words
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, Shape
 from fusepy.backend.slang.stage import THREAD_INDEX
@@ -81,8 +81,8 @@ class _RowKernel:
         lines = unhidden(lines, text.given.taken, text.shims)
         shown = Shape(shape.threads, 1, False)
         narrow = any(o.want.scalar is HALF for o in text.operands)  # with more registers the compiler keeps halfs in memory
-        together = ROW_THREADS // shape.threads if text.cuda and shape.held <= HELD and not narrow else 0
-        given = (lines, (shape.threads, 1, 1), THREAD_INDEX, self.fields(), shown, together)
+        resident = ROW_THREADS // shape.threads if text.cuda and shape.held <= HELD and not narrow else 0
+        given = (lines, (shape.threads, 1, 1), THREAD_INDEX, self.fields(), shown, resident)
         return text.source([*around, *own, *self.functions], *given)
 
     def fields(self) -> list[Field]:
@@ -109,8 +109,7 @@ class _RowKernel:
             *decoded(self.variant, "fz_row", outer),
         ]
         if self.shape.held and not self.shape.exact:  # the elements, or words, of the thread
-            together = count_of(self.variant.space)
-            reduced = f"uint({BLOCK}.reduced)" + f" / {together}" * (together > 1)
+            reduced = in_words(f"uint({BLOCK}.reduced)", count_of(self.variant.space))
             count = f"({reduced} + fz_lanes - 1 - fz_in) >> fz_bits"
             if self.shape.reach == "thread" and self.text.software:
                 # From a count that is the same for all threads, folds of constants are so too. Before each loop that starts from

@@ -9,7 +9,7 @@ from fusepy.backend.emit.operand import BLOCK, Operand
 from fusepy.backend.emit.row.reduction import StageFolds
 from fusepy.backend.emit.row.variant import RUN, RowShape, RowVariant
 from fusepy.backend.emit.spaces.space import decoded, linear_index
-from fusepy.backend.emit.spaces.words import count_of, load_word, of_word, store_words, word_type
+from fusepy.backend.emit.spaces.words import count_of, in_words, load_word, of_word, store_words, word_type
 from fusepy.backend.emit.text import KernelText
 from fusepy.backend.emit.tuning import ANGLE_WEIGHT, weight_of
 from fusepy.ir.graph import Value
@@ -60,7 +60,7 @@ class StageWalk:
             run = held // runs
             inner = self.run(run, f"fz_r * {run}" if runs > 1 else "", "")
             return [f"{self.text.unroll} for (uint fz_r = 0; fz_r < {runs}; ++fz_r)", *block(inner)] if runs > 1 else inner
-        step, reduced = f"{index}(fz_lanes)", f"{BLOCK}.reduced" + f" / {self.together}" * (self.together > 1)
+        step, reduced = f"{index}(fz_lanes)", in_words(f"{BLOCK}.reduced", self.together)
         inner = self.run(run, "", "fz_e")
         if not shape.exact:
             return [f"for ({index} fz_e = 0; fz_e < {reduced}; fz_e += {run} * {step})", *block(inner)]
@@ -114,17 +114,17 @@ class StageWalk:
         loop = f"{self.unroll} for (uint fz_u = 0; fz_u < {count}; ++fz_u)"
         return [*arrays, *([loop, *block([*near, *load])] if fresh else ()), loop, *block([*place, *one])]
 
-    def in_words(self, operand: Operand) -> bool:
+    def has_words(self, operand: Operand) -> bool:
         """True if an operand is loaded in words: its elements are neighbours. What is the same along the row is loaded once."""
         return self.together > 1 and self.text.spec.rows[-1] in operand.dims and operand.position not in self.variant.flat
 
     def declared(self, operand: Operand, name: str) -> str:
         """Returns the declaration of what one load gives."""
-        return f"{word_type(operand.have, self.together)} {name}" if self.in_words(operand) else declare(operand.want, name)
+        return f"{word_type(operand.have, self.together)} {name}" if self.has_words(operand) else declare(operand.want, name)
 
     def load(self, operand: Operand) -> str:
         """Returns an expression for one load."""
-        if not self.in_words(operand):
+        if not self.has_words(operand):
             return self.text.load(operand)
         pointer = f"{BLOCK}.a_{operand.name}"
         place = self.variant.offset(pointer, operand.dims, operand.position)
@@ -132,7 +132,7 @@ class StageWalk:
 
     def value(self, operand: Operand, loaded: str) -> str:
         """Returns the value of an element in what one load has given."""
-        return of_word(f"{loaded}[fz_c]", operand, self.together) if self.in_words(operand) else loaded
+        return of_word(f"{loaded}[fz_c]", operand, self.together) if self.has_words(operand) else loaded
 
     def located(self, number: str, start: str, *, loading: bool = False) -> list[str]:
         """Returns lines that set the place ``e`` of an element in its row and its coordinates, and whether it is in the row.

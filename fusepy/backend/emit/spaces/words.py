@@ -56,6 +56,11 @@ def count_of(space: str) -> int:
     return WORDS[space][0] if space in WORDS else 1
 
 
+def in_words(number: str, count: int) -> str:
+    """Returns the expression of a number of elements as one of words of `count`."""
+    return f"{number} / {count}" if count > 1 else number
+
+
 def word_mask(space: str, type: Type) -> int:
     """Returns the bits that must be zero in the address of the first element, for an index space of any name."""
     return count_of(space) * size_of(type) - 1 if space in WORDS and type.kind is Kind.SCALAR else 0
@@ -107,7 +112,7 @@ def of_word(element: str, operand: Operand, count: int) -> str:
     return convert(number, operand.have, operand.want)
 
 
-def in_words(text: KernelText) -> list[Operand]:
+def operands_in_words(text: KernelText) -> list[Operand]:
     """Returns the operands that are loaded in words: those that are one number for each element, in memory."""
     found, linear = list[Operand](), Variant(True, text.variant.rank)
     for o in text.loaded:
@@ -155,7 +160,7 @@ class WordSpace(Counted):
 
     def _load(self, work: ElementWork) -> list[str]:
         """Returns statements that load one word, or the last one in place of one past the end."""
-        together = {f"a_{o.name}": o for o in in_words(work.text)}
+        together = {f"a_{o.name}": o for o in operands_in_words(work.text)}
         lines = [f"{self._index} start = {work.nearest('at', f'({BLOCK}.count - 1) / {self.count} * {self.count}')};"]
         for name, operand in together.items():
             word, loaded = word_type(operand.have, self.count), load_word(f"{BLOCK}.{name} + start", operand.have, self.count)

@@ -23,7 +23,7 @@ from fusepy.backend.execute.folds.grids import different_extents, epilogue_feeds
 from fusepy.backend.execute.folds.products import MARGIN, check_product, is_far, lying, product_stages, sides_of
 from fusepy.backend.execute.folds.sorts import sort_stages
 from fusepy.backend.execute.folds.stages import FoldRecipe, Stage, Work, all_variants, fold_stages, scan_stages
-from fusepy.backend.execute.folds.words import has_words, in_words, with_words
+from fusepy.backend.execute.folds.words import has_words, stages_in_words, with_words
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
@@ -157,7 +157,7 @@ class ReducePlan(Plan):
         if not stages or not linear or self._unaligned(slots) or self._apart(stages, slots, results):
             stages = recipe.strided
         elif space := self.words_at(slots, results):
-            stages = in_words(stages, space)
+            stages = stages_in_words(stages, space)
         idle = not any(math.prod(shape) for shape in recipe.out_shapes)
         arrays = [(new(), stage.partials) for stage in stages if stage.partials]
         made = iter(arrays)

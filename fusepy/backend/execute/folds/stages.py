@@ -123,9 +123,9 @@ def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     if work.along_rows(kind):
         shape, chunks = shape_along_rows(reduced, work.row, work.copies)
     else:
-        further: dict[str, Any] = {"copies": work.copies, "nbytes": work.nbytes, "linear": variant.linear}
+        further: dict[str, Any] = {"copies": work.copies, "nbytes": work.nbytes, "linear": variant.linear, "waits": work.waits}
         shape, chunks = fold_shape(kind, outputs, reduced, work.inner, **further)
-    rows, lanes, shape = 1, 0, replace(shape, waits=shape.waits and work.waits)
+    rows, lanes = 1, 0
     if shape.short:
         return [Stage(variant_of(variant, shape), sizes_of(outputs, reduced, 1, reduced))]
     if shape.columns > 1:  # some of which may be rows that count as one

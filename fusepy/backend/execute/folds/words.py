@@ -10,7 +10,7 @@ from fusepy.backend.emit.spaces.words import count_of
 from fusepy.backend.execute.folds.stages import Stage
 
 
-def in_words(stages: Sequence[Stage], space: str) -> Sequence[Stage]:
+def stages_in_words(stages: Sequence[Stage], space: str) -> Sequence[Stage]:
     """Returns the same stages with words; those that are given if a result has no whole number of words, or too few elements."""
     count, first = count_of(space), stages[0]
     if not has_words(first.variant, space) or first.sizes["reduced"] % count:

@@ -105,7 +105,7 @@ CASES: list[tuple[str, str, FoldVariant, str]] = [
     ("rows_along", ROWS, variant(STRIDED, replace(GROUP, unroll=8, rows=True), writes="partials"), "software"),
     ("rows_either", ROWS, variant(LINEAR, GROUP, reads="either", writes="either"), "cuda"),
     ("rows_in_turns", ROWS, variant(LINEAR, LANE, reads="either", writes="either"), "software"),
-    ("rows_shared", ROWS, variant(LINEAR, FoldShape(True, True, 256, 8, 16, shared=True, waits=True, together=5)), "cuda"),
+    ("rows_shared", ROWS, variant(LINEAR, FoldShape(True, True, 256, 8, 16, shared=True, waits=True, resident=5)), "cuda"),
     ("columns_shared", COLUMNS, variant(LINEAR, FoldShape(True, False, 256, 8, 16, shared=True), writes="partials"), "vulkan"),
     ("columns_whole", COLUMNS, variant(LINEAR, COLUMN), "software"),
     ("columns_either", COLUMNS, variant(LINEAR, ROWS_AS_ONE, writes="either"), "software"),
