@@ -21,6 +21,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuDeviceGet": (c_void_p, c_int),
     "cuDevicePrimaryCtxRetain": (c_void_p, c_int),
     "cuCtxSetCurrent": (c_void_p,),
+    "cuModuleLoadData": (c_void_p, c_char_p),
     "cuModuleGetFunction": (c_void_p, c_void_p, c_char_p),
     "cuModuleGetGlobal_v2": (c_void_p, c_void_p, c_void_p, c_char_p),
     "cuEventCreate": (c_void_p, c_uint),
@@ -63,7 +64,7 @@ class CudaDriver:
             function = getattr(library, name)
             function.argtypes, function.restype = arguments, c_int
         self._library = library
-        self._launch = library.cuLaunchKernel
+        self.launch = library.cuLaunchKernel  # it takes objects of ctypes and returns an error code
         self._event: int | None = None
         self._capture_stream: int | None = None
         self._call("cuInit", 0)
@@ -102,6 +103,10 @@ class CudaDriver:
         self._call("cuCtxSetCurrent", context)
         return context
 
+    def module(self, ptx: str) -> int:
+        """Returns the handle of a new module, which stays until the process ends."""
+        return self._answer(c_void_p, "cuModuleLoadData", ptx.encode())
+
     def function(self, module: int, name: str) -> int:
         """Returns the handle of a kernel of a loaded module."""
         return self._answer(c_void_p, "cuModuleGetFunction", module, name.encode())
@@ -111,10 +116,6 @@ class CudaDriver:
         address, size = c_void_p(), c_size_t()
         found = ctypes.byref(address), ctypes.byref(size)
         return not self._library.cuModuleGetGlobal_v2(*found, module, name.encode())
-
-    def launcher(self) -> Any:
-        """Returns ``cuLaunchKernel``, which takes objects of ctypes and returns an error code."""
-        return self._launch
 
     def captures(self, stream: int) -> bool:
         """True while the work of a stream is captured into a graph instead of run."""

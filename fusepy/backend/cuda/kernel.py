@@ -31,7 +31,7 @@ class CudaKernel:
         self, driver: CudaDriver, module: int, name: str, threads: Sequence[int], nbytes: int, keep: Any, retired: list[Any]
     ):
         self._driver = driver
-        self._launch = driver.launcher()
+        self._launch = driver.launch
         self._keep, self._retired = keep, retired
         # made once, since ctypes passes them as they are: a call with numbers or with objects of ctypes converts each in 0.1 µs
         self._before = c_void_p.from_param(driver.function(module, name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 import threading
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 from fusepy.backend.cuda.driver import CudaDriver
 from fusepy.backend.cuda.kernel import CudaKernel
 from fusepy.backend.cuda.reads import CudaReads
+from fusepy.backend.cuda.small_copy import LIMIT
 from fusepy.backend.cuda.streams import Streams
 from fusepy.errors import DeviceError, ExportError, OutOfDeviceMemory
 
-MODULE, KERNEL, EVENT = 0x70, 0x71, 0x72
+MODULE, KERNEL, EVENT, COPIES, COPY = 0x70, 0x71, 0x72, 0x73, 0x74
 
 
 _LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint] * 7, *[ctypes.c_void_p] * 3)
@@ -31,12 +33,14 @@ class FakeFunction:
 
 
 class FakeLibrary:
-    """Records calls; streams in `capturing` capture; the functions in `codes` fail."""
+    """Records calls; streams in `capturing` capture; the functions in `codes` fail; with `quick` copies need no wait."""
 
     def __init__(self) -> None:
         self.log: list[tuple[Any, ...]] = []
         self.capturing: set[int] = set()
         self.codes: dict[str, int] = {}
+        self.quick = False
+        self.hosts: list[Any] = []
         self._entry = _LAUNCH(self._launch)
         self.cuLaunchKernel: Any = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.cast(self._entry, ctypes.c_void_p).value)
 
@@ -59,8 +63,12 @@ class FakeLibrary:
         out._obj.value = b"CUDA_ERROR"
 
     def _modulegetfunction(self, out: Any, module: int, name: bytes) -> None:
-        assert (module, name) == (MODULE, b"twice_kernel")
-        out._obj.value = KERNEL
+        assert (module, name) in ((MODULE, b"twice_kernel"), (COPIES, b"fz_small_copy"))
+        out._obj.value = KERNEL if module == MODULE else COPY
+
+    def _moduleloaddata(self, out: Any, ptx: bytes) -> None:
+        assert b".visible .entry fz_small_copy(" in ptx
+        out._obj.value = COPIES
 
     def _eventcreate(self, out: Any, flags: int) -> None:
         out._obj.value = EVENT
@@ -69,12 +77,12 @@ class FakeLibrary:
         out._obj.value = int(stream in self.capturing)
 
     def _memhostalloc(self, out: Any, nbytes: int, flags: int) -> None:
-        self.host = ctypes.create_string_buffer(nbytes)
-        out._obj.value = ctypes.addressof(self.host)
+        self.hosts.append(ctypes.create_string_buffer(b"\xff" * nbytes, nbytes))
+        out._obj.value = ctypes.addressof(self.hosts[-1])
 
     def _memcpydtohasync_v2(self, to: int, address: int, nbytes: int, stream: int) -> None:
         self.log.append(("copy", address, nbytes, stream))
-        self.pending = lambda: ctypes.memmove(to, bytes(range(nbytes)), nbytes)
+        self.pending = lambda: ctypes.memmove(to, bytes(k % 256 for k in range(nbytes)), nbytes)
 
     def _streamsynchronize(self, stream: int) -> None:
         self.log.append(("wait", stream))
@@ -83,7 +91,20 @@ class FakeLibrary:
     def _launch(self, function: int, *rest: Any) -> int:
         """Is called through ctypes, as the driver's own is: the arguments are objects that only ctypes can read."""
         *shape, stream, parameters, _ = rest
-        block = ctypes.string_at(ctypes.c_void_p.from_address(parameters).value or 0, 12)
+        address = ctypes.c_void_p.from_address(parameters).value or 0
+        if function == COPY:
+            source, to, mark, nbytes, stamp = struct.unpack("<QQQII", ctypes.string_at(address, 32))
+            self.log.append(("copy", source, nbytes, stream or 0))
+
+            def finish() -> None:
+                ctypes.memmove(to, bytes(k % 256 for k in range(nbytes)), nbytes)
+                ctypes.c_uint32.from_address(mark).value = stamp
+
+            self.pending = finish
+            if self.quick:
+                finish()
+            return self.codes.get("cuLaunchKernel", 0)
+        block = ctypes.string_at(address, 12)
         self.log.append(("launch", function, tuple(shape), stream or 0, block))
         return self.codes.get("cuLaunchKernel", 0)
 
@@ -163,10 +184,20 @@ def test_a_read_follows_the_work_of_the_queue_and_waits_for_its_stream(library: 
     queue = FakeQueue(library)
     read = CudaReads(queue, queue.lock)
     library.log.clear()
-    assert read(64, 4) == bytes(range(4))
-    assert library.log == ["check", "submit", "enter", ("copy", 64, 4, 9), ("wait", 9)]
+    for nbytes in (4, 1, LIMIT, LIMIT + 1, 4):
+        assert read(64, nbytes) == bytes(k % 256 for k in range(nbytes))
+        assert library.log == ["check", "submit", "enter", ("copy", 64, nbytes, 9), ("wait", 9)]
+        library.log.clear()
+    library.quick = True
+    assert read(64, 8) == bytes(range(8))
+    assert library.log[-1] == ("copy", 64, 8, 9)  # and no wait
+    library.quick = False
     library.codes["cuStreamSynchronize"] = 900
-    with pytest.raises(ExportError, match="captured"):
+    for nbytes in (4, LIMIT + 1):
+        with pytest.raises(ExportError, match="captured"):
+            read(64, nbytes)
+    library.codes["cuLaunchKernel"] = 700
+    with pytest.raises(DeviceError, match="earlier kernel has failed"):
         read(64, 4)
     assert queue.lock.acquire(blocking=False)
 
