@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.elements import FoldElements, functions_of
+from fusepy.backend.emit.fold.groups.pairs import PairLoops
 from fusepy.backend.emit.fold.groups.products import GroupLoops
 from fusepy.backend.emit.fold.operands import accumulators_of, calls_of, epilogue_operands
 from fusepy.backend.emit.fold.partials import merged_by_tree, merged_by_waves, merged_chunks
@@ -39,7 +40,7 @@ def emit_fold(region: Node, variant: FoldVariant, given: Emission) -> KernelSour
     stages = [FoldElements(text, stage, accumulators) for stage in variant.stages]
     lines, functions, fields = stage_lines(stages[0]), list[str](), stages[0].fields()
     if variant.shape.tile is not None:
-        functions = unhidden(products_of(stages[0]).functions(), given.taken, text.shims)
+        functions = unhidden(tiles_of(stages[0]).functions(), given.taken, text.shims)
     for number, stage in enumerate(stages[1:], 1):
         fields += [f for f in stage.fields() if f not in fields]
         lines = [f"if ({BLOCK}.stage == {number})", *block(stage_lines(stage)), "else", *block(lines)]
@@ -53,16 +54,15 @@ def emit_fold(region: Node, variant: FoldVariant, given: Emission) -> KernelSour
 
 def stage_lines(elements: FoldElements) -> list[str]:
     """Returns the statements of one stage."""
-    variant, before = elements.variant, elements.text.before()
-    if variant.shape.tile is not None:
-        return [*before, *products_of(elements).lines()]
+    variant, before = elements.variant, elements.text.before() if elements.variant.of_elements else ()
     loops = sort_loops if variant.sorts else ScanLoops if variant.scans else ShortLoops if variant.shape.short else FoldLoops
-    return [*(before if variant.of_elements else ()), *loops(elements).lines()]
+    return [*before, *(tiles_of if variant.shape.tile is not None else loops)(elements).lines()]
 
 
-def products_of(elements: FoldElements) -> ProductLoops | GroupLoops:
-    """Returns the loops of a product of matrices."""
-    return (GroupLoops if isinstance(elements.variant.shape.tile, GroupTile) else ProductLoops)(elements)
+def tiles_of(elements: FoldElements) -> ProductLoops | GroupLoops | PairLoops:
+    """Returns the loops of a product of matrices, or of another fold of pairs."""
+    tile = elements.variant.shape.tile
+    return (ProductLoops if not isinstance(tile, GroupTile) else PairLoops if tile.pair else GroupLoops)(elements)
 
 
 class FoldLoops:
@@ -83,8 +83,8 @@ class FoldLoops:
         # on Vulkan, NVIDIA's driver (580) has lanes read each other before all of them have left the loop above
         waves = shape.shared and shape.inner and self.elements.text.cuda
         merged = (merged_by_waves if waves else merged_by_tree)(self.shared, shape)
-        lines = [*self.chunks.grouped(), *self.folded(lane), *merged]
-        lines += merged_chunks(self.elements.after, shape.threads, self.index, merged) if shape.waits else []
+        chunks = merged_chunks(self.elements.after, shape.threads, self.index, merged) if shape.waits else []
+        lines = [*self.chunks.grouped(), *self.folded(lane), *merged, *chunks]
         lines += [f"if ({lane} != 0{f' || fz_out >= {BLOCK}.outputs' if shape.shared else ''})", "    return;"]
         return [*lines, *self.elements.finish("fz_acc", "fz_out")]
 

@@ -1,4 +1,4 @@
-"""The tiles of products of matrices: `ProductTile` of a thread on a CPU, `GroupTile` of a group on a GPU."""
+"""Tiles: `ProductTile` of a product of matrices for a CPU's thread, `GroupTile` of that or another fold for a GPU's group."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ class ProductTile:
 
 @dataclass(frozen=True)
 class GroupTile:
-    """The part of a product of matrices that a group of a GPU computes; see `fold.groups`.
+    """The part of a product of matrices that a group of a GPU computes, or of another fold of pairs; see `fold.groups`.
 
     Attributes:
-        row, column: the dimensions of the grid along which only the left and only the right matrix run.
+        row, column: the dimensions of the grid along which only the left and only the right array run.
         rows, columns: the size of the tile.
         own: the rows and columns of a thread, multiples of 4.
         terms: terms of the sum that are in shared memory at a time.
@@ -79,6 +79,7 @@ class GroupTile:
         left, right: the dimension along which neighbouring threads load neighbours of each matrix.
         fours: whether each matrix is loaded in four neighbours along that dimension at once.
         ends: results are stored in four columns at once, and operands of the epilogue at the positions `beside` are loaded so.
+        pair: the positions of the left and the right array, if it is no product but any fold of what is computed of two arrays.
     """
 
     row: int
@@ -94,6 +95,7 @@ class GroupTile:
     fours: tuple[bool, bool] = (False, False)
     ends: bool = False
     beside: tuple[int, ...] = ()
+    pair: tuple[int, ...] = ()
 
     @property
     def across(self) -> tuple[int, int]:
@@ -119,4 +121,5 @@ class GroupTile:
         """Returns its description for `explain`, for groups of `lanes` threads."""
         fours = [what for what, four in zip(("left", "right", "results"), (*self.fours, self.ends)) if four]
         own = f", {self.own[0]}x{self.own[1]} for each of {lanes} threads"
-        return f"tiles of {self.rows}x{self.columns}x{self.terms}{own}{', fours of ' * bool(fours)}{' and '.join(fours)}"
+        what = f"{'pairs in ' * bool(self.pair)}tiles of {self.rows}x{self.columns}x{self.terms}"
+        return f"{what}{own}{', fours of ' * bool(fours)}{' and '.join(fours)}"

@@ -23,7 +23,7 @@ class FoldShape:
             several rows count as one.
         shared: a group has several neighbouring chunks; the parameter block has the number of threads per chunk.
         ordered: each thread of a group has `unroll` neighbouring elements, in the order of the threads: for scans.
-        tile: the part of a product of matrices that a thread computes, or on a GPU a group.
+        tile: the part of a product of matrices that a thread computes, or on a GPU a group, also of other folds of pairs.
         rows: chunks are whole rows along the grid's last dimension, and all threads of a group are in the same row.
         short: results have few elements each, which one thread reads for `columns` results; the loads of `unroll` elements of
             each are in flight together.
@@ -105,5 +105,6 @@ class FoldVariant(Variant):
         order = "inner" if s.inner else "outer"
         reads = "elements or partials" if self.reads == "either" else self.reads
         if s.tile is not None:
-            return f"{super().__str__()}, matrices to {'dense ' * self.dense}{writes} by {s.tile.described(s.threads)}"
+            what = "fold elements" if isinstance(s.tile, GroupTile) and s.tile.pair else "matrices"
+            return f"{super().__str__()}, {what} to {'dense ' * self.dense}{writes} by {s.tile.described(s.threads)}"
         return f"{super().__str__()}, {what} {reads} to {writes} by {how}, {order}"

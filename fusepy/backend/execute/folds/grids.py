@@ -9,6 +9,7 @@ from fusepy.backend.emit.operand import Operand
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.region import folds_of, output_feeds, sources_of, spec_of
+from fusepy.ir.strides import is_contiguous
 
 Shapes = Sequence[tuple[int, ...]]
 
@@ -60,6 +61,30 @@ def stretched_results(
                 hint="compute the results in calls of their own",
             )
     return None
+
+
+def lie_contiguous(
+    memory: Sequence[Operand],
+    first: int,
+    along: tuple[Sequence[int], Sequence[int]],
+    grid: Sequence[int],
+    shapes: Shapes,
+    strides: Shapes,
+) -> bool:
+    """Returns true if all arrays are contiguous, and as long as the grid.
+
+    Args:
+        first: the number of operands of the body.
+        along: the dimensions of the grid of the body, and those of the grid of the epilogue.
+    """
+    for o in memory:
+        i = o.position
+        if o.is_whole or not o.dims:
+            continue
+        want = tuple(grid[d] for d in along[i >= first])
+        if shapes[i][: len(o.dims)] != want or not is_contiguous(shapes[i], strides[i]):
+            return False
+    return True
 
 
 def lies_inner(

@@ -19,7 +19,15 @@ from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Operand, addressing
 from fusepy.backend.emit.spaces.words import ALONG
 from fusepy.backend.emit.variant import Variant
-from fusepy.backend.execute.folds.grids import different_extents, epilogue_feeds, factor_feeds, lies_inner, stretched_results
+from fusepy.backend.execute.folds.grids import (
+    different_extents,
+    epilogue_feeds,
+    factor_feeds,
+    lie_contiguous,
+    lies_inner,
+    stretched_results,
+)  # fmt: skip
+from fusepy.backend.execute.folds.pairs import may_pair, pair_stages
 from fusepy.backend.execute.folds.products import MARGIN, check_product, is_far, lying, product_stages, sides_of
 from fusepy.backend.execute.folds.sorts import sort_stages
 from fusepy.backend.execute.folds.stages import FoldRecipe, Stage, Work, all_variants, fold_stages, scan_stages
@@ -35,7 +43,6 @@ from fusepy.errors import ShapeError
 from fusepy.ir.fold_meanings import check_count
 from fusepy.ir.graph import Node
 from fusepy.ir.ops.region import folds_of, output_feeds, result_types, spec_of
-from fusepy.ir.strides import is_contiguous
 
 ALIGNMENT = 256  # of the arrays of partials in one block
 
@@ -44,8 +51,8 @@ class ReducePlan(Plan):
     """The compiled form of a region that folds; see `Plan`."""
 
     __slots__ = (
-        "_contiguous", "_copies", "_factors", "_kept", "_left", "_make", "_members", "_over", "_own", "_placed", "_plain",
-        "_scans", "_sides", "_staged", "_strict",
+        "_contiguous", "_copies", "_factors", "_kept", "_left", "_make", "_members", "_over", "_own", "_pairs", "_placed",
+        "_plain", "_scans", "_sides", "_staged", "_strict",
     )  # fmt: skip
 
     def __init__(self, context: PlanContext, region: Node, *given: Any):
@@ -70,6 +77,7 @@ class ReducePlan(Plan):
         self._copies = copies_of(region, self.device.target.kind)
         self._staged = staged_bytes(accumulators_of(region)) if self._scans else 0
         self._sides = sides_of(region, self.operands, self.device.target) if self._factors is not None else None
+        self._pairs = not (self._factors or self.sinks) and may_pair(region, self.operands, self.context)
 
     def _listed(self) -> list[Operand]:
         first = super()._listed()
@@ -117,7 +125,8 @@ class ReducePlan(Plan):
         axes = [d in self._over for d in range(self.rank)]  # their order decides for all sizes, whatever extents are 1
         inner = not axes or axes[-1]
         ordered = self._contiguous and axes in (sorted(axes), sorted(axes, reverse=True))
-        linear = ordered and self._lies_contiguous(grid, shapes, strides)
+        along = tuple(range(self.rank))
+        linear = ordered and lie_contiguous(self.memory, first, (along, self._left), grid, shapes, strides)
         row = max(grid[-1], 1) if self._placed and self.rank - 1 in self._over else 0
         kind = self.device.target.kind
         work = Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row, self._staged, self.device.target.in_order)
@@ -133,20 +142,9 @@ class ReducePlan(Plan):
             far = wide if kind == "software" else is_far(self.memory, plain.strides, grid)
             given = (self._sides, self._over[0], grid, Variant(False, self.rank, far), kind)
             strided, stages = product_stages(*given, False, lies) or strided, product_stages(*given, True, lies)
+        elif self._pairs:
+            strided = pair_stages(self.operands, first, self._over[0], grid, plain.strides) or strided
         return FoldRecipe(*made, tuple(stages), tuple(strided), work if linear else uneven, even)
-
-    def _lies_contiguous(
-        self, grid: tuple[int, ...], shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]
-    ) -> bool:
-        first = len(self.region.bodies[0].inputs)
-        for o in self.memory:
-            i = o.position
-            if o.is_whole or not o.dims:
-                continue
-            want = tuple(grid[d] for d in (range(self.rank) if i < first else self._left))
-            if shapes[i][: len(o.dims)] != want or not is_contiguous(shapes[i], strides[i]):
-                return False
-        return True
 
     # ---- lowering -----------------------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
-"""Loads of the two matrices of a product on a GPU: from memory into registers, from there into the shared memory of a group.
+"""Loads of the two arrays of a tile on a GPU: from memory into registers, from there into the shared memory of a group.
 
-A tile of a matrix has `places`, its rows or columns, and terms of the sum. In shared memory four neighbouring places of a term
-are one ``float4``. Neighbouring threads load what lies side by side, four numbers at once where memory is aligned. Elements
-beyond an edge are the last ones again; terms beyond the end of a sum are 0.
+A tile of an array has `places`, its rows or columns, and terms of what is folded. In shared memory four neighbouring places of a
+term are one ``float4`` for products of matrices, and numbers by themselves for other pairs. Neighbouring threads load what lies
+side by side, four numbers at once where memory is aligned. Elements beyond an edge are the last ones again; terms beyond the end
+of a sum are 0.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ OF_HALFS = ["float4 fz_four(half* at)", "{", "    return float4(((half4*)at)[0])
 
 
 class GroupFactor:
-    """One matrix: the loads of a thread, and its tile in shared memory.
+    """One matrix, or other array: the loads of a thread, and its tile in shared memory.
 
     Attributes:
         name: ``a`` for the left matrix, ``b`` for the right one.
-        place: the dimension of the grid along which only this matrix runs; the tile has `count` places.
+        place: the dimension of the grid along which only this matrix runs; the tile has `count` places. `other` is that of the
+            other matrix, along which this one may be stretched.
         wide: the elements that a thread loads at once, `loads` times.
         by_term: neighbouring threads load neighbouring terms, otherwise neighbouring places.
         idle: some threads load nothing.
@@ -37,20 +39,23 @@ class GroupFactor:
         self.text, self.tile, self.index, self.operand = text, tile, index, operand
         self.name = "ab"[right]
         self.place, self.count = (tile.column, tile.columns) if right else (tile.row, tile.rows)
+        self.other = tile.row if right else tile.column
         along, four = tile.right if right else tile.left, tile.fours[right]
         self.wide = 4 if four else 1
         (self.sum,) = text.spec.over
         self.by_term = along == self.sum
         self.loads = -(-self.count * tile.terms // (self.wide * tile.threads))
         self.idle = tile.threads * self.wide > self.count * tile.terms
-        self.type = "float4" if four else "float"
+        self.type = "float4" if four else str(operand.want)
 
     @property
     def shared(self) -> str:
-        """The declaration of its tiles in shared memory, of which one is loaded while the other is multiplied.
+        """The declaration of its tiles in shared memory, of which one is loaded while the other is used.
 
         Threads that store terms of one place side by side would all meet in one bank, but for the place between rows.
         """
+        if self.tile.pair:
+            return f"groupshared {self.type} fz_s{self.name}[2][{self.tile.terms}][{self.count + self.by_term}];"
         return f"groupshared float4 fz_s{self.name}[2][{self.tile.terms}][{self.count // 4 + self.by_term}];"
 
     def _located(self) -> list[str]:
@@ -76,7 +81,7 @@ class GroupFactor:
         """
         index, d, pointer = self.index, self.place, f"{BLOCK}.a_{self.operand.name}"
         step = f"{index} fz_step_{self.name} = {pointer}_s{self.operand.dims.index(self.sum)};"
-        steps = [f"d{e} * {pointer}_s{axis}" for axis, e in enumerate(self.operand.dims) if e != self.sum]
+        steps = [f"d{e} * {pointer}_s{axis}" for axis, e in enumerate(self.operand.dims) if e not in (self.sum, self.other)]
         if self.tile.whole:
             steps.append(f"(fz_e + {index}(fz_u)) * fz_step_{self.name}")
         edge = 1 if self.by_term else self.wide
@@ -104,7 +109,7 @@ class GroupFactor:
             [
                 f"{self.index} fz_k = fz_e + {self.index}(fz_u);",
                 f"{self.type} fz_found = {self._value(at)};",
-                f"{into} = fz_k < fz_last ? fz_found : {self.type}(0.0);",
+                f"{into} = {'fz_found' if self.tile.pair else f'fz_k < fz_last ? fz_found : {self.type}(0.0)'};",
             ]
         )
 
@@ -120,6 +125,8 @@ class GroupFactor:
     def keep(self, turn: str) -> list[str]:
         """Returns lines that store what was loaded in shared memory."""
         into, x = f"fz_s{self.name}[{turn}]", f"fz_next_{self.name}[fz_l]"
+        if self.tile.pair:
+            return self._loop([f"{into}[fz_u][fz_p] = {x};"])
         if self.wide == 1:
             return self._loop([f"{into}[fz_u][fz_p / 4][fz_p % 4] = {x};"])
         if self.by_term:

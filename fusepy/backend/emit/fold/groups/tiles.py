@@ -85,9 +85,14 @@ def group_tile(sides: Sides, grid: Sequence[int], lies: Lying, size: Size, chunk
 
 def _loaded(place: int, sides: Sides, grid: Sequence[int], steps: Steps) -> tuple[int, bool]:
     """Returns the dimension along which threads load neighbours of a matrix, and whether they load four at once."""
-    near = {d: abs(steps.get(d, 0)) or 1 << 62 for d in (sides.over, place)}
-    along = min(near, key=lambda d: near[d])
+    along = loaded_along(place, sides.over, steps)
     return along, steps.get(along) == 1 and grid[along] % 4 == 0 and _even(steps, (along,))
+
+
+def loaded_along(place: int, over: int, steps: Steps) -> int:
+    """Returns that of two dimensions along which an array lies closer together."""
+    near = {d: abs(steps.get(d, 0)) or 1 << 62 for d in (over, place)}
+    return min(near, key=lambda d: near[d])
 
 
 def _even(steps: Steps, along: Sequence[int]) -> bool:
