@@ -75,7 +75,7 @@ class GroupTile:
         own: the rows and columns of a thread, multiples of 4.
         terms: terms of the sum that are in shared memory at a time.
         whole: all sums and chunks are whole numbers of `terms`.
-        runs: chunks may be longer than one run.
+        runs: chunks may be longer than one run. A pair's run is `terms`.
         left, right: the dimension along which neighbouring threads load neighbours of each matrix.
         fours: whether each matrix is loaded in four neighbours along that dimension at once.
         ends: results are stored in four columns at once, and operands of the epilogue at the positions `beside` are loaded so.

@@ -27,7 +27,7 @@ from fusepy.ir.types import FLOAT, HALF, INT, UINT
 
 MANY = 1 << 16  # results below which a fold is as fast
 LEAST = 8  # rows and columns of which a tile has some use
-TERMS = 16  # terms in shared memory at a time: a run of a sum
+TERMS, SHORT = 16, 4  # elements in shared memory at a time: a run of a sum; those of short sums, such as of coordinates
 STATE = 16  # bytes of an accumulator and a run for which the registers of a thread are enough
 TYPES = (FLOAT, HALF, INT, UINT)
 BUSY = 132  # groups that fill a GPU
@@ -100,8 +100,9 @@ def pair_stages(
     steps = [dict(zip(o.dims, strides[o.position])) for o in (pair.left, pair.right)]
     left, right = (loaded_along(d, over, of) for d, of in zip((pair.row, pair.column), steps))
     positions = pair.left.position, pair.right.position
-    tile = GroupTile(pair.row, pair.column, high, wide, own, TERMS, left=left, right=right, pair=positions)
-    sizes = sizes_of(outputs, reduced, 1, reduced, TERMS)
+    terms, runs = SHORT if reduced <= SHORT else TERMS, reduced > TERMS
+    tile = GroupTile(pair.row, pair.column, high, wide, own, terms, False, runs, left, right, pair=positions)
+    sizes = sizes_of(outputs, reduced, 1, reduced, terms)
     sizes.update(across=-(-columns // wide), down=-(-rows // high), batches=batches)
     far = is_far([o for o in operands if o.dims], strides, grid) or outputs + MARGIN >= LINEAR_LIMIT
     return [Stage(FoldVariant(False, len(grid), far, shape=FoldShape(False, False, tile.threads, tile=tile)), sizes)]

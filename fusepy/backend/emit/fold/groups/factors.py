@@ -55,7 +55,8 @@ class GroupFactor:
         Threads that store terms of one place side by side would all meet in one bank, but for the place between rows.
         """
         if self.tile.pair:
-            return f"groupshared {self.type} fz_s{self.name}[2][{self.tile.terms}][{self.count + self.by_term}];"
+            turns = 2 if self.tile.runs else 1
+            return f"groupshared {self.type} fz_s{self.name}[{turns}][{self.tile.terms}][{self.count + self.by_term}];"
         return f"groupshared float4 fz_s{self.name}[2][{self.tile.terms}][{self.count // 4 + self.by_term}];"
 
     def _located(self) -> list[str]:

@@ -7,6 +7,8 @@ distance of the threads beside it, so that these load neighbours of shared memor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.fold.groups.factors import GroupFactor
 from fusepy.backend.emit.fold.groups.walk import GroupWalk
@@ -30,22 +32,26 @@ class PairLoops:
         return [self.left.shared, self.right.shared, ""]
 
     def lines(self) -> list[str]:
-        """Returns the body of the entry point."""
-        (rows, columns), elements, cell = self.tile.own, self.elements, "[fz_r][fz_c]"
-        run = [
-            f"{elements.run} run[{rows}][{columns}];",
-            *self.walk.cells([f"run{cell} = {elements.start}();"]),
-            *self._taken(),
-            *self.walk.cells([elements.gather.format(f"fz_acc{cell}", f"run{cell}")]),
-        ]
+        """Returns the body of the entry point. One run needs no accumulators meanwhile, which leaves room for more groups."""
+        start = self._started("run", self.elements.run, self.elements.start)
+        if not self.tile.runs:
+            once = [*start, *self.walk.start(), f"fz_e += {self.tile.terms};", *self._taken()]
+            end = ["FzAcc fz_acc = fz_none();", self.elements.gather.format("fz_acc", "run[fz_r][fz_c]")]
+            return [*self.walk.head(), *once, *self._finished("fz_acc", end)]
+        acc = "fz_acc[fz_r][fz_c]"
+        run = [*start, *self._taken(), *self.walk.cells([self.elements.gather.format(acc, "run[fz_r][fz_c]")])]
         return [
             *self.walk.head(),
-            f"FzAcc fz_acc[{rows}][{columns}];",
-            *self.walk.cells([f"fz_acc{cell} = fz_none();"]),
+            *self._started("fz_acc", "FzAcc", "fz_none"),
             *self.walk.start(),
             *("do", *block(self.walk.step(run)), "while (fz_e < fz_last);"),
-            *self._finished(),
+            *self._finished(acc),
         ]
+
+    def _started(self, name: str, type: str, start: str) -> list[str]:
+        """Returns lines that declare a variable for each result of a thread."""
+        rows, columns = self.tile.own
+        return [f"{type} {name}[{rows}][{columns}];", *self.walk.cells([f"{name}[fz_r][fz_c] = {start}();"])]
 
     def _taken(self) -> list[str]:
         """Returns a loop over the terms in shared memory, which adds what is computed of each pair to a run."""
@@ -70,13 +76,13 @@ class PairLoops:
             *block(body),
         ]
 
-    def _finished(self) -> list[str]:
-        """Returns loops over the results of a thread, except those beyond the edge."""
+    def _finished(self, acc: str, end: Sequence[str] = ()) -> list[str]:
+        """Returns loops over the results of a thread, except those beyond the edge; `end` are lines that set `acc`."""
         tile, index, (down, beside) = self.tile, self.index, self.tile.across
         lines = [
             f"{index} d{tile.row} = fz_row + {index}(fz_y + fz_r * {down});",
             f"{index} d{tile.column} = fz_column + {index}(fz_x + fz_c * {beside});",
             f"if (d{tile.row} < fz_end && d{tile.column} < fz_columns)",
-            *block(self.elements.as_result("fz_acc[fz_r][fz_c]", "0")),
+            *block([*end, *self.elements.as_result(acc, "0")]),
         ]
         return self.walk.cells(block(lines))
