@@ -117,6 +117,18 @@ def _rows_by_rows(x: Val) -> Val:
     return _fold("sum", multiply(Val(x.scalar, (), x.v[:, None], e[:, None]), x), 2)
 
 
+def _pairs(kind: str, together: Callable[[Val, Val], Val]) -> Callable[[Val, int], Val]:
+    """A fold of what is computed of the elements of each pair of rows of a matrix."""
+
+    def of(x: Val, axis: int) -> Val:
+        if x.rank != 2 or special(x) or x.scalar == "bool":
+            raise Refused("a matrix")
+        e = np.broadcast_to(x.e, x.v.shape)
+        return _fold(kind, together(Val(x.scalar, (), x.v[:, None], e[:, None]), x), 2)
+
+    return of
+
+
 def _cov(x: Val) -> Val:
     if x.rank != 2 or min(x.grid) < 2:
         raise Refused("a matrix")
@@ -237,6 +249,9 @@ _rows: dict[str, tuple[str, Callable[[Val, int], Val]]] = {
     "inner": ("fp.inner({0}, {0})", lambda x, axis: _rows_by_rows(x)),
     "tensordot": ("fp.tensordot({0}, {0}, ((1,), (1,)))", lambda x, axis: _rows_by_rows(x)),
     "matmul": ("fp.matmul({0}, fp.transpose({0}))", lambda x, axis: _rows_by_rows(x)),
+    "sum of pairs": ("fp.sum(fp.maximum({0}[:, None], {0}), 2)", _pairs("sum", SEVERAL["maximum"][1])),
+    "maximum of pairs": ("fp.max({0}[:, None] + {0}, 2)", _pairs("max", add)),
+    "place of pairs": ("fp.argmin({0}[:, None] - {0}, -1)", _pairs("argmin", subtract)),
     "cov": ("fp.cov({0})", lambda x, axis: _cov(x)),
     "corrcoef": ("fp.corrcoef({0})", lambda x, axis: _corrcoef(_cov(x))),
     "searchsorted": (

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 WORDS = {**OF_ELEMENTS, **OF_ARRAYS}
 # which choose among elements, so that equal ones are a tie of gradients
 CHOOSE = {"take_along_axis", "cummax", "cummin", "ptp", "nanmax", "nanmin", "median", "quantile", "percentile", "fmin", "fmax"}
+CHOOSE |= {"sum of pairs", "maximum of pairs"}
 
 
 def vocabulary(attrs: dict[str, Any], *operands: Val) -> list[Val]:

@@ -95,7 +95,7 @@ def pair_stages(
     outputs = rows * columns * batches
     if min(rows, columns) < LEAST or reduced < 2 or outputs < MANY:
         return []
-    fitting = [s for s in SIZES if s[0] <= 4 * rows and s[1] <= 4 * columns]
+    fitting = [s for s in SIZES if s[0] <= 4 * rows and s[1] <= 4 * columns] or SIZES[-1:]
     high, wide, own = next((s for s in fitting if -(-rows // s[0]) * -(-columns // s[1]) * batches >= BUSY), fitting[-1])
     steps = [dict(zip(o.dims, strides[o.position])) for o in (pair.left, pair.right)]
     left, right = (loaded_along(d, over, of) for d, of in zip((pair.row, pair.column), steps))
