@@ -2,7 +2,7 @@
 
 Lavapipe runs a group as loops of 8 lanes on one CPU thread, and loads the elements of the lanes one by one, wherever they are.
 Therefore each lane has its own range of memory, which gives 8 cache misses in parallel, and some elements are unrolled, since the
-variables that a loop changes are masked in each iteration. Columns are the exception: lanes side by side walk down rows of 2 KiB,
+variables that a loop changes are masked in each iteration. Columns are the exception: lanes side by side walk down rows of 1 KiB,
 and several shorter rows count as one.
 A GPU is fastest if neighbouring threads access neighbouring elements: one cache line for each load of 32 threads, 8 elements or
 more per thread, and as many groups as it runs at a time. Therefore the threads of a group share rows or columns side by side.
@@ -27,7 +27,7 @@ GROUPS_OF_GPU = 1056
 # Of 8 groups, 6 at a time leave a third idle. CUDA's compiler can be told the number: 5, with 48 registers a thread, in one turn.
 GROUPS_OF_MORE, RESIDENT = (3168, 0), {"cuda": (660, 5)}
 FEW_BYTES = 32  # of accumulators, for which 48 registers are enough
-DEAR, HEAVY, LIGHT, LEAN = 1, 32, 128, 512  # the most elements that a body is unrolled for; compiling takes up to a second
+DEAR, HEAVY, LIGHT, LEAN = 1, 32, 128, 256  # the most elements that a body is unrolled for; compiling takes up to half a second
 PAGE = 1024  # numbers of 4 bytes
 ROW = 64  # the shortest row of the grid that the lanes of a group share
 ROW_GROUPS = 256
@@ -96,7 +96,7 @@ def _software(outputs: int, reduced: int, inner: bool, copies: int, linear: bool
     if inner:
         shape = FoldShape(False, True, LANES, 16 if copies >= LIGHT else min(4, copies), 16, turns=True)
         return shape, outputs / LANES, 4096 if alone else 1024
-    columns = 64 if copies >= LEAN else 32 if copies >= HEAVY else 1
+    columns = 32 if copies >= HEAVY else 1
     rows = rows_as_one(outputs, reduced, LANES * columns) if linear and outputs and columns > 1 else 0
     if not rows or (rows > 1 and outputs * reduced < 1 << 17):
         return replace(COLUMN, unroll=min(4, copies)), outputs / LANES, 1024 if alone else 512
