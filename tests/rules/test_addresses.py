@@ -79,6 +79,7 @@ ELSEWHERE: dict[str, str] = {
     "backend/execute/destinations.py": "errors/test_misuse.py",
     "backend/emit/fold/sorting/merges.py": "vocabulary/test_sorting.py",
     "backend/execute/folds/grids.py": "language/test_reductions.py",
+    "backend/execute/folds/pairs.py": "backend/emit/fold/groups/test_pairs.py",
     "backend/execute/folds/plan.py": "language/test_reductions.py",
     "backend/execute/folds/stages.py": "language/test_reductions.py",
     "backend/execute/launch.py": "backend/execute/test_executable.py",

@@ -19,16 +19,10 @@ from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Operand, addressing
 from fusepy.backend.emit.spaces.words import ALONG
 from fusepy.backend.emit.variant import Variant
-from fusepy.backend.execute.folds.grids import (
-    different_extents,
-    epilogue_feeds,
-    factor_feeds,
-    lie_contiguous,
-    lies_inner,
-    stretched_results,
-)  # fmt: skip
+from fusepy.backend.execute.folds import grids
+from fusepy.backend.execute.folds.grids import different_extents, epilogue_feeds, factor_feeds, lies_inner, stretched_results
 from fusepy.backend.execute.folds.pairs import may_pair, pair_stages
-from fusepy.backend.execute.folds.products import MARGIN, check_product, is_far, lying, product_stages, sides_of
+from fusepy.backend.execute.folds.products import MARGIN, Shapes, check_product, is_far, lying, product_stages, sides_of
 from fusepy.backend.execute.folds.sorts import sort_stages
 from fusepy.backend.execute.folds.stages import FoldRecipe, Stage, Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.execute.folds.words import has_words, stages_in_words, with_words
@@ -126,7 +120,7 @@ class ReducePlan(Plan):
         inner = not axes or axes[-1]
         ordered = self._contiguous and axes in (sorted(axes), sorted(axes, reverse=True))
         along = tuple(range(self.rank))
-        linear = ordered and lie_contiguous(self.memory, first, (along, self._left), grid, shapes, strides)
+        linear = ordered and grids.lie_contiguous(self.memory, first, (along, self._left), grid, shapes, strides)
         row = max(grid[-1], 1) if self._placed and self.rank - 1 in self._over else 0
         kind = self.device.target.kind
         work = Work(outputs, reduced, inner, self._copies, sum(self._bytes(1)), row, self._staged, self.device.target.in_order)
@@ -136,15 +130,21 @@ class ReducePlan(Plan):
         uneven = replace(work, inner=near)
         strided = self._make(kind, uneven, Variant(False, self.rank, wide))
         stages = self._make(kind, work, Variant(True, self.rank, wide)) if linear else ()
-        made = (grid, plain.count, plain.strides, plain.out_shapes, wide)
-        if self._sides is not None:
-            lies = lying(self._sides, self.operands, plain.strides, halfs=kind != "software")
-            far = wide if kind == "software" else is_far(self.memory, plain.strides, grid)
-            given = (self._sides, self._over[0], grid, Variant(False, self.rank, far), kind)
-            strided, stages = product_stages(*given, False, lies) or strided, product_stages(*given, True, lies)
-        elif self._pairs:
-            strided = pair_stages(self.operands, first, self._over[0], grid, plain.strides) or strided
-        return FoldRecipe(*made, tuple(stages), tuple(strided), work if linear else uneven, even)
+        tiled, dense = self._tiled(grid, plain.strides, wide)
+        made = (grid, plain.count, plain.strides, plain.out_shapes, wide, tuple(dense or stages), tuple(tiled or strided))
+        return FoldRecipe(*made, work if linear else uneven, even)
+
+    def _tiled(self, grid: tuple[int, ...], strides: Shapes, wide: bool) -> tuple[Sequence[Stage], Sequence[Stage]]:
+        """Returns the stages of a product or a fold of pairs: for any results, and for dense ones. They are empty for others."""
+        kind, over = self.device.target.kind, self._over
+        if self._pairs:
+            return pair_stages(self.operands, len(self.region.bodies[0].inputs), over[0], grid, strides), ()
+        if self._sides is None:
+            return (), ()
+        lies = lying(self._sides, self.operands, strides, halfs=kind != "software")
+        far = wide if kind == "software" else is_far(self.memory, strides, grid)
+        given = (self._sides, over[0], grid, Variant(False, self.rank, far), kind)
+        return product_stages(*given, False, lies), product_stages(*given, True, lies)
 
     # ---- lowering -----------------------------------------------------------------------------------------------
 
