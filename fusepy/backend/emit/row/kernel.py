@@ -16,7 +16,7 @@ from fusepy.backend.emit.fold.structs import fold_functions
 from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field, Operand
 from fusepy.backend.emit.operands import region_operands
-from fusepy.backend.emit.row.reduction import StageFolds
+from fusepy.backend.emit.row.reduction import WARP, StageFolds
 from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.row.walk import StageWalk
 from fusepy.backend.emit.spaces.space import decoded, extents
@@ -133,13 +133,19 @@ class _RowKernel:
                 f"uint fz_in = fz_lane >> ({shape.threads.bit_length() - 1} - fz_bits);",
                 f"{index} fz_row = {index}(fz_at) * {index}(fz_side) + {index}(fz_lane & (fz_side - 1));",
             ]
-        near = "fz_lanes < WaveGetLaneCount() ? fz_lanes : WaveGetLaneCount()"
         return [
             *lanes,
-            *([] if shape.reach == "thread" else [f"uint fz_near = {near};"]),
+            *([] if alone else self.near(known)),
             "uint fz_in = fz_lane & (fz_lanes - 1);",
             f"{index} fz_row = {index}(fz_at) * {index}({shape.threads} >> fz_bits) + {index}(fz_lane >> fz_bits);",
         ]
+
+    def near(self, known: int) -> list[str]:
+        """Returns lines that set the number of threads of a wave that share a row; of `known` ones, if that is not 0."""
+        cuda, width = self.text.cuda, WARP if self.text.cuda else "WaveGetLaneCount()"
+        near = min(known, WARP) if cuda and known else f"fz_lanes < {width} ? fz_lanes : {width}"
+        bits = near.bit_length() - 1 if isinstance(near, int) else "firstbithigh(fz_near)"
+        return [f"uint fz_near = {near};", *([f"uint fz_wave = {bits};"] if self.shape.reach == "group" else [])]
 
     def row_results(self) -> list[str]:
         """Returns lines with which the first thread of a row stores the results that are the same along the row."""

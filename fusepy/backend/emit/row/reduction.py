@@ -16,6 +16,7 @@ from fusepy.ir.ops.folds import Fold
 from fusepy.ir.rows.body import RowStage
 
 FEWEST = 4  # threads of a wave, at least
+WARP = 32  # threads of a wave on CUDA
 
 
 def exchanged_bytes(folds: Sequence[Node]) -> int:
@@ -33,7 +34,8 @@ class StageFolds:
     """
 
     def __init__(self, number: int, stage: RowStage, places: Mapping[Node, int], shape: RowShape, cuda: bool = False):
-        self.number, self.stage, self.shape = number, stage, shape
+        self.number, self.stage, self.shape, self.cuda = number, stage, shape, cuda
+        self.waves = shape.reach == "group" and not (cuda and 0 < shape.lanes <= WARP)  # a row may take several
         self.accumulators = [Accumulator(places[n], Fold.of_node(n), n.operands[0].type, cuda) for n in stage.folds]
         self.members = [m for a in self.accumulators for m in a.members()]
         self.shared, self.acc = SharedMemory(self.members, f"fz_s{number}"), f"fz_acc{number}"
@@ -41,7 +43,7 @@ class StageFolds:
     def functions(self) -> list[str]:
         """Returns the structs and functions, with the shared memory of the group."""
         lines = accumulator_text(self.accumulators, self.number)
-        if self.shape.reach == "group":
+        if self.waves or self.shape.columns and self.shape.reach == "group":
             count = self.shape.threads if self.shape.columns else self.shape.threads // FEWEST
             lines += [*self.shared.declared(count), ""]
         return lines
@@ -67,7 +69,7 @@ class StageFolds:
             return []
         if self.shape.columns:
             return self.in_columns()
-        return [*self.in_wave(), *(self.in_group() if self.shape.reach == "group" else ())]
+        return [*self.in_wave(), *(self.in_group() if self.waves else ())]
 
     def merged(self, read: Sequence[str]) -> list[str]:
         """Returns lines that merge another accumulator, ``fz_other``, which the lines `read` set, into that of this thread."""
@@ -96,10 +98,10 @@ class StageFolds:
         """Returns lines that combine the waves of a row. Every thread adds all of them, in the same order."""
         other = self.merged(self.shared.read("fz_first + fz_n", "fz_other"))
         inside = [
-            *("if (fz_lane % fz_near == 0)", *block(self.shared.publish(self.acc, "fz_lane / fz_near"))),
+            *("if ((fz_lane & (fz_near - 1)) == 0)", *block(self.shared.publish(self.acc, "fz_lane >> fz_wave"))),
             BARRIER,
-            "uint fz_first = (fz_lane - fz_in) / fz_near;",
+            "uint fz_first = (fz_lane - fz_in) >> fz_wave;",
             *self.shared.read("fz_first", self.acc),
-            *("for (uint fz_n = 1; fz_n < fz_lanes / fz_near; ++fz_n)", *block(other)),
+            *("for (uint fz_n = 1; fz_n < fz_lanes >> fz_wave; ++fz_n)", *block(other)),
         ]
         return ["if (fz_lanes > fz_near)", *block(inside)]

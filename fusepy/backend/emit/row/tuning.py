@@ -85,13 +85,13 @@ def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
         return _column_shape(work)
     held = _held_in_registers(work)
     if held is None:
-        return RowShape(LONGEST if work.light else 256, 0, 8 if work.light else 2), LONGEST if work.light else 256
+        threads = LONGEST if work.light else 256
+        return RowShape(threads, 0, 8 if work.light else 2, lanes=threads), threads
     lanes = power_above(-(-work.length // held))
     threads = FEWEST if lanes <= FEWEST else 256 if lanes <= 256 else HOLDING
     sure = next((n for n in (held, held - 1, SURE.get(held, held // 2)) if n * lanes <= work.length), 0)
     sure -= sure % work.together
-    known = lanes if lanes >= WAVE else 0  # short rows take 5 % longer with addresses that are known
-    return RowShape(threads, held, 16 if held > 8 else 8, exact=lanes * held == work.length, sure=sure, lanes=known), lanes
+    return RowShape(threads, held, 16 if held > 8 else 8, exact=lanes * held == work.length, sure=sure, lanes=lanes), lanes
 
 
 def _held_in_registers(work: RowWork) -> int | None:
