@@ -198,13 +198,29 @@ class Accumulator:
             parts.append(value)
         return parts[0] if len(parts) == 1 else f"{self.want}({', '.join(parts)})"
 
+    def settled(self, acc: str) -> list[str]:
+        """Returns statements after which `behind` may read an accumulator."""
+        sums = [f"{acc}.{p.name}" for p in self.pieces] if self.compensated else []
+        return [f"{name}_c = fz_error({name}, {name}_c);" for name in sums]
+
+    def behind(self, acc: str, run: str, both: str) -> str:
+        """Returns an expression for the folded value of an accumulator with a run behind it; `both` is the two in one.
+
+        A sum needs three additions for it, where the accumulator of both needs nine.
+        """
+        if not self.compensated:
+            return self.result(both)
+        sums = [(p, f"{acc}.{p.name}", f"{run}.{p.name}") for p in self.pieces]
+        parts = [convert(f"({a} + ({x} + {a}_c))", p.type, _part(self.want, p.at)) for p, a, x in sums]
+        return parts[0] if len(parts) == 1 else f"{self.want}({', '.join(parts)})"
+
     # ---- functions ----------------------------------------------------------------------------------------------
 
     def functions(self) -> list[str]:
         """Returns the functions that `take`, `merge` and `result` call, except ``fz_join`` of a fold by a call."""
         kind, type, number = self.fold.kind, self.pieces[0].type, self.pieces[0].number
         if self.compensated:
-            return sum_functions(type, self.cuda)
+            return sum_functions(type, self.cuda, self.fold.scans)
         if self.spreads:
             return spread_functions(type)
         if self.places:

@@ -36,6 +36,8 @@ SHORT_ROW = 8  # the longest rows of which a thread of a GPU has some by itself
 MANY_ROWS = 4096  # rows that fill a GPU with 32 threads for each
 SCANNED = 16  # neighbouring elements of a thread of a GPU's group that scans, a run: waves exchange totals once for them
 SCANNING = 128  # threads of such a group
+SLACK = 64  # threads of a group at least whose rows are packed, and more cells than it can have beyond its elements
+PACKED = 256  # the longest rows of which a group loads several as they lie: of longer ones a wave loads a line of memory at a time
 FULL = 1 << 18  # threads that fill a GPU
 COLUMN = FoldShape(False, False, LANES, 4, 16, turns=True)
 
@@ -166,7 +168,9 @@ def shape_along_rows(reduced: int, row: int, copies: int = LEAN) -> tuple[FoldSh
     return FoldShape(True, True, LANES, min(8, copies), 16, rows=True), max(1, chunks)
 
 
-def scan_shape(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int = 8, staged: int = 4) -> tuple[FoldShape, int]:
+def scan_shape(
+    kind: str, outputs: int, reduced: int, inner: bool, nbytes: int = 8, staged: int = 4, *, packs: bool = False
+) -> tuple[FoldShape, int]:
     """Returns the shape of all kernels of a scan, and the number of chunks. Threads go along a chunk in order.
 
     On a GPU, whole groups share a chunk if threads with their own chunks would read far from each other. More than one chunk is
@@ -174,11 +178,16 @@ def scan_shape(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int =
 
     Args:
         nbytes: bytes of an accumulator.
-        staged: bytes of an element and its results in shared memory.
+        staged: bytes of an element and its results in shared memory; 0 if they have no place there.
+        packs: rows lie side by side in memory, so that those of a group may be loaded as they lie.
     """
     if kind != "software" and inner:
         threads = _power(SHARED_BYTES // (nbytes + staged * SCANNED * 33 // 32), 16, SCANNING)
         shape = FoldShape(True, True, threads, SCANNED, ordered=True, shared=True)
+        if packs and staged and reduced <= PACKED:
+            most = (SHARED_BYTES - SLACK * staged) // (nbytes + staged * SCANNED * 33 // 32)
+            if most >= SLACK:
+                return replace(shape, threads=_power(most, SLACK, SCANNING), packed=True), 1
         lanes = scan_lanes(outputs, reduced, threads)
         chunks = GROUPS_OF_GPU // max(outputs, 1)
         return shape, max(1, min(reduced // (16 * lanes), chunks)) if chunks >= 4 else 1

@@ -35,7 +35,8 @@ class StageFolds:
 
     def __init__(self, number: int, stage: RowStage, places: Mapping[Node, int], shape: RowShape, cuda: bool = False):
         self.number, self.stage, self.shape, self.cuda = number, stage, shape, cuda
-        self.waves = shape.reach == "group" and not (cuda and 0 < shape.lanes <= WARP)  # a row may take several
+        one = cuda and 0 < shape.lanes <= WARP
+        self.waves = shape.reach == "group" and not one  # a row may take several waves
         self.accumulators = [Accumulator(places[n], Fold.of_node(n), n.operands[0].type, cuda) for n in stage.folds]
         self.members = [m for a in self.accumulators for m in a.members()]
         self.shared, self.acc = SharedMemory(self.members, f"fz_s{number}"), f"fz_acc{number}"
@@ -43,7 +44,7 @@ class StageFolds:
     def functions(self) -> list[str]:
         """Returns the structs and functions, with the shared memory of the group."""
         lines = accumulator_text(self.accumulators, self.number)
-        if self.waves or self.shape.columns and self.shape.reach == "group":
+        if self.waves:
             count = self.shape.threads if self.shape.columns else self.shape.threads // FEWEST
             lines += [*self.shared.declared(count), ""]
         return lines

@@ -19,6 +19,7 @@ from fusepy.backend.emit.row.variant import RowShape
 from fusepy.backend.emit.tuning import SHARED_BYTES, power_above
 
 REGISTERS = 32  # numbers of 4 bytes that a thread holds; twice as many only if rows would be read again
+MORE_REGISTERS, SEVERAL = 48, (3, 5)  # of elements of so many numbers: a power of two of them would leave many registers idle
 HELD = (5, 8, 9, 16, 20, 24, REGISTERS)  # elements of a row that a thread may hold
 SURE = {20: 16, 24: 20}  # elements that threads have for certain: fewer would hold any shorter row
 OVERHEAD = 6  # elements whose work takes as long as all that a thread does once
@@ -115,14 +116,14 @@ def _held_in_registers(work: RowWork) -> int | None:
 
 def most_held(work: RowWork) -> int:
     """Returns the most elements that a thread of a GPU holds, 0 if they are too large."""
-    most = REGISTERS // max(work.words, 1)
-    return min(most, 4) if not work.light else 1 << most.bit_length() - 1 if most else 0
+    most = (MORE_REGISTERS if work.words in SEVERAL else REGISTERS) // max(work.words, 1)
+    return min(most, 8) if not work.light else 1 << most.bit_length() - 1 if most else 0
 
 
 def _columns_of_lanes(width: int, work: RowWork) -> RowShape:
     """Returns the shape on the CPU, where each lane has a column by itself, and holds it if it is short."""
     for held in (4, 8, 16, 32) if work.axes == 1 else (4, 8):
-        if work.light and work.length <= held <= most_held(work):
+        if work.light and work.length <= held <= REGISTERS // max(work.words, 1):
             return RowShape(width, held, min(held, 16), "thread", columns=True, turns=True)
     return RowShape(width, 0, 4 if work.light else 1, "thread", exact=True, columns=True, turns=True)
 
