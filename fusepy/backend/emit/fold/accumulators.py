@@ -15,7 +15,7 @@ from functools import cached_property
 
 from fusepy.backend.emit.fold.numbers.order import extreme_functions, order_functions, order_identity, order_type, truth_function
 from fusepy.backend.emit.fold.numbers.spread import PARTS, spread_functions
-from fusepy.backend.emit.fold.numbers.sums import sum_functions
+from fusepy.backend.emit.fold.numbers.sums import settled_error, sum_functions
 from fusepy.backend.emit.fold.sorting.keys import key_type
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.ir.argmap import ArgMap
@@ -200,8 +200,7 @@ class Accumulator:
 
     def settled(self, acc: str) -> list[str]:
         """Returns statements after which `behind` may read an accumulator."""
-        sums = [f"{acc}.{p.name}" for p in self.pieces] if self.compensated else []
-        return [f"{name}_c = fz_error({name}, {name}_c);" for name in sums]
+        return [settled_error(f"{acc}.{p.name}", p.type) for p in self.pieces] if self.compensated else []
 
     def behind(self, acc: str, run: str, both: str) -> str:
         """Returns an expression for the folded value of an accumulator with a run behind it; `both` is the two in one.
@@ -220,7 +219,7 @@ class Accumulator:
         """Returns the functions that `take`, `merge` and `result` call, except ``fz_join`` of a fold by a call."""
         kind, type, number = self.fold.kind, self.pieces[0].type, self.pieces[0].number
         if self.compensated:
-            return sum_functions(type, self.cuda, self.fold.scans)
+            return sum_functions(type, self.cuda)
         if self.spreads:
             return spread_functions(type)
         if self.places:

@@ -11,12 +11,17 @@ from fusepy.ir.types import BOOL, FLOAT, Type
 _MOST = {True: "3.4028235e38f", False: "1.7976931348623157e308l"}
 
 
-def sum_functions(type: Type, cuda: bool, scans: bool) -> list[str]:
-    """Returns ``fz_add``, which adds to a sum and its error, and ``fz_total``, which puts both together.
+def settled_error(sum: str, type: Type) -> str:
+    """Returns the statement that leaves the error of a finite sum, and else 0.
 
-    For scans there is ``fz_error``: the error of a finite sum, and else 0. So ``sum + (x + error)`` is the sum with a run of few
-    elements ``x``, as near as the sum of the run itself, which keeps no rounding errors.
+    Then ``sum + (x + error)`` is the sum with a run of few elements ``x``, as near as the sum of the run itself, which keeps no
+    rounding errors.
     """
+    return f"{sum}_c = select(abs({sum}) <= {_MOST[type.scalar is FLOAT]}, {sum}_c, {type}(0));"
+
+
+def sum_functions(type: Type, cuda: bool) -> list[str]:
+    """Returns ``fz_add``, which adds to a sum and its error, and ``fz_total``, which puts both together."""
     narrow = type.scalar is FLOAT
     bools = type.with_scalar(BOOL)
     held = "{}" if cuda else "fz_hold({}, zero)"
@@ -26,7 +31,6 @@ def sum_functions(type: Type, cuda: bool, scans: bool) -> list[str]:
         ends = [f"    {bools} finite = (asuint(sum) & 0x7f800000u) != 0x7f800000u;"]
     else:
         ends = ["    uint low, high;", "    asuint(sum, low, high);", "    bool finite = (high & 0x7ff00000u) != 0x7ff00000u;"]
-    left = [f"    return select(finite, error, {type}(0));", "}"]
     return [
         *([] if cuda else _hold(type, narrow)),
         *(f"void fz_add(inout {type} sum, inout {type} error, {type} x, uint zero)", "{"),
@@ -39,7 +43,6 @@ def sum_functions(type: Type, cuda: bool, scans: bool) -> list[str]:
         *ends,
         "    return select(finite, sum + error, sum);",  # beyond infinity there is no error
         "}",
-        *(["", f"{type} fz_error({type} sum, {type} error)", "{", *ends, *left] if scans else []),
     ]
 
 
