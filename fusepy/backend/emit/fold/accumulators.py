@@ -205,12 +205,12 @@ class Accumulator:
     def behind(self, acc: str, run: str, both: str) -> str:
         """Returns an expression for the folded value of an accumulator with a run behind it; `both` is the two in one.
 
-        A sum needs three additions for it, where the accumulator of both needs nine.
+        A sum needs two additions for it, where the accumulator of both needs nine.
         """
         if not self.compensated:
             return self.result(both)
         sums = [(p, f"{acc}.{p.name}", f"{run}.{p.name}") for p in self.pieces]
-        parts = [convert(f"({a} + ({x} + {a}_c))", p.type, _part(self.want, p.at)) for p, a, x in sums]
+        parts = [convert(f"(({a} + {x}) + {a}_c)", p.type, _part(self.want, p.at)) for p, a, x in sums]
         return parts[0] if len(parts) == 1 else f"{self.want}({', '.join(parts)})"
 
     # ---- functions ----------------------------------------------------------------------------------------------

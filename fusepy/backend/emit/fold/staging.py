@@ -39,11 +39,11 @@ class Staging:
     @property
     def count(self) -> int:
         cells = self.shape.threads * self.shape.unroll
-        return cells + cells // BANKS + self.shape.packed * (BANKS + 1)
+        return cells + cells // BANKS + self.shape.short * (BANKS + 1)
 
     @property
     def beyond(self) -> int:
-        """The cell for what nobody reads; of packed rows, some cells before it are read and not used."""
+        """The cell for what nobody reads; of short rows, some cells before it are read and not used."""
         return self.count - 1
 
     def arrays(self) -> list[tuple[Type, str]]:
@@ -73,7 +73,7 @@ class Staging:
 
         Both numbers are powers of two, so neither the threads before it nor those beside it change what is left out.
         """
-        if self.shape.packed:
+        if self.shape.short:
             return "fz_cell(fz_lane)"
         return f"fz_cell((fz_lane - fz_in) * {self.shape.unroll} + fz_in)"
 

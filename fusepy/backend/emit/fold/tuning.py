@@ -36,8 +36,8 @@ SHORT_ROW = 8  # the longest rows of which a thread of a GPU has some by itself
 MANY_ROWS = 4096  # rows that fill a GPU with 32 threads for each
 SCANNED = 16  # neighbouring elements of a thread of a GPU's group that scans, a run: waves exchange totals once for them
 SCANNING = 128  # threads of such a group
-SLACK = 64  # threads of a group at least whose rows are packed, and more cells than it can have beyond its elements
-PACKED = 256  # the longest rows of which a group loads several as they lie: of longer ones a wave loads a line of memory at a time
+SLACK = 64  # threads of a group at least that scans short rows, and more cells than it can have beyond its elements
+SHORT_SCANS = 256  # the longest rows of which a group loads several as they lie: of longer ones a wave loads a line of memory at a time
 FULL = 1 << 18  # threads that fill a GPU
 COLUMN = FoldShape(False, False, LANES, 4, 16, turns=True)
 
@@ -169,7 +169,7 @@ def shape_along_rows(reduced: int, row: int, copies: int = LEAN) -> tuple[FoldSh
 
 
 def scan_shape(
-    kind: str, outputs: int, reduced: int, inner: bool, nbytes: int = 8, staged: int = 4, *, packs: bool = False
+    kind: str, outputs: int, reduced: int, inner: bool, nbytes: int = 8, staged: int = 4, *, beside: bool = False
 ) -> tuple[FoldShape, int]:
     """Returns the shape of all kernels of a scan, and the number of chunks. Threads go along a chunk in order.
 
@@ -179,15 +179,15 @@ def scan_shape(
     Args:
         nbytes: bytes of an accumulator.
         staged: bytes of an element and its results in shared memory; 0 if they have no place there.
-        packs: rows lie side by side in memory, so that those of a group may be loaded as they lie.
+        beside: rows lie side by side in memory, so that those of a group may be loaded as they lie.
     """
     if kind != "software" and inner:
         threads = _power(SHARED_BYTES // (nbytes + staged * SCANNED * 33 // 32), 16, SCANNING)
         shape = FoldShape(True, True, threads, SCANNED, ordered=True, shared=True)
-        if packs and staged and reduced <= PACKED:
+        if beside and staged and reduced <= SHORT_SCANS:
             most = (SHARED_BYTES - SLACK * staged) // (nbytes + staged * SCANNED * 33 // 32)
             if most >= SLACK:
-                return replace(shape, threads=_power(most, SLACK, SCANNING), packed=True), 1
+                return replace(shape, threads=_power(most, SLACK, SCANNING), short=True), 1
         lanes = scan_lanes(outputs, reduced, threads)
         chunks = GROUPS_OF_GPU // max(outputs, 1)
         return shape, max(1, min(reduced // (16 * lanes), chunks)) if chunks >= 4 else 1

@@ -158,9 +158,9 @@ def scan_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     """Returns the stages of a scan; see `fold_stages`."""
     outputs, reduced = work.outputs, work.reduced
     inside = replace(variant, linear=True)  # partials lie as they were written
-    shape, chunks = scan_shape(kind, outputs, reduced, work.inner, work.nbytes, work.staged, packs=variant.linear)
+    shape, chunks = scan_shape(kind, outputs, reduced, work.inner, work.nbytes, work.staged, beside=variant.linear)
     sizes = _scan_sizes(shape, outputs, reduced, chunks, reduced)
-    if shape.packed:
+    if shape.short:
         return [Stage(variant_of(variant, shape, scans=True), sizes | {"share": -(-reduced // sizes["lanes"])})]
     chunks = sizes["chunks"]
     over = variant_of(inside, shape, reads="partials", writes="partials", scans=True)

@@ -367,7 +367,7 @@ def test_threads_follow_strides() -> None:
 def test_a_scan_beside_an_element(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fusepy.backend.execute.folds.stages.TOP", 2)
     monkeypatch.setattr(
-        "fusepy.backend.execute.folds.stages.scan_shape", lambda kind, outputs, reduced, *_: (THREAD, -(-reduced // 4))
+        "fusepy.backend.execute.folds.stages.scan_shape", lambda kind, outputs, reduced, *_, **__: (THREAD, -(-reduced // 4))
     )
     for x in (X, fp.Tensor.from_numpy(fp.default_device(), X).transpose()):
         found, expected = run(SCAN, x)

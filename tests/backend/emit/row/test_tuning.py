@@ -44,9 +44,9 @@ def test_rows_on_a_gpu() -> None:
     """Few threads with many elements; with twice as many where nothing is stored for each element."""
     softmax = RowWork(65536, 129, 1, (4, 4, 4), 16, light=True)
     for length, shape, lanes in [
-        (128, RowShape(128, 16, 16, exact=True, sure=16), 8),
-        (129, RowShape(128, 20, 16, sure=16), 8),
-        (170, RowShape(128, 24, 16, sure=20), 8),
+        (128, RowShape(128, 16, 16, exact=True, sure=16, lanes=8), 8),
+        (129, RowShape(128, 20, 16, sure=16, lanes=8), 8),
+        (170, RowShape(128, 24, 16, sure=20, lanes=8), 8),
         (3000, RowShape(128, 24, 16, sure=23, lanes=128), 128),
         (8192, RowShape(256, 32, 16, exact=True, sure=32, lanes=256), 256),
         (10000, RowShape(512, 20, 16, sure=19, lanes=512), 512),

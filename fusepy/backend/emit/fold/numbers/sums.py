@@ -14,8 +14,7 @@ _MOST = {True: "3.4028235e38f", False: "1.7976931348623157e308l"}
 def settled_error(sum: str, type: Type) -> str:
     """Returns the statement that leaves the error of a finite sum, and else 0.
 
-    Then ``sum + (x + error)`` is the sum with a run of few elements ``x``, as near as the sum of the run itself, which keeps no
-    rounding errors.
+    Then ``(sum + x) + error`` is the sum with a run of few elements ``x``, up to the last place.
     """
     return f"{sum}_c = select(abs({sum}) <= {_MOST[type.scalar is FLOAT]}, {sum}_c, {type}(0));"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusepy.backend.emit.fold.elements import FoldElements
-from fusepy.backend.emit.fold.scans.packed import PackedLoops
+from fusepy.backend.emit.fold.scans.short import ShortScanLoops
 from fusepy.backend.emit.fold.scans.tiles import TileLoops
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.ir.ops.control import block
@@ -19,7 +19,7 @@ class ScanLoops:
     def lines(self) -> list[str]:
         """Returns the body of the entry point."""
         shape = self.variant.shape
-        return (PackedLoops if shape.packed else TileLoops)(self).lines() if shape.ordered else self.scan()
+        return (ShortScanLoops if shape.short else TileLoops)(self).lines() if shape.ordered else self.scan()
 
     def scan(self) -> list[str]:
         """Returns the loop of a thread along its chunk, which starts from the total of the chunks before."""

@@ -14,7 +14,7 @@ from fusepy.ir.value import declare
 TOGETHER = 4  # elements between two questions whether the threads of the group have more
 
 
-class PackedLoops(TileLoops):
+class ShortScanLoops(TileLoops):
     """The loops over the elements of a group's rows: as they lie, and those of each thread."""
 
     def lines(self) -> list[str]:
