@@ -36,8 +36,8 @@ SHORT_ROW = 8  # the longest rows of which a thread of a GPU has some by itself
 MANY_ROWS = 4096  # rows that fill a GPU with 32 threads for each
 SCANNED = 16  # neighbouring elements of a thread of a GPU's group that scans, a run: waves exchange totals once for them
 SCANNING = 128  # threads of such a group
-SLACK = 64  # threads of a group at least that scans short rows, and more cells than it can have beyond its elements
-SHORT_SCANS = 256  # the longest rows of which a group loads several as they lie: of longer ones a wave loads a line of memory at a time
+SLACK = 64  # threads at least of a group that scans short rows, and more cells than it needs beyond its elements
+SHORT_SCANS = 256  # the longest such rows: in longer ones a wave loads a line of memory at a time
 FULL = 1 << 18  # threads that fill a GPU
 COLUMN = FoldShape(False, False, LANES, 4, 16, turns=True)
 

@@ -99,8 +99,8 @@ class FoldVariant(Variant):
     def __str__(self) -> str:
         s = self.shape
         what = "sort" if self.sorts else "scan" if self.scans else "fold"
-        shared = ", rows side by side" if s.short else ", some to a chunk" if s.shared else " in order" if s.ordered else " along rows" if s.rows else ""
-        shared = f"{shared}, of which the last merges" if s.waits else shared
+        shared = ", some to a chunk" if s.shared else " in order" if s.ordered else " along rows" if s.rows else ""
+        shared = ", rows side by side" if s.short else f"{shared}, of which the last merges" if s.waits else shared
         how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}{' short' * s.short}"
         writes = "results or partials" if self.writes == "either" else self.writes
         order = "inner" if s.inner else "outer"

@@ -1,6 +1,6 @@
 """The loops of kernels that scan short rows: those of a group lie side by side in memory, and are loaded and stored as they lie.
 
-A thread alone, or a few, scan a row. Of rows of 33, four threads have 9 elements each, where a tile would have 16 for each of them.
+A thread alone, or a few, scan a row. In rows of 33 four threads have 9 elements each, where a tile would have 16 for each.
 """
 
 from __future__ import annotations
@@ -75,11 +75,13 @@ class ShortScanLoops(TileLoops):
         names = [f"fz_x{a.j}" for a in self.accumulators]
         found = [f"{name} = r_{a.j};" for a, name in zip(self.accumulators, names)]
         one = [*text.element(self.elements.stored_of_each(), self.ahead.held("u")), *found]
-        return self.loop([
-            *(f"{declare(a.have, name)};" for a, name in zip(self.accumulators, names)),
-            *self.if_there(one),
-            *(f"{staged.taken(a)}[{self.near_cell}] = {name};" for a, name in zip(self.accumulators, names)),
-        ])
+        return self.loop(
+            [
+                *(f"{declare(a.have, name)};" for a, name in zip(self.accumulators, names)),
+                *self.if_there(one),
+                *(f"{staged.taken(a)}[{self.near_cell}] = {name};" for a, name in zip(self.accumulators, names)),
+            ]
+        )
 
     @property
     def near_cell(self) -> str:

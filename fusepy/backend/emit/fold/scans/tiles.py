@@ -149,8 +149,8 @@ class TileLoops:
         return [f"if ({first} + fz_tile <= fz_last)", *block([head, *body]), "else", *block(tested)]
 
     def summed(self) -> list[str]:
-        """Returns lines that do what `in_wave` says, and set ``fz_waves`` to the total of the waves before that of the thread, and
-        ``whole`` to that of all threads of the chunk.
+        """Returns the lines of `in_wave`, and others that set ``fz_waves`` to the total of the waves before that of the thread,
+        and ``whole`` to that of all threads of the chunk.
 
         Waves exchange totals through two halves of the shared memory in turn, so that one barrier a tile is enough.
         """
@@ -174,7 +174,7 @@ class TileLoops:
         ]
 
     def in_wave(self) -> list[str]:
-        """Returns lines that set ``fz_mine`` to the total of a thread's elements and those of the threads before it in its wave."""
+        """Returns lines that set ``fz_mine`` to the total of a thread's elements and those before it of its wave."""
         index = "(WaveGetLaneIndex() - n) & (WaveGetLaneCount() - 1)"
         wave = [
             *self.of_lane(index, "before", "fz_mine"),
