@@ -116,6 +116,7 @@ CASES: list[tuple[str, str, FoldVariant, str]] = [
     ("scan_level", SCAN, variant(LINEAR, THREAD, reads="partials", writes="partials", scans=True), "vulkan"),
     ("scan_tiles", SCAN, variant(LINEAR, TILES, scans=True), "vulkan"),
     ("scan_tiles_level", SCAN, variant(LINEAR, TILES, reads="partials", writes="partials", scans=True), "cuda"),
+    ("scan_short", SCAN, variant(LINEAR, replace(TILES, short=True), scans=True), "cuda"),
     ("scan_elements", SCAN, variant(STRIDED, THREAD, scans=True), "cuda"),
     ("scan_either", SCAN, variant(STRIDED, THREAD, scans=True, others=(LEVEL,)), "software"),
 ]  # fmt: skip
