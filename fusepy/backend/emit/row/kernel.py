@@ -32,8 +32,9 @@ from fusepy.ir.types import HALF
 from fusepy.ir.value import declare
 
 # Threads of a multiprocessor for which CUDA's compiler has registers: half of what there are at most, so that each thread has all
-# loads of its elements in flight, if it holds so few of them. Rows of 129 take 0.9 of the time.
-ROW_THREADS, HELD = 1024, 32
+# loads of its elements in flight, if it holds so few of them. Rows of 129 take 0.9 of the time. Fewer if an element is 3 numbers
+# between two stages, or more: with 64 registers the gradient of a product of two softmaxes keeps some numbers in memory.
+ROW_THREADS, HELD = (1024, 1024, 1024, 768, 640), 32
 
 
 def emit_rows(region: Node, variant: RowVariant, given: Emission) -> KernelSource:
@@ -81,7 +82,8 @@ class _RowKernel:
         lines = unhidden(lines, text.given.taken, text.shims)
         shown = Shape(shape.threads, 1, False)
         narrow = any(o.want.scalar is HALF for o in text.operands)  # with more registers the compiler keeps halfs in memory
-        resident = ROW_THREADS // shape.threads if text.cuda and shape.held <= HELD and not narrow else 0
+        told = ROW_THREADS[min(self.body.words(), len(ROW_THREADS) - 1)] // shape.threads
+        resident = told if text.cuda and shape.held <= HELD and not narrow else 0
         given = (lines, (shape.threads, 1, 1), THREAD_INDEX, self.fields(), shown, resident)
         return text.source([*around, *own, *self.functions], *given)
 

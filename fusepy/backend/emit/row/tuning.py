@@ -19,7 +19,8 @@ from fusepy.backend.emit.row.variant import RowShape
 from fusepy.backend.emit.tuning import SHARED_BYTES, power_above
 
 REGISTERS = 32  # numbers of 4 bytes that a thread holds; twice as many only if rows would be read again
-MORE_REGISTERS, SEVERAL = 48, (3, 5)  # of elements of so many numbers: a power of two of them would leave many registers idle
+REGISTERS_OF_THREES = 48  # the same for 16 elements of three numbers each
+HEAVY = (8, 4)  # elements that a thread holds of rows, or of columns, if the body is many operations
 HELD = (5, 8, 9, 16, 20, 24, REGISTERS)  # elements of a row that a thread may hold
 SURE = {20: 16, 24: 20}  # elements that threads have for certain: fewer would hold any shorter row
 OVERHEAD = 6  # elements whose work takes as long as all that a thread does once
@@ -92,7 +93,8 @@ def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
     threads = FEWEST if lanes <= FEWEST else 256 if lanes <= 256 else HOLDING
     sure = next((n for n in (held, held - 1, SURE.get(held, held // 2)) if n * lanes <= work.length), 0)
     sure -= sure % work.together
-    return RowShape(threads, held, 16 if held > 8 else 8, exact=lanes * held == work.length, sure=sure, lanes=lanes), lanes
+    known = lanes if kind == "cuda" or lanes >= WAVE else 0  # on Vulkan short rows took 5 to 10 % longer with a constant
+    return RowShape(threads, held, 16 if held > 8 else 8, exact=lanes * held == work.length, sure=sure, lanes=known), lanes
 
 
 def _held_in_registers(work: RowWork) -> int | None:
@@ -116,14 +118,15 @@ def _held_in_registers(work: RowWork) -> int | None:
 
 def most_held(work: RowWork) -> int:
     """Returns the most elements that a thread of a GPU holds, 0 if they are too large."""
-    most = (MORE_REGISTERS if work.words in SEVERAL else REGISTERS) // max(work.words, 1)
-    return min(most, 8) if not work.light else 1 << most.bit_length() - 1 if most else 0
+    registers = REGISTERS_OF_THREES if work.words == 3 and not work.columns else REGISTERS
+    most = registers // max(work.words, 1)
+    return min(most, HEAVY[work.columns]) if not work.light else 1 << most.bit_length() - 1 if most else 0
 
 
 def _columns_of_lanes(width: int, work: RowWork) -> RowShape:
     """Returns the shape on the CPU, where each lane has a column by itself, and holds it if it is short."""
     for held in (4, 8, 16, 32) if work.axes == 1 else (4, 8):
-        if work.light and work.length <= held <= REGISTERS // max(work.words, 1):
+        if work.light and work.length <= held <= most_held(work):
             return RowShape(width, held, min(held, 16), "thread", columns=True, turns=True)
     return RowShape(width, 0, 4 if work.light else 1, "thread", exact=True, columns=True, turns=True)
 

@@ -52,6 +52,9 @@ def test_rows_on_a_gpu() -> None:
         (10000, RowShape(512, 20, 16, sure=19, lanes=512), 512),
     ]:
         assert row_shape("cuda", 0, replace(softmax, length=length)) == (shape, lanes)
+        assert row_shape("vulkan", 0, replace(softmax, length=length))[0].lanes == (lanes if lanes >= 32 else 0)
+    for words, light, held in [(2, True, 16), (3, True, 16), (4, True, 8), (2, False, 8), (6, False, 5)]:
+        assert row_shape("cuda", 0, replace(softmax, length=1024, words=words, light=light))[0].held == held
     variance = RowWork(8192, 8192, 1, (4, 4), 8, light=True)
     assert row_shape("cuda", 0, variance) == (RowShape(128, 64, 16, exact=True, sure=64, lanes=128), 128)
     assert row_shape("cuda", 0, replace(variance, length=1024)) == (RowShape(128, 32, 16, exact=True, sure=32, lanes=32), 32)

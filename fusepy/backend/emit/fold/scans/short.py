@@ -62,8 +62,8 @@ class ShortScanLoops(TileLoops):
         """Returns a loop of `lines` over the elements ``u`` of a thread, which ends behind the last one that any thread has."""
         unroll, count = self.elements.unroll, self.variant.shape.unroll
         inner = [f"{unroll} for (uint fz_u = 0; fz_u < {TOGETHER}; ++fz_u)", *block(["uint u = fz_v + fz_u;", *lines])]
-        body = [f"if (fz_v >= {BLOCK}.share)", "    break;", *inner]
-        return [f"{unroll} for (uint fz_v = 0; fz_v < {count}; fz_v += {TOGETHER})", *block(body)]
+        some = [f"if (fz_v < {BLOCK}.share)", *block(inner)]  # a loop that ends early may not be unrolled
+        return [f"{unroll} for (uint fz_v = 0; fz_v < {count}; fz_v += {TOGETHER})", *block(some)]
 
     def kept(self) -> list[str]:
         """Returns a loop that computes elements, puts what is scanned into shared memory, and stores the results of each element.
