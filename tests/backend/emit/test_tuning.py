@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusepy.backend.emit.fold.tuning import (
+from fusepy.backend.emit.fold.scans.tuning import scan_lanes, scan_shape
+from fusepy.backend.emit.fold.tuning import (  # fmt: skip
     COLUMN,
     DEAR,
     HEAVY,
@@ -18,10 +19,8 @@ from fusepy.backend.emit.fold.tuning import (
     copies_of,
     fold_shape,
     lanes_for,
-    scan_lanes,
-    scan_shape,
     shape_along_rows,
-)  # fmt: skip
+)
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.emit.tuning import Shape, choose, weight_of
 from fusepy.backend.emit.variant import Variant

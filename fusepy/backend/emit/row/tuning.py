@@ -26,6 +26,7 @@ SURE = {20: 16, 24: 20}  # elements that threads have for certain: fewer would h
 OVERHEAD = 6  # elements whose work takes as long as all that a thread does once
 TURNS = 8  # places of a group on the CPU that it takes one after the other
 NEAR = 8  # threads of a row at least, if it is not shorter: they load 32 bytes side by side
+CONSTANT = {"cuda": 1}  # threads of a row from which on their number is a constant; on Vulkan shorter rows took 5 to 10 % longer
 WAVE = 32  # threads that share a row without a barrier
 HOLDING = 512  # threads of a group that holds rows in registers
 OWN_ROW = 1024  # the longest row on the CPU of which each lane has one by itself: the rows of a vector stay in the cache
@@ -93,7 +94,7 @@ def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
     threads = FEWEST if lanes <= FEWEST else 256 if lanes <= 256 else HOLDING
     sure = next((n for n in (held, held - 1, SURE.get(held, held // 2)) if n * lanes <= work.length), 0)
     sure -= sure % work.together
-    known = lanes if kind == "cuda" or lanes >= WAVE else 0  # on Vulkan short rows took 5 to 10 % longer with a constant
+    known = lanes if lanes >= CONSTANT.get(kind, WAVE) else 0
     return RowShape(threads, held, 16 if held > 8 else 8, exact=lanes * held == work.length, sure=sure, lanes=known), lanes
 
 

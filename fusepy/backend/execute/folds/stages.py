@@ -12,17 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fusepy.backend.emit.fold.tuning import (
-    COLUMN,
-    ROW,
-    fold_shape,
-    lanes_for,
-    rows_as_one,
-    scan_lanes,
-    scan_shape,
-    shape_along_rows,
-    turns_of,
-)  # fmt: skip
+from fusepy.backend.emit.fold.scans.tuning import scan_lanes, scan_shape
+from fusepy.backend.emit.fold.tuning import COLUMN, ROW, fold_shape, lanes_for, rows_as_one, shape_along_rows, turns_of
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 from fusepy.backend.emit.variant import Variant

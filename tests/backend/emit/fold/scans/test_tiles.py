@@ -10,8 +10,8 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.emit.fold.accumulators import Accumulator
+from fusepy.backend.emit.fold.scans.tuning import scan_shape
 from fusepy.backend.emit.fold.staging import Staging, staged_bytes
-from fusepy.backend.emit.fold.tuning import scan_shape
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.types import Type
