@@ -205,7 +205,8 @@ class Accumulator:
     def behind(self, acc: str, run: str, both: str) -> str:
         """Returns an expression for the folded value of an accumulator with a run behind it; `both` is the two in one.
 
-        A sum needs two additions for it, where the accumulator of both needs nine.
+        A sum needs two additions for it, where the accumulator of both needs nine. They may cost the last place, so they are for
+        short rows, where a run has as large errors.
         """
         if not self.compensated:
             return self.result(both)

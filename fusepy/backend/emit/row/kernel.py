@@ -135,19 +135,15 @@ class _RowKernel:
                 f"uint fz_in = fz_lane >> ({shape.threads.bit_length() - 1} - fz_bits);",
                 f"{index} fz_row = {index}(fz_at) * {index}(fz_side) + {index}(fz_lane & (fz_side - 1));",
             ]
+        near = "fz_lanes < WaveGetLaneCount() ? fz_lanes : WaveGetLaneCount()"
+        if known and self.text.cuda:  # whose compiler takes the width of a wave for a number that it does not know
+            near = str(min(known, WARP))
         return [
             *lanes,
-            *([] if alone else self.near(known)),
+            *([] if alone else [f"uint fz_near = {near};"]),
             "uint fz_in = fz_lane & (fz_lanes - 1);",
             f"{index} fz_row = {index}(fz_at) * {index}({shape.threads} >> fz_bits) + {index}(fz_lane >> fz_bits);",
         ]
-
-    def near(self, known: int) -> list[str]:
-        """Returns lines that set the number of threads of a wave that share a row; of `known` ones, if that is not 0."""
-        cuda, width = self.text.cuda, WARP if self.text.cuda else "WaveGetLaneCount()"
-        near = min(known, WARP) if cuda and known else f"fz_lanes < {width} ? fz_lanes : {width}"
-        bits = near.bit_length() - 1 if isinstance(near, int) else "firstbithigh(fz_near)"
-        return [f"uint fz_near = {near};", *([f"uint fz_wave = {bits};"] if self.shape.reach == "group" else [])]
 
     def row_results(self) -> list[str]:
         """Returns lines with which the first thread of a row stores the results that are the same along the row."""

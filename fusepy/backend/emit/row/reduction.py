@@ -99,10 +99,10 @@ class StageFolds:
         """Returns lines that combine the waves of a row. Every thread adds all of them, in the same order."""
         other = self.merged(self.shared.read("fz_first + fz_n", "fz_other"))
         inside = [
-            *("if ((fz_lane & (fz_near - 1)) == 0)", *block(self.shared.publish(self.acc, "fz_lane >> fz_wave"))),
+            *("if (fz_lane % fz_near == 0)", *block(self.shared.publish(self.acc, "fz_lane / fz_near"))),
             BARRIER,
-            "uint fz_first = (fz_lane - fz_in) >> fz_wave;",
+            "uint fz_first = (fz_lane - fz_in) / fz_near;",
             *self.shared.read("fz_first", self.acc),
-            *("for (uint fz_n = 1; fz_n < fz_lanes >> fz_wave; ++fz_n)", *block(other)),
+            *("for (uint fz_n = 1; fz_n < fz_lanes / fz_near; ++fz_n)", *block(other)),
         ]
         return ["if (fz_lanes > fz_near)", *block(inside)]

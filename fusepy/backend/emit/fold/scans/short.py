@@ -5,6 +5,7 @@ A thread alone, or a few, scan a row. In rows of 33 four threads have 9 elements
 
 from __future__ import annotations
 
+from fusepy.backend.emit.fold.accumulators import Accumulator
 from fusepy.backend.emit.fold.scans.tiles import TileLoops
 from fusepy.backend.emit.fold.staging import BANKS
 from fusepy.backend.emit.operand import BARRIER, BLOCK
@@ -113,9 +114,13 @@ class ShortScanLoops(TileLoops):
             *([] if cuda else waves),  # on CUDA the threads of a row are in one wave
             "if ((fz_in & (fz_near - 1)) != 0)",
             f"    fz_merge(so_far, fz_neighbour, {BLOCK}.zero);",
-            *self.start_passing(),
+            *(line for a in self.accumulators for line in a.settled("so_far")),
+            "FzAcc fz_now = so_far;",
             *self.loop(self.passed(staged, f"u < fz_own ? {own} : {staged.beyond}")),
         ]
+
+    def up_to(self, a: Accumulator) -> str:
+        return a.behind("so_far", "fz_runs[u]", "fz_now")
 
     def taken(self, take: str) -> list[str]:
         """Returns lines that add an element to the run, if it is the thread's own: a user's function sees no others."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from fusepy.backend.emit.fold.accumulators import Accumulator
 from fusepy.backend.emit.fold.ahead import Ahead
 from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.fold.partials import of_lane
@@ -199,21 +200,20 @@ class TileLoops:
             at = [] if staged is not None else self.chunks.located_at("fz_own", "fz_out", "u")
             again = [*at, *self.passed(staged)]
         first = ["if (fz_in >= fz_near)", f"    {waves}", "if ((fz_in & (fz_near - 1)) != 0)", f"    {lanes}"]
-        first += self.start_passing() if self.of_elements else []
+        first += ["FzAcc fz_now = so_far;"] * self.of_elements
         if staged is None:
             return ["FzAcc so_far = fz_acc;", *first, *self.for_own(again)]
         again = [f"{self.elements.unroll} for (uint u = 0; u < {self.variant.shape.unroll}; ++u)", *block(again)]
         return ["FzAcc so_far = fz_acc;", *first, *again, *self.stored(staged)]
 
-    def start_passing(self) -> list[str]:
-        """Returns lines before the loop of `passed`."""
-        return [*(line for a in self.accumulators for line in a.settled("so_far")), "FzAcc fz_now = so_far;"]
+    def up_to(self, a: Accumulator) -> str:
+        """Returns an expression for the result of a scan up to an element."""
+        return a.result("fz_now")
 
     def passed(self, staged: Staging | None, cell: str = "fz_own_cell + u") -> list[str]:
         """Returns lines that pass on the result up to one element: all elements before the thread's, and its own run so far."""
         before = [f"{declare(a.want, f'f{a.j}')} = {a.result('fz_now')};" for a in self.accumulators if a.fold.exclusive]
-        found = [(a, a.behind("so_far", "fz_runs[u]", "fz_now")) for a in self.accumulators if not a.fold.exclusive]
-        after = [f"{declare(a.want, f'f{a.j}')} = {value};" for a, value in found]
+        after = [f"{declare(a.want, f'f{a.j}')} = {self.up_to(a)};" for a in self.accumulators if not a.fold.exclusive]
         next = ["fz_now = so_far;", f"fz_gather(fz_now, fz_runs[u], {BLOCK}.zero);"]
         if staged is None:
             return [*before, *next, *after, *self.elements.followed()]
