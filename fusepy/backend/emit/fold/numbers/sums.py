@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fusepy.ir.types import BOOL, FLOAT, Type
 
-_MOST = {True: "3.4028235e38f", False: "1.7976931348623157e308l"}
+_MOST = {True: "3.4028235e38f", False: "1.7976931348623157e308lf"}
 
 
 def settled_error(sum: str, type: Type) -> str:
