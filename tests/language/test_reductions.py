@@ -340,8 +340,8 @@ def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of threads go along chunks together, as on a GPU; chunks end inside a tile, and there are three levels of them."""
     choose, shape = fold_stages.scan_shape, FoldShape(True, True, 16, 4, ordered=True, shared=True)
 
-    def chosen(kind: str, outputs: int, reduced: int, inner: bool, *nbytes: int) -> tuple[FoldShape, int]:
-        return (shape, max(1, -(-reduced // 75))) if inner else choose(kind, outputs, reduced, inner, *nbytes)
+    def chosen(kind: str, outputs: int, reduced: int, inner: bool, *nbytes: int, **more: bool) -> tuple[FoldShape, int]:
+        return (shape, max(1, -(-reduced // 75))) if inner else choose(kind, outputs, reduced, inner, *nbytes, **more)
 
     monkeypatch.setattr(fold_stages, "TOP", 3)
     monkeypatch.setattr(fold_stages, "scan_shape", chosen)

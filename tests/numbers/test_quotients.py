@@ -49,6 +49,17 @@ def test_quotients_of_the_ends_of_floats(device: fp.Device) -> None:
         within(device, fp.fuse(lambda a, b: a / b)(a, b), a / b, units=1)
 
 
+def test_the_function_of_gpus_on_this_device(device: fp.Device) -> None:
+    """Signs, zeros, infinities and NaN; where `fma` rounds twice, as on the CPU, the last place may be another one."""
+    text = "import fusepy_rounded; float divide(float a, float b) { return fzround_div(a, b); }"
+    divide = fp.fuse(fp.Module.load_from_source(device, "quotients_of_gpus", text).divide)
+    ends = np.array([*ENDS, *(-x for x in ENDS)], np.float32)
+    ends = ends[(np.abs(ends) > 1e-37) | ~(np.abs(ends) > 0)]
+    a, b = (np.r_[x.ravel(), floats(1 << 12, 64, 190)] for x in np.meshgrid(ends, ends))
+    with np.errstate(all="ignore"):
+        within(device, np.asarray(divide(a, b)), a / b, units=1)
+
+
 def test_quotients_of_halfs(device: fp.Device) -> None:
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     by = np.array([3, -7, 0.1, 6e-8, -6.1e-5, 65504, 0, np.inf, np.nan, *RNG.standard_normal(8)], np.float16)[:, None]

@@ -15,6 +15,7 @@ from functools import cached_property
 
 from fusepy.backend.emit.fold.numbers.order import extreme_functions, order_functions, order_identity, order_type, truth_function
 from fusepy.backend.emit.fold.numbers.spread import PARTS, spread_functions
+from fusepy.backend.emit.fold.numbers.sums import settled_error, sum_functions
 from fusepy.backend.emit.fold.sorting.keys import key_type
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.ir.argmap import ArgMap
@@ -197,13 +198,29 @@ class Accumulator:
             parts.append(value)
         return parts[0] if len(parts) == 1 else f"{self.want}({', '.join(parts)})"
 
+    def settled(self, acc: str) -> list[str]:
+        """Returns statements after which `behind` may read an accumulator."""
+        return [settled_error(f"{acc}.{p.name}", p.type) for p in self.pieces] if self.compensated else []
+
+    def behind(self, acc: str, run: str, both: str) -> str:
+        """Returns an expression for the folded value of an accumulator with a run behind it; `both` is the two in one.
+
+        A sum needs two additions for it, where the accumulator of both needs nine. They may cost the last place, so they are for
+        short rows, where a run has as large errors.
+        """
+        if not self.compensated:
+            return self.result(both)
+        sums = [(p, f"{acc}.{p.name}", f"{run}.{p.name}") for p in self.pieces]
+        parts = [convert(f"(({a} + {x}) + {a}_c)", p.type, _part(self.want, p.at)) for p, a, x in sums]
+        return parts[0] if len(parts) == 1 else f"{self.want}({', '.join(parts)})"
+
     # ---- functions ----------------------------------------------------------------------------------------------
 
     def functions(self) -> list[str]:
         """Returns the functions that `take`, `merge` and `result` call, except ``fz_join`` of a fold by a call."""
         kind, type, number = self.fold.kind, self.pieces[0].type, self.pieces[0].number
         if self.compensated:
-            return _sums(type)
+            return sum_functions(type, self.cuda)
         if self.spreads:
             return spread_functions(type)
         if self.places:
@@ -230,29 +247,6 @@ def _parts(acc: str, piece: Piece) -> str:
 
 def _two_sum(sum: str, x: str) -> str:
     return f"fz_add({sum}, {sum}_c, {x}, zero);"
-
-
-def _sums(type: Type) -> list[str]:
-    """Returns functions for compensated addition. ``fz_hold`` is an identity that compilers cannot simplify."""
-    if type.scalar is FLOAT:
-        hold = ["    return asfloat(asuint(x) ^ zero);"]
-        ends = [f"    {type.with_scalar(BOOL)} finite = (asuint(sum) & 0x7f800000u) != 0x7f800000u;"]
-    else:
-        hold = ["    uint low, high;", "    asuint(x, low, high);", "    return asdouble(low ^ zero, high);"]
-        ends = ["    uint low, high;", "    asuint(sum, low, high);", "    bool finite = (high & 0x7ff00000u) != 0x7ff00000u;"]
-    return [
-        *(f"{type} fz_hold({type} x, uint zero)", "{", *hold, "}", ""),
-        *(f"void fz_add(inout {type} sum, inout {type} error, {type} x, uint zero)", "{"),
-        f"    {type} whole = fz_hold(sum + x, zero);",
-        f"    {type} part = fz_hold(whole - sum, zero);",
-        "    error += (sum - (whole - part)) + (x - part);",
-        "    sum = whole;",
-        *("}", ""),
-        *(f"{type} fz_total({type} sum, {type} error)", "{"),
-        *ends,
-        "    return select(finite, sum + error, sum);",  # beyond infinity there is no error
-        "}",
-    ]
 
 
 def _working(kind: str, type: Type) -> Type:

@@ -42,6 +42,7 @@ class FoldChunks:
         fields = [Field(index, role, role) for role in ("outputs", "reduced", "chunks", "chunk", "total")]
         fields += [Field("uint", "lanes", "lanes")] if shape.shared else []
         fields += [Field("uint", "turns", "turns")] if shape.turns else []
+        fields += [Field("uint", "share", "share")] if shape.short and shape.ordered else []
         fields += [Field("uint", "totals", "totals")] if variant.scans else []
         fields += [Field(index, "run", "run"), Field("uint", "last", "last")] if variant.sorts and not variant.of_elements else []
         fields += (

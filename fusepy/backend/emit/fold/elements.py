@@ -1,6 +1,6 @@
 """The work of a kernel that folds on one element, one accumulator in memory, and one result.
 
-`fold.chunks` assigns them to threads; `fold.kernel` and `fold.scans` write the loops over them.
+`fold.chunks` assigns them to threads; `fold.kernel` and `fold.scans.loops` write the loops over them.
 """
 
 from __future__ import annotations

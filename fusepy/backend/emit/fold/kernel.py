@@ -16,7 +16,7 @@ from fusepy.backend.emit.fold.groups.products import GroupLoops
 from fusepy.backend.emit.fold.operands import accumulators_of, calls_of, epilogue_operands
 from fusepy.backend.emit.fold.partials import merged_by_tree, merged_by_waves, merged_chunks
 from fusepy.backend.emit.fold.products import ProductLoops
-from fusepy.backend.emit.fold.scans import ScanLoops
+from fusepy.backend.emit.fold.scans.loops import ScanLoops
 from fusepy.backend.emit.fold.short import ShortLoops
 from fusepy.backend.emit.fold.sorting.blocks import sort_loops
 from fusepy.backend.emit.fold.tile import GroupTile

@@ -39,7 +39,12 @@ class Staging:
     @property
     def count(self) -> int:
         cells = self.shape.threads * self.shape.unroll
-        return cells + cells // BANKS
+        return cells + cells // BANKS + self.shape.short * (BANKS + 1)
+
+    @property
+    def beyond(self) -> int:
+        """The cell for what nobody reads; of short rows, some cells before it are read and not used."""
+        return self.count - 1
 
     def arrays(self) -> list[tuple[Type, str]]:
         """Returns the arrays: of elements, and of results that have another type."""
@@ -68,6 +73,8 @@ class Staging:
 
         Both numbers are powers of two, so neither the threads before it nor those beside it change what is left out.
         """
+        if self.shape.short:
+            return "fz_cell(fz_lane)"
         return f"fz_cell((fz_lane - fz_in) * {self.shape.unroll} + fz_in)"
 
 

@@ -34,8 +34,6 @@ ROW_GROUPS = 256
 SHORT, SHORT_OF_MANY = 31, 64  # the longest columns of which a thread of a GPU has some by itself; if there are many
 SHORT_ROW = 8  # the longest rows of which a thread of a GPU has some by itself
 MANY_ROWS = 4096  # rows that fill a GPU with 32 threads for each
-SCANNED = 16  # neighbouring elements of a thread of a GPU's group that scans, a run: waves exchange totals once for them
-SCANNING = 128  # threads of such a group
 FULL = 1 << 18  # threads that fill a GPU
 COLUMN = FoldShape(False, False, LANES, 4, 16, turns=True)
 
@@ -80,7 +78,7 @@ def fold_shape(
         most = 4 if copies < LIGHT else 8
         if reduced <= (SHORT_ROW if inner else SHORT_OF_MANY if outputs >= FULL else SHORT):
             return _short(copies, inner), 1
-        shape, across, least = _gpu(outputs, reduced, inner, most, _power(SHARED_BYTES // nbytes, 32, 256))
+        shape, across, least = _gpu(outputs, reduced, inner, most, power_between(SHARED_BYTES // nbytes, 32, 256))
         more = RESIDENT.get(kind, GROUPS_OF_MORE) if nbytes <= FEW_BYTES else GROUPS_OF_MORE
         groups, resident = more if copies < LEAN else (GROUPS_OF_GPU, 0)
         shape = replace(shape, waits=inner and waits, resident=resident)
@@ -146,54 +144,24 @@ def lanes_for(outputs: int, reduced: int, inner: bool, threads: int, partials: b
     if reduced < 32 and not partials:
         return 1
     if inner and outputs < MANY_ROWS:
-        return _power(reduced // 8, 4, threads)
+        return power_between(reduced // 8, 4, threads)
     if inner:  # in its wave a thread waits for no other; what each does once takes as long as some elements
-        filling = min(_power(-(-FULL // outputs), 1, threads), _power(reduced // 8, 4, threads))
-        return min(threads, max(_power(reduced // 16, 4, 32), _power(reduced // 32, 4, threads), filling))
+        filling = min(power_between(-(-FULL // outputs), 1, threads), power_between(reduced // 8, 4, threads))
+        return min(threads, max(power_between(reduced // 16, 4, 32), power_between(reduced // 32, 4, threads), filling))
     if partials:  # few bytes, and a load of each thread waits for the one before it: more threads a result
-        return min(threads // _power(2 * outputs - 1, 1, 4), _power(reduced // 8, 1, threads))
-    return threads // _power(2 * outputs - 1, 1, 32)  # 32 numbers of 4 bytes are a cache line
+        return min(threads // power_between(2 * outputs - 1, 1, 4), power_between(reduced // 8, 1, threads))
+    return threads // power_between(2 * outputs - 1, 1, 32)  # 32 numbers of 4 bytes are a cache line
 
 
 def turns_of(threads: int) -> int:
     """Returns the number of places that a group on the CPU takes one after the other, since starting a group takes 90 ns."""
-    return _power(threads // (2 * LANES * GROUPS["software"]), 1, 32)
+    return power_between(threads // (2 * LANES * GROUPS["software"]), 1, 32)
 
 
 def shape_along_rows(reduced: int, row: int, copies: int = LEAN) -> tuple[FoldShape, int]:
     """Returns the shape on the CPU for bodies that use their coordinates: neighbouring threads read neighbouring memory."""
     chunks = min(ROW_GROUPS, -(-reduced // 8192), reduced // row)
     return FoldShape(True, True, LANES, min(8, copies), 16, rows=True), max(1, chunks)
-
-
-def scan_shape(kind: str, outputs: int, reduced: int, inner: bool, nbytes: int = 8, staged: int = 4) -> tuple[FoldShape, int]:
-    """Returns the shape of all kernels of a scan, and the number of chunks. Threads go along a chunk in order.
-
-    On a GPU, whole groups share a chunk if threads with their own chunks would read far from each other. More than one chunk is
-    read twice, so rows are cut only if they leave most multiprocessors idle.
-
-    Args:
-        nbytes: bytes of an accumulator.
-        staged: bytes of an element and its results in shared memory.
-    """
-    if kind != "software" and inner:
-        threads = _power(SHARED_BYTES // (nbytes + staged * SCANNED * 33 // 32), 16, SCANNING)
-        shape = FoldShape(True, True, threads, SCANNED, ordered=True, shared=True)
-        lanes = scan_lanes(outputs, reduced, threads)
-        chunks = GROUPS_OF_GPU // max(outputs, 1)
-        return shape, max(1, min(reduced // (16 * lanes), chunks)) if chunks >= 4 else 1
-    shape = FoldShape(False, inner, 8 if kind == "software" else 256)
-    threads = 256 if kind == "software" else 1 << 18
-    return shape, max(1, min(-(-reduced // 64), -(-threads // max(outputs, 1))))
-
-
-def scan_lanes(outputs: int, reduced: int, threads: int) -> int:
-    """Returns the number of threads of a group that share one chunk: as many as have elements in one tile.
-
-    Of many rows it is a wave, whose threads wait for no other wave's total.
-    """
-    lanes = 1 << (max(-(-reduced // SCANNED), 1) - 1).bit_length()
-    return min(lanes, _power(FULL // max(outputs, 1), 32, threads), threads)
 
 
 def sort_shape(kind: str, inner: bool) -> FoldShape:
@@ -213,6 +181,6 @@ def merge_shape(kind: str, inner: bool, nbytes: int = 8) -> tuple[FoldShape, int
     return shape, shape.threads * shape.unroll
 
 
-def _power(number: int, low: int, high: int) -> int:
+def power_between(number: int, low: int, high: int) -> int:
     """Returns the power of two at or below `number`, within bounds."""
     return max(low, min(high, 1 << max(number, 1).bit_length() - 1))

@@ -26,7 +26,8 @@ class FoldShape:
         tile: the part of a product of matrices that a thread computes, or on a GPU a group, also of other folds of pairs.
         rows: chunks are whole rows along the grid's last dimension, and all threads of a group are in the same row.
         short: results have few elements each, which one thread reads for `columns` results; the loads of `unroll` elements of
-            each are in flight together.
+            each are in flight together. If they are `ordered`, a group loads and stores the elements of its rows as they lie in
+            memory, side by side, and the parameter block has the number of elements of each thread.
         waits: the group of a result's last chunk waits for those of its other chunks, and merges what they stored.
         resident: the groups of a multiprocessor that CUDA's compiler keeps registers for; 0 leaves it to the compiler.
         turns: a group takes several of its places one after the other; the parameter block has the number.
@@ -99,7 +100,7 @@ class FoldVariant(Variant):
         s = self.shape
         what = "sort" if self.sorts else "scan" if self.scans else "fold"
         shared = ", some to a chunk" if s.shared else " in order" if s.ordered else " along rows" if s.rows else ""
-        shared = f"{shared}, of which the last merges" if s.waits else shared
+        shared = ", rows side by side" if s.short else f"{shared}, of which the last merges" if s.waits else shared
         how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}{' short' * s.short}"
         writes = "results or partials" if self.writes == "either" else self.writes
         order = "inner" if s.inner else "outer"

@@ -16,7 +16,7 @@ from fusepy.backend.emit.fold.structs import fold_functions
 from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field, Operand
 from fusepy.backend.emit.operands import region_operands
-from fusepy.backend.emit.row.reduction import StageFolds
+from fusepy.backend.emit.row.reduction import WARP, StageFolds
 from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.emit.row.walk import StageWalk
 from fusepy.backend.emit.spaces.space import decoded, extents
@@ -32,8 +32,9 @@ from fusepy.ir.types import HALF
 from fusepy.ir.value import declare
 
 # Threads of a multiprocessor for which CUDA's compiler has registers: half of what there are at most, so that each thread has all
-# loads of its elements in flight, if it holds so few of them. Rows of 129 take 0.9 of the time.
-ROW_THREADS, HELD = 1024, 32
+# loads of its elements in flight, if it holds so few of them. Rows of 129 take 0.9 of the time. Fewer if an element is 3 numbers
+# between two stages, or more: with 64 registers the gradient of a product of two softmaxes keeps some numbers in memory.
+ROW_THREADS, HELD = (1024, 1024, 1024, 768, 640), 32
 
 
 def emit_rows(region: Node, variant: RowVariant, given: Emission) -> KernelSource:
@@ -81,7 +82,8 @@ class _RowKernel:
         lines = unhidden(lines, text.given.taken, text.shims)
         shown = Shape(shape.threads, 1, False)
         narrow = any(o.want.scalar is HALF for o in text.operands)  # with more registers the compiler keeps halfs in memory
-        resident = ROW_THREADS // shape.threads if text.cuda and shape.held <= HELD and not narrow else 0
+        told = ROW_THREADS[min(self.body.words(), len(ROW_THREADS) - 1)] // shape.threads
+        resident = told if text.cuda and shape.held <= HELD and not narrow else 0
         given = (lines, (shape.threads, 1, 1), THREAD_INDEX, self.fields(), shown, resident)
         return text.source([*around, *own, *self.functions], *given)
 
@@ -134,9 +136,11 @@ class _RowKernel:
                 f"{index} fz_row = {index}(fz_at) * {index}(fz_side) + {index}(fz_lane & (fz_side - 1));",
             ]
         near = "fz_lanes < WaveGetLaneCount() ? fz_lanes : WaveGetLaneCount()"
+        if known and self.text.cuda:  # whose compiler takes the width of a wave for a number that it does not know
+            near = str(min(known, WARP))
         return [
             *lanes,
-            *([] if shape.reach == "thread" else [f"uint fz_near = {near};"]),
+            *([] if alone else [f"uint fz_near = {near};"]),
             "uint fz_in = fz_lane & (fz_lanes - 1);",
             f"{index} fz_row = {index}(fz_at) * {index}({shape.threads} >> fz_bits) + {index}(fz_lane >> fz_bits);",
         ]

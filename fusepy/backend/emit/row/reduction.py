@@ -16,6 +16,7 @@ from fusepy.ir.ops.folds import Fold
 from fusepy.ir.rows.body import RowStage
 
 FEWEST = 4  # threads of a wave, at least
+WARP = 32  # threads of a wave on CUDA
 
 
 def exchanged_bytes(folds: Sequence[Node]) -> int:
@@ -33,7 +34,9 @@ class StageFolds:
     """
 
     def __init__(self, number: int, stage: RowStage, places: Mapping[Node, int], shape: RowShape, cuda: bool = False):
-        self.number, self.stage, self.shape = number, stage, shape
+        self.number, self.stage, self.shape, self.cuda = number, stage, shape, cuda
+        one = cuda and 0 < shape.lanes <= WARP
+        self.waves = shape.reach == "group" and not one  # a row may take several waves
         self.accumulators = [Accumulator(places[n], Fold.of_node(n), n.operands[0].type, cuda) for n in stage.folds]
         self.members = [m for a in self.accumulators for m in a.members()]
         self.shared, self.acc = SharedMemory(self.members, f"fz_s{number}"), f"fz_acc{number}"
@@ -41,7 +44,7 @@ class StageFolds:
     def functions(self) -> list[str]:
         """Returns the structs and functions, with the shared memory of the group."""
         lines = accumulator_text(self.accumulators, self.number)
-        if self.shape.reach == "group":
+        if self.waves:
             count = self.shape.threads if self.shape.columns else self.shape.threads // FEWEST
             lines += [*self.shared.declared(count), ""]
         return lines
@@ -67,7 +70,7 @@ class StageFolds:
             return []
         if self.shape.columns:
             return self.in_columns()
-        return [*self.in_wave(), *(self.in_group() if self.shape.reach == "group" else ())]
+        return [*self.in_wave(), *(self.in_group() if self.waves else ())]
 
     def merged(self, read: Sequence[str]) -> list[str]:
         """Returns lines that merge another accumulator, ``fz_other``, which the lines `read` set, into that of this thread."""

@@ -19,11 +19,14 @@ from fusepy.backend.emit.row.variant import RowShape
 from fusepy.backend.emit.tuning import SHARED_BYTES, power_above
 
 REGISTERS = 32  # numbers of 4 bytes that a thread holds; twice as many only if rows would be read again
+REGISTERS_OF_THREES = 48  # the same for 16 elements of three numbers each
+HEAVY = (8, 4)  # elements that a thread holds of rows, or of columns, if the body is many operations
 HELD = (5, 8, 9, 16, 20, 24, REGISTERS)  # elements of a row that a thread may hold
 SURE = {20: 16, 24: 20}  # elements that threads have for certain: fewer would hold any shorter row
 OVERHEAD = 6  # elements whose work takes as long as all that a thread does once
 TURNS = 8  # places of a group on the CPU that it takes one after the other
 NEAR = 8  # threads of a row at least, if it is not shorter: they load 32 bytes side by side
+CONSTANT = {"cuda": 1}  # threads of a row from which on their number is a constant; on Vulkan shorter rows took 5 to 10 % longer
 WAVE = 32  # threads that share a row without a barrier
 HOLDING = 512  # threads of a group that holds rows in registers
 OWN_ROW = 1024  # the longest row on the CPU of which each lane has one by itself: the rows of a vector stay in the cache
@@ -85,12 +88,13 @@ def row_shape(kind: str, lanes: int, work: RowWork) -> tuple[RowShape, int]:
         return _column_shape(work)
     held = _held_in_registers(work)
     if held is None:
-        return RowShape(LONGEST if work.light else 256, 0, 8 if work.light else 2), LONGEST if work.light else 256
+        threads = LONGEST if work.light else 256
+        return RowShape(threads, 0, 8 if work.light else 2, lanes=threads), threads
     lanes = power_above(-(-work.length // held))
     threads = FEWEST if lanes <= FEWEST else 256 if lanes <= 256 else HOLDING
     sure = next((n for n in (held, held - 1, SURE.get(held, held // 2)) if n * lanes <= work.length), 0)
     sure -= sure % work.together
-    known = lanes if lanes >= WAVE else 0  # short rows take 5 % longer with addresses that are known
+    known = lanes if lanes >= CONSTANT.get(kind, WAVE) else 0
     return RowShape(threads, held, 16 if held > 8 else 8, exact=lanes * held == work.length, sure=sure, lanes=known), lanes
 
 
@@ -115,8 +119,9 @@ def _held_in_registers(work: RowWork) -> int | None:
 
 def most_held(work: RowWork) -> int:
     """Returns the most elements that a thread of a GPU holds, 0 if they are too large."""
-    most = REGISTERS // max(work.words, 1)
-    return min(most, 4) if not work.light else 1 << most.bit_length() - 1 if most else 0
+    registers = REGISTERS_OF_THREES if work.words == 3 and not work.columns else REGISTERS
+    most = registers // max(work.words, 1)
+    return min(most, HEAVY[work.columns]) if not work.light else 1 << most.bit_length() - 1 if most else 0
 
 
 def _columns_of_lanes(width: int, work: RowWork) -> RowShape:

@@ -12,17 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fusepy.backend.emit.fold.tuning import (
-    COLUMN,
-    ROW,
-    fold_shape,
-    lanes_for,
-    rows_as_one,
-    scan_lanes,
-    scan_shape,
-    shape_along_rows,
-    turns_of,
-)  # fmt: skip
+from fusepy.backend.emit.fold.scans.tuning import scan_lanes, scan_shape
+from fusepy.backend.emit.fold.tuning import COLUMN, ROW, fold_shape, lanes_for, rows_as_one, shape_along_rows, turns_of
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 from fusepy.backend.emit.variant import Variant
@@ -158,8 +149,10 @@ def scan_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     """Returns the stages of a scan; see `fold_stages`."""
     outputs, reduced = work.outputs, work.reduced
     inside = replace(variant, linear=True)  # partials lie as they were written
-    shape, chunks = scan_shape(kind, outputs, reduced, work.inner, work.nbytes, work.staged)
+    shape, chunks = scan_shape(kind, outputs, reduced, work.inner, work.nbytes, work.staged, beside=variant.linear)
     sizes = _scan_sizes(shape, outputs, reduced, chunks, reduced)
+    if shape.short:
+        return [Stage(variant_of(variant, shape, scans=True), sizes | {"share": -(-reduced // sizes["lanes"])})]
     chunks = sizes["chunks"]
     over = variant_of(inside, shape, reads="partials", writes="partials", scans=True)
     kernel = variant_of(variant, shape, scans=True, others=(over,))

@@ -116,6 +116,7 @@ CASES: list[tuple[str, str, FoldVariant, str]] = [
     ("scan_level", SCAN, variant(LINEAR, THREAD, reads="partials", writes="partials", scans=True), "vulkan"),
     ("scan_tiles", SCAN, variant(LINEAR, TILES, scans=True), "vulkan"),
     ("scan_tiles_level", SCAN, variant(LINEAR, TILES, reads="partials", writes="partials", scans=True), "cuda"),
+    ("scan_short", SCAN, variant(LINEAR, replace(TILES, short=True), scans=True), "cuda"),
     ("scan_elements", SCAN, variant(STRIDED, THREAD, scans=True), "cuda"),
     ("scan_either", SCAN, variant(STRIDED, THREAD, scans=True, others=(LEVEL,)), "software"),
 ]  # fmt: skip
@@ -367,7 +368,7 @@ def test_threads_follow_strides() -> None:
 def test_a_scan_beside_an_element(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fusepy.backend.execute.folds.stages.TOP", 2)
     monkeypatch.setattr(
-        "fusepy.backend.execute.folds.stages.scan_shape", lambda kind, outputs, reduced, *_: (THREAD, -(-reduced // 4))
+        "fusepy.backend.execute.folds.stages.scan_shape", lambda kind, outputs, reduced, *_, **__: (THREAD, -(-reduced // 4))
     )
     for x in (X, fp.Tensor.from_numpy(fp.default_device(), X).transpose()):
         found, expected = run(SCAN, x)

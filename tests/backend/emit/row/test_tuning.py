@@ -44,14 +44,17 @@ def test_rows_on_a_gpu() -> None:
     """Few threads with many elements; with twice as many where nothing is stored for each element."""
     softmax = RowWork(65536, 129, 1, (4, 4, 4), 16, light=True)
     for length, shape, lanes in [
-        (128, RowShape(128, 16, 16, exact=True, sure=16), 8),
-        (129, RowShape(128, 20, 16, sure=16), 8),
-        (170, RowShape(128, 24, 16, sure=20), 8),
+        (128, RowShape(128, 16, 16, exact=True, sure=16, lanes=8), 8),
+        (129, RowShape(128, 20, 16, sure=16, lanes=8), 8),
+        (170, RowShape(128, 24, 16, sure=20, lanes=8), 8),
         (3000, RowShape(128, 24, 16, sure=23, lanes=128), 128),
         (8192, RowShape(256, 32, 16, exact=True, sure=32, lanes=256), 256),
         (10000, RowShape(512, 20, 16, sure=19, lanes=512), 512),
     ]:
         assert row_shape("cuda", 0, replace(softmax, length=length)) == (shape, lanes)
+        assert row_shape("vulkan", 0, replace(softmax, length=length))[0].lanes == (lanes if lanes >= 32 else 0)
+    for words, light, held in [(2, True, 16), (3, True, 16), (4, True, 8), (2, False, 8), (6, False, 5)]:
+        assert row_shape("cuda", 0, replace(softmax, length=1024, words=words, light=light))[0].held == held
     variance = RowWork(8192, 8192, 1, (4, 4), 8, light=True)
     assert row_shape("cuda", 0, variance) == (RowShape(128, 64, 16, exact=True, sure=64, lanes=128), 128)
     assert row_shape("cuda", 0, replace(variance, length=1024)) == (RowShape(128, 32, 16, exact=True, sure=32, lanes=32), 32)

@@ -10,36 +10,37 @@ import pytest
 
 import fusepy as fp
 from fusepy.backend.emit.fold.accumulators import Accumulator
+from fusepy.backend.emit.fold.scans.tuning import scan_shape
 from fusepy.backend.emit.fold.staging import Staging, staged_bytes
-from fusepy.backend.emit.fold.tuning import scan_shape
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.ir.ops.folds import Fold
 from fusepy.ir.types import Type
 
 
 @pytest.fixture
-def tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+def shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "fusepy.backend.execute.folds.stages.scan_shape",
-        lambda kind, *sizes: scan_shape("gpu", *sizes),
+        lambda kind, *sizes, **more: scan_shape("gpu", *sizes, **more),
     )
 
 
-@pytest.mark.usefixtures("tiles")
+@pytest.mark.usefixtures("shapes")
 def test_scans_by_tiles_have_numpys_values(device: Any) -> None:
-    """Rows shorter and longer than a tile of 2,048, one element beyond it, and one row in several chunks."""
+    """Rows longer than a tile of 2,048, one element beyond it, one row in several chunks, and rows apart from each other."""
     rng = np.random.default_rng(5)
     chain = fp.fuse(lambda x: fp.cumsum(x * 2, 1) * 0.5 + x)
     three = fp.fuse(lambda x: (fp.cumsum(x, 1), fp.cummax(x, 1), x + 1))
-    for shape in [(3, 5), (300, 33), (2, 2049), (1, 70000)]:
-        x = rng.standard_normal(shape).astype(np.float32)
+    for shape, beside in [((3, 5), 8), ((300, 33), 40), ((2, 2049), 2049), ((1, 70000), 70000)]:
+        x = rng.standard_normal((shape[0], beside)).astype(np.float32)
+        given, x = fp.Tensor.from_numpy(device, x)[:, : shape[1]], x[:, : shape[1]]
         exact = np.cumsum(x.astype(np.float64), 1)
-        np.testing.assert_allclose(chain(x), exact + x, atol=2e-4)
-        sums, most, plain = three(x)
+        np.testing.assert_allclose(np.asarray(chain(given)), exact + x, atol=2e-4)
+        sums, most, plain = map(np.asarray, three(given))
         np.testing.assert_allclose(sums, exact, atol=2e-4)
         assert most.tolist() == np.maximum.accumulate(x, 1).tolist()
         assert plain.tolist() == (x + 1).tolist()
-    assert "fz_cell" in chain.source(fp.Tensor.from_numpy(device, x))
+    assert "fz_gone" in chain.source(fp.Tensor.from_numpy(device, np.ones((1, 70000), np.float32)))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from fusepy.backend.emit.fold.accumulators import Accumulator
 from fusepy.backend.emit.fold.ahead import Ahead
 from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.fold.partials import of_lane
@@ -149,18 +150,11 @@ class TileLoops:
         return [f"if ({first} + fz_tile <= fz_last)", *block([head, *body]), "else", *block(tested)]
 
     def summed(self) -> list[str]:
-        """Returns lines that set ``fz_mine`` to the total of a thread's elements and those of the threads before it in its wave,
-        ``fz_waves`` to that of the waves before it, and ``whole`` to that of all threads of the chunk.
+        """Returns the lines of `in_wave`, and others that set ``fz_waves`` to the total of the waves before that of the thread,
+        and ``whole`` to that of all threads of the chunk.
 
         Waves exchange totals through two halves of the shared memory in turn, so that one barrier a tile is enough.
         """
-        index = "(WaveGetLaneIndex() - n) & (WaveGetLaneCount() - 1)"
-        wave = [
-            *self.of_lane(index, "before", "fz_mine"),
-            f"fz_merge(before, fz_mine, {BLOCK}.zero);",
-            "if ((fz_in & (fz_near - 1)) >= n)",
-            "    fz_mine = before;",
-        ]
         add = ["FzAcc other;", *self.shared.read("fz_at_waves + n", "other"), f"fz_merge(whole, other, {BLOCK}.zero);"]
         waves = [
             "uint fz_at_waves = fz_half + (fz_lane - fz_in) / fz_near;",
@@ -173,13 +167,23 @@ class TileLoops:
             f"fz_half = {self.variant.shape.threads // 2} - fz_half;",
         ]
         return [
-            "for (uint n = 1; n < fz_near; n <<= 1)",
-            *block(wave),
+            *self.in_wave(),
             *self.of_lane("WaveGetLaneIndex() | (fz_near - 1)", "whole", "fz_mine"),
             "FzAcc fz_waves = fz_none();",
             "if (fz_lanes > fz_near)",
             *block(waves),
         ]
+
+    def in_wave(self) -> list[str]:
+        """Returns lines that set ``fz_mine`` to the total of a thread's elements and those before it of its wave."""
+        index = "(WaveGetLaneIndex() - n) & (WaveGetLaneCount() - 1)"
+        wave = [
+            *self.of_lane(index, "before", "fz_mine"),
+            f"fz_merge(before, fz_mine, {BLOCK}.zero);",
+            "if ((fz_in & (fz_near - 1)) >= n)",
+            "    fz_mine = before;",
+        ]
+        return ["for (uint n = 1; n < fz_near; n <<= 1)", *block(wave)]
 
     def of_lane(self, lane: str, name: str, acc: str) -> list[str]:
         """Returns lines that declare an accumulator and set it to that of a lane of the wave; all lanes must run them."""
@@ -202,11 +206,15 @@ class TileLoops:
         again = [f"{self.elements.unroll} for (uint u = 0; u < {self.variant.shape.unroll}; ++u)", *block(again)]
         return ["FzAcc so_far = fz_acc;", *first, *again, *self.stored(staged)]
 
-    def passed(self, staged: Staging | None) -> list[str]:
+    def up_to(self, a: Accumulator) -> str:
+        """Returns an expression for the result of a scan up to an element."""
+        return a.result("fz_now")
+
+    def passed(self, staged: Staging | None, cell: str = "fz_own_cell + u") -> list[str]:
         """Returns lines that pass on the result up to one element: all elements before the thread's, and its own run so far."""
         before = [f"{declare(a.want, f'f{a.j}')} = {a.result('fz_now')};" for a in self.accumulators if a.fold.exclusive]
-        after = [f"{declare(a.want, f'f{a.j}')} = {a.result('fz_now')};" for a in self.accumulators if not a.fold.exclusive]
+        after = [f"{declare(a.want, f'f{a.j}')} = {self.up_to(a)};" for a in self.accumulators if not a.fold.exclusive]
         next = ["fz_now = so_far;", f"fz_gather(fz_now, fz_runs[u], {BLOCK}.zero);"]
         if staged is None:
             return [*before, *next, *after, *self.elements.followed()]
-        return [*before, *next, *after, *(f"{staged.made(a)}[fz_own_cell + u] = f{a.j};" for a in self.accumulators)]
+        return [*before, *next, *after, *(f"{staged.made(a)}[{cell}] = f{a.j};" for a in self.accumulators)]

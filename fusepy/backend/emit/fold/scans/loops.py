@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fusepy.backend.emit.fold.elements import FoldElements
-from fusepy.backend.emit.fold.scan_tiles import TileLoops
+from fusepy.backend.emit.fold.scans.short import ShortScanLoops
+from fusepy.backend.emit.fold.scans.tiles import TileLoops
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.ir.ops.control import block
 
@@ -17,7 +18,8 @@ class ScanLoops:
 
     def lines(self) -> list[str]:
         """Returns the body of the entry point."""
-        return TileLoops(self).lines() if self.variant.shape.ordered else self.scan()
+        shape = self.variant.shape
+        return (ShortScanLoops if shape.short else TileLoops)(self).lines() if shape.ordered else self.scan()
 
     def scan(self) -> list[str]:
         """Returns the loop of a thread along its chunk, which starts from the total of the chunks before."""
