@@ -13,7 +13,7 @@ from typing import Any
 
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.execute.linear import LinearTape
-from fusepy.backend.execute.plan import LINEAR_LIMIT
+from fusepy.backend.execute.recipe import LINEAR_LIMIT
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.torch import need_torch, torch_dtype
 from fusepy.ir.strides import contiguous_strides

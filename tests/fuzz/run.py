@@ -14,7 +14,7 @@ from tests.fuzz.calls import WRITES
 from tests.fuzz.compare import KINDS, kind_of, watched, wrong_numbers
 from tests.fuzz.inputs import CALLS, container, given, meant, of_tensors
 from tests.fuzz.known import KERNELS_NUMBER, LACKING, is_long
-from tests.fuzz.limits import set_limits
+from tests.fuzz.limits import limits_of
 from tests.fuzz.meaning import evaluate
 from tests.fuzz.module import SOURCE
 from tests.fuzz.program import Program, Step
@@ -143,11 +143,14 @@ class Runner:
 
     def check(self, program: Program, modes: Sequence[str] = MODES, watch: bool = False) -> Report:
         """Runs a program in these modes and compares; with `watch` the launches of each call are looked at as well."""
+        with limits_of(program.seed):
+            return self._checked(program, modes, watch)
+
+    def _checked(self, program: Program, modes: Sequence[str], watch: bool) -> Report:
         report = Report()
-        set_limits(program.seed)
         if watch:
             with watched() as seen:
-                report = self.check(program, modes)
+                report = self._checked(program, modes, watch=False)
             report.findings += [Finding("barrier", "", words) for words in seen]
             return report
         program = of_tensors(program, evaluate(program, meant(program, 0)))

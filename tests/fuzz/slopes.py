@@ -11,6 +11,7 @@ import numpy as np
 
 from tests.fuzz.inputs import meant, numbers, of_tensors, passed
 from tests.fuzz.known import LACKING
+from tests.fuzz.limits import limits_of
 from tests.fuzz.meaning import evaluate, run_step
 from tests.fuzz.program import Program, Step
 from tests.fuzz.run import Finding, Report, Runner
@@ -154,7 +155,8 @@ def check(runner: Runner, program: Program, forward: bool = False) -> tuple[str,
 def checked_slopes(runner: Runner, program: Program, mode: str) -> Report:
     """What ``vjp`` or ``jvp`` of a program has shown."""
     report = Report()
-    outcome, finding = check(runner, program, mode == "jvp")
+    with limits_of(program.seed):
+        outcome, finding = check(runner, program, mode == "jvp")
     report.calls += outcome == "checked"
     if finding is not None:
         report.findings.append(finding)

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fusepy.backend.execute.folds import pairs, products
 from tests.fuzz import campaign, worker
 from tests.fuzz.chance import philox
 from tests.fuzz.generate import program
+from tests.fuzz.limits import USUAL, limits_of
 from tests.fuzz.meaning import run_step
 from tests.fuzz.program import Program, Step
 from tests.fuzz.run import MODES, Runner
@@ -84,6 +86,16 @@ def test_findings_shrink() -> None:
 
 def test_all_modes_are_run() -> None:
     assert {m for seed in range(10) for m in modes_of(seed)} == set(MODES)
+
+
+def test_half_of_the_programs_use_kernels_for_large_arrays() -> None:
+    limits = lambda: (products.SMALL, pairs.MANY, pairs.LEAST)  # noqa: E731
+    seen: list[tuple[int, int, int]] = []
+    for seed in range(8):
+        with limits_of(seed):
+            seen.append(limits())
+        assert limits() == USUAL
+    assert seen.count(USUAL) == seen.count((1, 1, 2)) == 4
 
 
 def test_a_fault_of_the_fuzzer_ends_the_campaign(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,6 @@ ELSEWHERE: dict[str, str] = {
     "backend/execute/linear.py": "functions/test_function.py",
     "backend/execute/link.py": "backend/execute/test_tape.py",
     "backend/execute/plan.py": "functions/test_fused.py",
-    "backend/execute/recipe.py": "backend/marshals/test_array.py",
     "backend/execute/texture_results.py": "backend/marshals/test_texture.py",
     "backend/kernels/parameters.py": "backend/kernels/test_raw.py",
     "backend/kernels/plain.py": "backend/kernels/test_raw.py",

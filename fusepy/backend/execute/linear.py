@@ -13,7 +13,8 @@ from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import addressing
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.number_range import bad_number
-from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan
+from fusepy.backend.execute.plan import Plan
+from fusepy.backend.execute.recipe import LINEAR_LIMIT
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.base import Maker

@@ -23,7 +23,7 @@ from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.destinations import Given
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
-from fusepy.backend.execute.recipe import Recipe, check_taken, make_recipe
+from fusepy.backend.execute.recipe import LINEAR_LIMIT, Recipe, check_taken, make_recipe
 from fusepy.backend.execute.words import NO_WORDS, WordMasks, words_of
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
@@ -36,7 +36,6 @@ from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import Kind
 from fusepy.ir.whole import taken
 
-LINEAR_LIMIT = 1 << 31  # beyond it 32-bit arithmetic on indices may wrap
 _POINT = Layout((), ())
 # the variant; the groups along each axis, if kernels compute their coordinates from the groups; the sizes of the index space
 Way = tuple[Variant, "Sequence[int] | None", dict[str, int]]

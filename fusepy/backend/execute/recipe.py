@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fusepy.backend.emit.operand import Operand
+from fusepy.backend.execute.layouts import Layout
 from fusepy.errors import ShapeError
 from fusepy.ir.strides import contiguous_strides
 from fusepy.ir.types import Kind, Type
+
+LINEAR_LIMIT = 1 << 31  # beyond it 32-bit arithmetic on indices may wrap
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,15 @@ class Recipe:
     def without_grid(error: ShapeError) -> Recipe:
         """Returns the answer of a plan whose reductions have no common grid."""
         return Recipe((), 0, (), (), False, error=error)
+
+    def reaching(self, results: Sequence[Layout]) -> Recipe:
+        """Returns the recipe for results of these layouts: a view may need indices of 64 bits where arguments do not."""
+        far = any(not one.linear and _reach(one.shape, one.strides) >= LINEAR_LIMIT for one in results)
+        return self.widened() if far and not self.wide else self
+
+    def widened(self) -> Recipe:
+        """Returns the same with indices of 64 bits."""
+        return replace(self, wide=True)
 
 
 def make_recipe(
@@ -79,8 +91,13 @@ def make_recipe(
     count = 1
     for extent in grid:
         count *= extent
-    reach = max((sum(abs(s) * (n - 1) for s, n in zip(st, sh) if n) for st, sh in zip(strides, shapes)), default=0)
-    return Recipe(tuple(grid), count, steps, out_shapes, max(count, reach) >= 1 << 31)
+    reach = max((_reach(*one) for one in zip(shapes, strides)), default=0)
+    return Recipe(tuple(grid), count, steps, out_shapes, max(count, reach) >= LINEAR_LIMIT)
+
+
+def _reach(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Returns the elements between the first and the last one of an array in memory."""
+    return sum(abs(step) * (n - 1) for step, n in zip(strides, shape) if n)
 
 
 def _extent(

@@ -77,7 +77,7 @@ class FakeLibrary:
         out._obj.value = int(stream in self.capturing)
 
     def _memhostalloc(self, out: Any, nbytes: int, flags: int) -> None:
-        self.hosts.append(ctypes.create_string_buffer(b"\xff" * nbytes, nbytes))
+        self.hosts.append(ctypes.create_string_buffer(b"\x01\0\0\0" * (nbytes // 4), nbytes))
         out._obj.value = ctypes.addressof(self.hosts[-1])
 
     def _memcpydtohasync_v2(self, to: int, address: int, nbytes: int, stream: int) -> None:
@@ -184,6 +184,7 @@ def test_a_read_follows_the_work_of_the_queue_and_waits_for_its_stream(library: 
     queue = FakeQueue(library)
     read = CudaReads(queue, queue.lock)
     library.log.clear()
+    library.codes["cuStreamQuery"] = 600  # the kernel runs for long
     for nbytes in (4, 1, LIMIT, LIMIT + 1, 4):
         assert read(64, nbytes) == bytes(k % 256 for k in range(nbytes))
         assert library.log == ["check", "submit", "enter", ("copy", 64, nbytes, 9), ("wait", 9)]
@@ -199,6 +200,9 @@ def test_a_read_follows_the_work_of_the_queue_and_waits_for_its_stream(library: 
     library.codes["cuLaunchKernel"] = 700
     with pytest.raises(DeviceError, match="earlier kernel has failed"):
         read(64, 4)
+    library.codes.clear()
+    library.codes["cuStreamQuery"] = 600
+    assert read(64, 3) == bytes(range(3))
     assert queue.lock.acquire(blocking=False)
 
 

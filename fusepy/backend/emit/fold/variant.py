@@ -23,7 +23,7 @@ class FoldShape:
             several rows count as one.
         shared: a group has several neighbouring chunks; the parameter block has the number of threads per chunk.
         ordered: each thread of a group has `unroll` neighbouring elements, in the order of the threads: for scans.
-        tile: the part of a product of matrices that a thread computes, or on a GPU a group, also of other folds of pairs.
+        tile: the part of a product of matrices that a thread computes; on a GPU, of this or another fold of pairs, a group.
         rows: chunks are whole rows along the grid's last dimension, and all threads of a group are in the same row.
         short: results have few elements each, which one thread reads for `columns` results; the loads of `unroll` elements of
             each are in flight together. If they are `ordered`, a group loads and stores the elements of its rows as they lie in
@@ -76,6 +76,10 @@ class FoldVariant(Variant):
     def stages(self) -> tuple[FoldVariant, ...]:
         """The stages that the kernel can run."""
         return replace(self, others=()), *self.others
+
+    def widened(self) -> FoldVariant:
+        """Returns the same with indices of 64 bits."""
+        return replace(self, wide=True, others=tuple(v.widened() for v in self.others))
 
     def ran(self, sizes: Mapping[str, int]) -> FoldVariant:
         """Returns what the kernel does in a dispatch with these numbers in the parameter block."""

@@ -18,7 +18,8 @@ from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Operand, addressing
 from fusepy.backend.execute.folds.products import MARGIN, is_far
 from fusepy.backend.execute.folds.stages import Stage, sizes_of
-from fusepy.backend.execute.plan import LINEAR_LIMIT, PlanContext
+from fusepy.backend.execute.plan import PlanContext
+from fusepy.backend.execute.recipe import LINEAR_LIMIT
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.ir.graph import Node
@@ -30,7 +31,7 @@ LEAST = 8  # rows and columns of which a tile has some use
 TERMS, SHORT = 16, 4  # elements in shared memory at a time: a run of a sum; those of short sums, such as of coordinates
 STATE = 16  # bytes of an accumulator and a run for which the registers of a thread are enough
 TYPES = (FLOAT, HALF, INT, UINT)
-BUSY = 132  # groups that fill a GPU
+FILLING = 132  # groups that give each multiprocessor of a GPU one
 SIZES = ((64, 64, (8, 4)), (64, 16, (4, 4)), (16, 64, (4, 4)), (32, 32, (4, 4)))  # rows, columns, and those of a thread
 
 
@@ -96,7 +97,7 @@ def pair_stages(
     if min(rows, columns) < LEAST or reduced < 2 or outputs < MANY:
         return []
     fitting = [s for s in SIZES if s[0] <= 4 * rows and s[1] <= 4 * columns] or SIZES[-1:]
-    high, wide, own = next((s for s in fitting if -(-rows // s[0]) * -(-columns // s[1]) * batches >= BUSY), fitting[-1])
+    high, wide, own = next((s for s in fitting if -(-rows // s[0]) * -(-columns // s[1]) * batches >= FILLING), fitting[-1])
     steps = [dict(zip(o.dims, strides[o.position])) for o in (pair.left, pair.right)]
     left, right = (loaded_along(d, over, of) for d, of in zip((pair.row, pair.column), steps))
     positions = pair.left.position, pair.right.position

@@ -28,8 +28,8 @@ from fusepy.backend.execute.folds.stages import FoldRecipe, Stage, Work, all_var
 from fusepy.backend.execute.folds.words import has_words, stages_in_words, with_words
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
-from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
-from fusepy.backend.execute.recipe import Recipe
+from fusepy.backend.execute.plan import Plan, PlanContext
+from fusepy.backend.execute.recipe import LINEAR_LIMIT, Recipe
 from fusepy.backend.execute.words import NO_WORDS, WordMasks, words_of
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
@@ -71,7 +71,7 @@ class ReducePlan(Plan):
         self._copies = copies_of(region, self.device.target.kind)
         self._staged = staged_bytes(accumulators_of(region)) if self._scans else 0
         self._sides = sides_of(region, self.operands, self.device.target) if self._factors is not None else None
-        self._pairs = not (self._factors or self.sinks) and may_pair(region, self.operands, self.context)
+        self._pairs = self._sides is None and not self.sinks and may_pair(region, self.operands, self.context)
 
     def _listed(self) -> list[Operand]:
         first = super()._listed()
@@ -170,7 +170,7 @@ class ReducePlan(Plan):
     def others(self, launches: Sequence[Launch]) -> Sequence[FoldVariant]:
         """Returns further kernels, which calls of the same layouts and other sizes need."""
         own = {launch.variant for launch in launches if isinstance(launch.variant, FoldVariant)}
-        if not own or any(v.shape.tile for v in own):  # products choose among tiles
+        if not own or any(v.shape.tile for v in own):  # products and pairs choose among tiles
             return ()
         recipe, variant = launches[0].recipe, Variant(launches[0].variant.linear, self.rank, launches[0].variant.wide)
         assert isinstance(recipe, FoldRecipe)

@@ -20,7 +20,7 @@ from fusepy.backend.emit.operand import Operand, addressing
 from fusepy.backend.emit.tuning import LANES
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.folds.stages import Stage, sizes_of
-from fusepy.backend.execute.plan import LINEAR_LIMIT
+from fusepy.backend.execute.recipe import LINEAR_LIMIT
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.errors import ShapeError
 from fusepy.ir.graph import Node

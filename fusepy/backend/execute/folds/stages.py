@@ -107,6 +107,10 @@ class FoldRecipe(Recipe):
     work: Work | None = None
     even: bool = False
 
+    def widened(self) -> FoldRecipe:
+        """Returns the same with indices of 64 bits, for strided results."""
+        return replace(self, wide=True, strided=tuple(replace(s, variant=s.variant.widened()) for s in self.strided))
+
 
 def fold_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     """Returns the stages of a fold on a device `kind`."""

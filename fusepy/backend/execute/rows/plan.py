@@ -14,8 +14,8 @@ from fusepy.backend.emit.spaces.words import ALONG, count_of
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW, weight_of
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
-from fusepy.backend.execute.plan import LINEAR_LIMIT, Plan, PlanContext
-from fusepy.backend.execute.recipe import Recipe
+from fusepy.backend.execute.plan import Plan, PlanContext
+from fusepy.backend.execute.recipe import LINEAR_LIMIT, Recipe
 from fusepy.backend.execute.traffic import scaled
 from fusepy.backend.execute.words import NO_WORDS, WordMasks, words_of
 from fusepy.errors import ShapeError

@@ -66,12 +66,22 @@ def test_every_tile(gpu: Any, tile: str, first: tuple[int, ...], second: tuple[i
     agree(gpu, squares, counts(*first), counts(*second), f"pairs in tiles of {tile}")
 
 
+@pytest.mark.rest
+def test_indices_of_64_bits(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "LINEAR_LIMIT", 1 << 16)
+    fused, x = fp.fuse(lambda a: squares(fp, a[:, None], a)), fp.Tensor.from_numpy(gpu, counts(300, 20))
+    assert "int64_t fz_row" in fused.source(x)
+    agree(gpu, squares, counts(300, 1, 20), counts(257, 20))
+
+
 FOLDS: dict[str, Function] = {
     "argmin, and numbers of Python": lambda n, a, b: n.argmin(n.abs(a - b) * 2.0, -1),
     "maximum": lambda n, a, b: n.max(n.minimum(a, b), -1),
     "mean, and what follows": lambda n, a, b: n.exp(-0.1 * n.mean((a - b) ** 2, -1)),
     "any": lambda n, a, b: n.any(a > b + 20, -1),
     "product": lambda n, a, b: n.prod(a * 0.01 + b * 0.01 + 1, -1),
+    "two folds": lambda n, a, b: n.max(a - b, -1) - n.min(a - b, -1),
+    "NaN": lambda n, a, b: n.max(n.where(a == 3, n.nan, a) - b, -1),
 }
 
 
@@ -132,16 +142,47 @@ def test_one_array_twice_into_a_view(gpu: Any) -> None:
             ("few results", (40, 1, 30), (50, 30)),
             ("few columns", (30000, 1, 30), (5, 30)),
             ("one array", (300, 300, 30), (30,)),
+            ("a number for each row beside it", (300, 1, 31), (257, 31)),
             ("a number stretched along what is folded", (300, 1, 1), (257, 30)),
         ],
         "few columns",
     ),
 )
-def test_other_folds_have_other_kernels(gpu: Any, what: str, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+def test_other_regions_have_other_kernels(gpu: Any, what: str, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    if "number for each row" in what:
+        numbers = fp.Tensor.from_numpy(gpu, counts(300, 1, 1))
+        fused, given = (
+            fp.fuse(lambda a, b, c: squares(fp, a * c, b)),
+            [fp.Tensor.from_numpy(gpu, counts(*s)) for s in (first, second)],
+        )
+        assert "pairs in tiles" not in str(fused.explain(*given, numbers))
+        np.testing.assert_array_equal(
+            fused(*given, numbers).to_numpy(), squares(np, counts(*first) * counts(300, 1, 1), counts(*second))
+        )
+        return
     agree(gpu, squares, counts(*first), counts(*second), None)
 
 
+def test_slang_functions_and_numbers_of_the_user(gpu: Any) -> None:
+    m = fp.Module.load_from_source(gpu, "paired", "float min(float run, float d0) { return run < d0 ? run : d0; }")
+    a, b = counts(300, 1, 20), counts(257, 20)
+    x, y = fp.Tensor.from_numpy(gpu, a), fp.Tensor.from_numpy(gpu, b)
+    fused = fp.fuse(lambda a, b, k: m.min(fp.sum(fp.minimum(a, b) * k, -1), 5.0))
+    assert "pairs in tiles" in str(fused.explain(x, y, 2))
+    for k in (2, 3):
+        np.testing.assert_array_equal(fused(x, y, k).to_numpy(), np.minimum(np.sum(np.minimum(a, b) * k, -1), 5))
+    inside = fp.fuse(lambda a, b: fp.sum(m.min(a, b), -1))
+    np.testing.assert_array_equal(inside(x, y).to_numpy(), np.sum(np.minimum(a, b), -1))
+
+
 @pytest.mark.rest
+def test_products_of_integers(gpu: Any) -> None:
+    a, b = (counts(*shape).astype(np.int32) for shape in ((300, 40), (40, 257)))
+    x, y, fused = fp.Tensor.from_numpy(gpu, a), fp.Tensor.from_numpy(gpu, b), fp.fuse(lambda a, b: a @ b)
+    assert "pairs in tiles" in str(fused.explain(x, y))
+    np.testing.assert_array_equal(fused(x, y).to_numpy(), a @ b)
+
+
 def test_long_sums_are_as_exact_as_others(gpu: Any) -> None:
     a, b = np.full((256, 1, 1000), 0.1, np.float32), np.zeros((256, 1000), np.float32)
     found = agree(gpu, lambda n, a, b: n.sum(n.abs(a - b), -1), a, b)
@@ -164,4 +205,3 @@ def test_cudas_compiler_keeps_results_in_registers(device: Any, emitted: Any, tm
         (tmp_path / f"{module}.slang").write_text(text)
     ptx = nvrtc.ptx(nvrtc.cuda(source.text, source.entry_point, [tmp_path, FOLDER]), {**SHORT, **HALFS}, ["-minimal"])
     assert ".local" not in ptx.split(".entry")[1]
-    assert pairs.SIZES[0][2] == (8, 4)
