@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from fusepy.derivatives.extents import ViewOp
 from fusepy.derivatives.folds import reduced
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops.base import shaped
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import Pushing, terms_of
 from fusepy.trace.moves.record import moved
@@ -37,12 +40,39 @@ class View(ViewOp):
         return tangent
 
 
-def nodes_since(trace: OpenTrace, start: int) -> list[Node]:
-    """Returns the nodes of a function that began behind `start` nodes and is recorded now, after its views of inputs."""
+class Vectors(ViewOp):
+    """Numbers as vectors, which a trace computes from the operands of the numbers."""
+
+    def __init__(self, trace: OpenTrace):
+        self.trace = trace
+
+    def gradient(self, view: Value, gradient: Value) -> Value:
+        terms = terms_of(self.trace, known_shapes(self.trace))
+        numbers = terms.ungrouped(Term(terms, gradient, tuple(range(view.rank))), view.rank).value
+        self.trace.grouped[numbers] = gradient
+        return numbers
+
+    def tangent(self, view: Value, tangent: Value) -> Value:
+        return self.trace.grouping.of(tangent, shaped(tangent.type, view.type.shape), None)
+
+
+def nodes_since(trace: OpenTrace, start: int, by: Collection[Value]) -> list[Node]:
+    """Returns the nodes of a function that began behind `start` nodes and is recorded now, after its views of inputs.
+
+    Args:
+        by: the values by which it is differentiated. Vectors of these are views of them here.
+    """
     trace.moves.end()
-    op = View(trace)
+    op, of_numbers = View(trace), Vectors(trace)
     views = [Node(op, [base], [ArgMap()], [view]) for view, (base, _, since) in trace.moves.of.items() if since >= start]
-    return [*views, *trace.builder.nodes[start:]]
+    nodes, lifted = list[Node](), trace.grouping.lifted
+    for node in trace.builder.nodes[start:]:
+        numbers = lifted.get(node.results[0]) if node.results else None
+        if numbers is not None and numbers in by:
+            views.append(Node(of_numbers, [numbers], [ArgMap()], node.results))
+        else:
+            nodes.append(node)
+    return [*views, *nodes]
 
 
 def _back(trace: OpenTrace, step: ViewStep, have: Shape, made: Shape, gradient: Value) -> Value:
