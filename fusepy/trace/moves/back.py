@@ -9,6 +9,7 @@ from fusepy.derivatives.folds import reduced
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import shaped
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import Pushing, terms_of
@@ -62,14 +63,19 @@ def nodes_since(trace: OpenTrace, start: int, by: Collection[Value]) -> list[Nod
     Args:
         by: the values by which it is differentiated. Vectors of these are views of them here.
     """
-    trace.moves.end()
+    ended = trace.moves.end()
     op, of_numbers = View(trace), Vectors(trace)
-    views = [Node(op, [base], [ArgMap()], [view]) for view, (base, _, since) in trace.moves.of.items() if since >= start]
+    views = [Node(op, [base], [ArgMap()], [view]) for view, (base, _, begun) in trace.moves.of.items() if begun >= ended.count]
     nodes, lifted = list[Node](), trace.grouping.lifted
     for node in trace.builder.nodes[start:]:
         numbers = lifted.get(node.results[0]) if node.results else None
         if numbers is not None and numbers in by:
             views.append(Node(of_numbers, [numbers], [ArgMap()], node.results))
+        elif (
+            node.attrs.get("of", ended.count) != ended.count and node.op.name == "stop_gradient"
+        ):  # a constant of another function
+            cast = {"type": node.results[0].type.name}
+            nodes.append(Node(OPS["cast"], node.operands, node.maps, node.results, cast, node.loc))
         else:
             nodes.append(node)
     return [*views, *nodes]
