@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fusepy.arguments.mapped import Mapped, unmapped
+from fusepy.arguments.mapped import Mapped
 from fusepy.backend.marshals.registry import kind_of_value
 from fusepy.ir.graph import Value
+from fusepy.ir.types import Kind
 from fusepy.location import user_line
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.traced import Traced
+
+_ELEMENTS = (Kind.SCALAR, Kind.VECTOR, Kind.MATRIX, Kind.ARRAY, Kind.NAMED)
 
 
 def outside(trace: OpenTrace, value: Value, begun: int) -> Value:
@@ -29,29 +32,37 @@ def outside(trace: OpenTrace, value: Value, begun: int) -> Value:
         if one.count > begun and not one.by.isdisjoint(forms):
             last = forms[-1]
             if last not in one.constants:
-                recorded = trace.record("stop_gradient", [Traced(trace, last, None)], {"of": one.count})
-                one.constants[last] = trace.lift(recorded)
+                one.constants[last] = trace.lift(_constant(trace, last, one.count))
             forms.append(one.constants[last])
     return forms[-1]
 
 
+def _constant(trace: OpenTrace, value: Value, of: int) -> Traced:
+    return trace.record("stop_gradient", [Traced(trace, value, user_line())], {"of": of})
+
+
 def arguments(trace: OpenTrace, trees: Sequence[Any], what: str) -> list[Any]:
-    """Returns the arguments by which a function is differentiated that begins now, told from the same values outside of it."""
+    """Returns the arguments by which a function is differentiated that begins now, told from the same values outside of it.
+
+    A value that is several of them is a value of its own for each.
+    """
     found: list[Any] = []
+    by: set[Value] = set()
     for tree in trees:
         leaves, structure = flatten_values(tree, what)
-        found.append(structure.fill([_own(trace, leaf) for leaf in leaves]))
-    inner = [unmapped(leaf) for tree in found for leaf in flatten_values(tree, what)[0]]
-    values = [trace.lift(leaf) for leaf in inner if isinstance(leaf, Traced)]
-    trace.moves.begun[-1].by.update(v for v in values if v.type.is_numeric)
+        found.append(structure.fill([_own(trace, leaf, by) for leaf in leaves]))
+    trace.moves.begun[-1].by = by
     return found
 
 
-def _own(trace: OpenTrace, leaf: Any) -> Any:
+def _own(trace: OpenTrace, leaf: Any, by: set[Value]) -> Any:
     if isinstance(leaf, Mapped):
-        return Mapped(_own(trace, leaf.value), leaf.map)
-    if isinstance(leaf, (bool, int, float)) or not (
-        isinstance(leaf, Traced) or kind_of_value(leaf).describe(leaf).type.is_numeric
-    ):
+        return Mapped(_own(trace, leaf.value, by), leaf.map)
+    if not isinstance(leaf, Traced) and not (hasattr(leaf, "shape") and kind_of_value(leaf).describe(leaf).type.is_numeric):
         return leaf
-    return Traced(trace, trace.lift(leaf), user_line())
+    value = trace.lift(leaf)
+    if value in by:
+        value = trace.lift(_constant(trace, value, trace.moves.innermost))
+    if value.type.kind in _ELEMENTS:
+        by.add(value)
+    return Traced(trace, value, user_line())

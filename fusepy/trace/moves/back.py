@@ -9,7 +9,6 @@ from fusepy.derivatives.folds import reduced
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
-from fusepy.ir.ops import OPS
 from fusepy.ir.ops.base import shaped
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import Pushing, terms_of
@@ -57,6 +56,16 @@ class Vectors(ViewOp):
         return self.trace.grouping.of(tangent, shaped(tangent.type, view.type.shape), None)
 
 
+class Same(ViewOp):
+    """A value that is passed on."""
+
+    def gradient(self, view: Value, gradient: Value) -> Value:
+        return gradient
+
+    def tangent(self, view: Value, tangent: Value) -> Value:
+        return tangent
+
+
 def nodes_since(trace: OpenTrace, start: int, by: Collection[Value]) -> list[Node]:
     """Returns the nodes of a function that began behind `start` nodes and is recorded now, after its views of inputs.
 
@@ -74,8 +83,7 @@ def nodes_since(trace: OpenTrace, start: int, by: Collection[Value]) -> list[Nod
         elif (
             node.attrs.get("of", ended.count) != ended.count and node.op.name == "stop_gradient"
         ):  # a constant of another function
-            cast = {"type": node.results[0].type.name}
-            nodes.append(Node(OPS["cast"], node.operands, node.maps, node.results, cast, node.loc))
+            nodes.append(Node(Same(), node.operands, node.maps, node.results, {}, node.loc))
         else:
             nodes.append(node)
     return [*views, *nodes]

@@ -14,6 +14,8 @@ from tests.support.selection import daily
 SOURCE = """
 import fusepy;
 [Differentiable] float size(float3 p) { return dot(p, p); }
+struct Ray : IDifferentiable { float3 o; float t; }
+[Differentiable] float far(Ray r) { return dot(r.o, r.o) * r.t; }
 [Differentiable] float square(float p) { return p * p; }
 [Differentiable] float twice(Tensor<float, 1> t, int i) { return 2 * t[i]; }
 """
@@ -53,6 +55,22 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "one after the other": (lambda m, x: grad(lambda p: p * x)(x) + grad(lambda p: p * p)(x), lambda x: 3 * x),
     "an array of NumPy": (lambda m, x: grad(lambda p: p * X * 2)(X) + 0 * x, lambda x: 2 * X),
     "two arguments": (lambda m, x: grad(lambda p, q: p * q * x)(x, x), lambda x: x * x),
+    "one value as two arguments": (
+        lambda m, x: sum(fp.grad(lambda p, q: fp.sum(p * p * q * x), (0, 1))(x, x)[k] * (k + 1) for k in (0, 1)),
+        lambda x: 4 * x**3,
+    ),
+    "one value twice in a dict": (
+        lambda m, x: grad(lambda p: p["a"] * x + p["b"][0] ** 2 * x)({"a": x, "b": [x]})["b"][0],
+        lambda x: 2 * x * x,
+    ),
+    "one value as two arguments of a vjp": (
+        lambda m, x: (lambda pulled: pulled[0] + 2 * pulled[1])(fp.vjp(lambda p, q: p * q * q, x, x)[1](x)),
+        lambda x: 5 * x**3,
+    ),
+    "vectors as two arguments": (
+        lambda m, x: (lambda y: grad(lambda p: m.size(p[0]) * m.size(p[1]) ** 2)([y, y])[0])(x * 2),
+        lambda x: 4 * x * (4 * (x * x).sum(-1, keepdims=True)) ** 2,
+    ),
     "the body of a loop": (
         lambda m, x: fp.fori_loop(0, 2, lambda i, c: grad(lambda p: p * c)(c) + c, x),
         lambda x: 4 * x,
@@ -72,3 +90,14 @@ def test_what_a_function_takes_from_outside_is_a_constant_of_its_derivative(m: A
     for x in (X, fp.Tensor.from_numpy(m.device, X)):
         for way in (fp.fuse(lambda x: program(m, x)), lambda x: program(m, x)):
             np.testing.assert_allclose(np.asarray(way(x)), want(X), rtol=1e-5)
+
+
+def test_structs_from_outside_are_constants(m: Any) -> None:
+    rays = np.zeros(4, m.Ray.dtype)
+    rays["o"], rays["t"] = X, X[:, 0]
+    far = (X * X).sum(-1) ** 2 * X[:, 0]
+    for given in (rays, fp.Tensor.from_numpy(m.device, rays, m.Ray)):
+        slopes = fp.fuse(lambda r: grad(lambda p: m.far(p) * m.far(r))(r))(given)
+        np.testing.assert_allclose(np.asarray(slopes["t"]), far, rtol=1e-5)
+        twice = fp.fuse(lambda r: grad(lambda p: grad(lambda q: m.far(q) * m.far(p))(p).t)(r))(given)
+        np.testing.assert_allclose(np.asarray(twice["t"]), (X * X).sum(-1) ** 2, rtol=1e-5)
