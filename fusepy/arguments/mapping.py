@@ -10,7 +10,8 @@ import numpy as np
 
 from fusepy.arguments.field_tensor import without_fields
 from fusepy.arguments.mapped import Mapped, Taken
-from fusepy.backend.memory.element import Element, type_named
+from fusepy.arguments.spelled import type_of
+from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.structs import as_structs, holds_numbers, holds_structs
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_dims
@@ -71,7 +72,7 @@ def vcast(value: Any, type: Any) -> Any:
     float3. On a traced value the conversion is recorded.
 
     Args:
-        type: a type of a module (``m.float3``), a `Type`, or its name.
+        type: a type of a module (``m.float3``), a `Type`, or its name; or a NumPy dtype or its name.
 
     Raises:
         UnsupportedArgumentError: if `value` cannot become `type`; mostly raised by the call.
@@ -157,22 +158,6 @@ def plain_spec(spec: Any) -> Any:
     if spec is None:
         return UNSAID
     return vmapping(cast("Any", spec)) if isinstance(spec, (int, tuple, list)) else spec
-
-
-def type_of(spec: Any) -> Type:
-    """Returns the `Type` of ``m.float3``, a `Type`, a name, or a type of slangpy.
-
-    Raises:
-        ArgumentError: for anything else.
-    """
-    found = type_named(spec)
-    if found is not None:
-        return found
-    if isinstance(spec, str):
-        return Type.parse(spec)
-    if spec in (float, int, bool):
-        return Type.parse(spec.__name__)
-    raise ArgumentError(f"{spec!r} is not a Slang type", hint="pass a type of a module, e.g. m.float3, or its name")
 
 
 def _unwrap(value: Any) -> tuple[Any, ArgMap]:

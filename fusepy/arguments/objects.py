@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import Enum
-from types import FunctionType
+from types import FunctionType, MemberDescriptorType
 from typing import Any, cast
 
 from fusepy.arguments.key import KEYS
@@ -51,11 +50,29 @@ def _parts(value: Any) -> Mapping[Any, Any] | None:
         return container.parts(value)
     if isinstance(value, type) or (callable(value) and not is_method_like(value)) or _untouched(cls):
         return None
-    return getattr(value, "__dict__", None)
+    return _attributes(value) if hasattr(value, "__dict__") or _declared(cls)[1] else None
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Returns the attributes that hold values: those of the object, in its slots too, before those of its classes."""
+    cls = cast("type[Any]", type(value))
+    shared, slots = _declared(cls)
+    found = {name: getattr(cls, name) for name in shared if hasattr(cls, name)}
+    found.update((name, getattr(value, name)) for name in slots if hasattr(value, name))
+    found.update(getattr(value, "__dict__", {}))
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _declared(cls: type) -> tuple[Sequence[str], Sequence[str]]:
+    """Returns the names of a class's own values, without methods and properties, and those of its slots."""
+    named = {n: v for base in reversed(cls.__mro__) if not _untouched(base) for n, v in vars(base).items() if n[:2] != "__"}
+    slots = [n for n, v in named.items() if isinstance(v, MemberDescriptorType)]
+    return [n for n, v in named.items() if not hasattr(v, "__get__")], slots
 
 
 def _container(value: Any) -> Container | None:
-    return container_of(value) if isinstance(value, (list, tuple, dict)) or dataclasses.is_dataclass(value.__class__) else None
+    return container_of(value) if isinstance(value, (list, tuple, dict)) else None
 
 
 def filled(value: Any, path: str, traced: Mapping[str, Any], made: list[tuple[Any, dict[str, Any]]]) -> Any:
@@ -71,15 +88,21 @@ def filled(value: Any, path: str, traced: Mapping[str, Any], made: list[tuple[An
     container = _container(value)
     if container is not None:
         return container.rebuild(value, parts)
-    copied = object.__new__(value.__class__)
-    copied.__dict__.update(parts)
+    cls, slots = value.__class__, _declared(value.__class__)[1]
+    copied = object.__new__(
+        cls if hasattr(value, "__dict__") else type(cls.__name__, (cls,), {})
+    )  # values of a class need a `__dict__`
+    for name in slots:
+        if name in parts:
+            object.__setattr__(copied, name, parts[name])
+    copied.__dict__.update((name, part) for name, part in parts.items() if name not in slots)
     made.append((copied, parts))
     return copied
 
 
 def check_unchanged(copied: Any, before: Mapping[str, Any], function: str) -> None:
     """Raises `TraceError` if a method has assigned an attribute: the object would not get it."""
-    now = cast("dict[str, Any]", vars(copied))
+    now = _attributes(copied)
     kept = functools.cached_property  # which keeps what it computes as an attribute
     changed = [
         n for n, v in now.items() if v is not before.get(n, now) and not isinstance(getattr(copied.__class__, n, None), kept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from fusepy.derivatives.calls import jvp
@@ -37,6 +37,7 @@ class Forward:
         nodes: the nodes to go through.
         adjoint: the gradient of a body.
         shapes: record linear recurrences; ``None`` in a body.
+        vectors: records a computed array of numbers as one of vectors or fixed arrays; ``None`` in a body.
     """
 
     def __init__(
@@ -47,8 +48,9 @@ class Forward:
         loc: str | None,
         adjoint: Adjoint,
         shapes: Shapes | None = None,
+        vectors: Callable[[Value, Type], Value] | None = None,
     ):
-        self.oracle, self.adjoint = oracle, adjoint
+        self.oracle, self.adjoint, self.vectors = oracle, adjoint, vectors
         self.extents = Extents(Unasked(shapes))
         self.terms = Terms(builder, self.extents, loc)
         self.settled = [(node, *settle(node, oracle)) for node in nodes]
@@ -170,6 +172,9 @@ class Forward:
             return self.terms.cast(Term(self.terms, tangent, x.dims).member("xyzw"[: channels(type)]), type)
         if len(x.dims) < value.rank:
             tangent = self.given.get(value, tangent)
+            if self.vectors is not None and type is not None and tangent.name is None and not tangent.type.shape:
+                record = partial(self.vectors, tangent, type)
+                tangent, type = self.extents.recorded(self.terms.builder, self.oracle, record), None
         return Term(self.terms, tangent, x.dims, type)
 
     def whole(self, type: Type) -> Type:

@@ -58,10 +58,9 @@ class Reverse:
         self.added = AddedGradients(self.gradients)
         self.rereads = Rereads(self.terms, self.settled)
         self.settings: dict[Value, Value] | None = None  # of samplers and textures of a body
-        own = {id(node) for node in nodes}
-        constants = [(node, *settle(node, oracle)) for node in builder.nodes if id(node) not in own]
-        for node, maps, _ in [*constants, *self.settled]:
-            self.extents.add(node, maps)
+        own = {id(node): maps for node, maps, _ in self.settled}
+        for node in builder.nodes:
+            self.extents.add(node, own[id(node)] if id(node) in own else settle(node, oracle)[0])
 
     def run(self, seeds: Sequence[Seed], wrt: Sequence[Value], whole: Sequence[Value] = ()) -> list[Value]:
         """Returns the gradients of `wrt`, with their axes and the types of their differentials.

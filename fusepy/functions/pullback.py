@@ -14,6 +14,7 @@ from fusepy.backend.memory.host_arrays import LISTED
 from fusepy.errors import GradientError
 from fusepy.functions.parts import AnyFunction
 from fusepy.ir.types import BOOL
+from fusepy.trace.components.outside import arguments
 from fusepy.trace.gradients import gradients
 from fusepy.trace.prints.log import silenced
 from fusepy.trace.structure import flatten_values, returned
@@ -69,7 +70,9 @@ def pullback(
         trace = current_trace()
         assert trace is not None, "only a trace calls it"
         start = trace.moves.begin(trace.builder.nodes)
-        args = [floats(owned(arg, "vjp"), "vjp") if i in floating else arg for i, arg in enumerate(given[:total])]
+        by = arguments(trace, [owned(arg, "vjp") for i, arg in enumerate(given[:total]) if i in floating], "vjp")
+        own = iter(by)
+        args = [floats(next(own), "vjp") if i in floating else arg for i, arg in enumerate(given[:total])]
         with silenced(trace):  # the call has printed
             result = function(*args[:by_position], **dict(zip(keywords, args[by_position:])))
         leaves, _ = flatten_values(result, back.__name__, lambda v: id(v) in trace.named)

@@ -16,6 +16,7 @@ from fusepy.language.differentiable import completed, is_one, paired
 from fusepy.language.gradients import check_given, has_gradient, signature_of
 from fusepy.pytree import flatten
 from fusepy.trace.arity import of_count
+from fusepy.trace.components.outside import arguments
 from fusepy.trace.gradients import tangents as tangents_of
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import current_trace
@@ -147,8 +148,9 @@ def _pushforward(function: Callable[..., Any], count: int, moves: Sequence[Move]
     def pushforward(*given: Any) -> Any:
         trace = current_trace()
         assert trace is not None, "only a trace calls it"
-        args, moved = [owned(arg, "jvp") if i in chosen else arg for i, arg in enumerate(given[:count])], given[count:]
-        start = trace.moves.begin(trace.builder.nodes)
+        start, moved = trace.moves.begin(trace.builder.nodes), given[count:]
+        by = iter(arguments(trace, [owned(given[i], "jvp") for i in chosen], "jvp"))
+        args = [next(by) if i in chosen else arg for i, arg in enumerate(given[:count])]
         result = function(*(floats(arg, "jvp") if i in chosen else arg for i, arg in enumerate(args)))
         leaves, structure = flatten_values(result, "jvp")
         seeds = [seed for move, d in zip(moves, moved) for seed in _seeds(args[move[0]], move, d)]

@@ -23,6 +23,7 @@ from fusepy.language.differentiable import paired
 from fusepy.pytree import flatten
 from fusepy.trace.arity import bound_arguments, is_variadic, of_count
 from fusepy.trace.components.annotations import annotations_of, honoured
+from fusepy.trace.components.outside import arguments
 from fusepy.trace.gradients import check_kept, gradients
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
@@ -103,7 +104,7 @@ def differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, wi
         bound = bound_arguments(own, args, kwargs, getattr(function, "__name__", "function"))
         bound.apply_defaults()
         start = trace.moves.begin(trace.builder.nodes)
-        of = [owned(bound.arguments[name], what) for name in chosen]
+        of = arguments(trace, [owned(bound.arguments[name], what) for name in chosen], what)
         bound.arguments.update((name, floats(tree, what)) for name, tree in zip(chosen, of))
         bound.arguments.update(honoured(trace, what, bound.arguments, annotations))
         result = function(*bound.args, **bound.kwargs)

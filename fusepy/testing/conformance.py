@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.arguments.mapping import type_of, vcast, vmap, vmapping
+from fusepy.arguments.mapping import vcast, vmap, vmapping
+from fusepy.arguments.spelled import type_of
 from fusepy.backend.device.open import default_device
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.marshals.generators import Grid

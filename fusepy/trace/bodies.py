@@ -154,8 +154,8 @@ class BodyTrace(Trace):
         self.parent.adopt(setup, options, name)
 
     def own(self, value: Traced) -> Value:
-        inner = value._value  # pyright: ignore[reportPrivateUsage]
-        return inner if value._trace is self else self._stand_in(self.parent.own(value))  # pyright: ignore[reportPrivateUsage]
+        mine = value._trace is self  # pyright: ignore[reportPrivateUsage]
+        return super().own(value) if mine else self._stand_in(self.parent.own(value))
 
     def behind(self, value: Value) -> tuple[Trace, Value] | None:
         found = self._behind.get(next((use.value for use, element in self.inside.uses.items() if element is value), value))

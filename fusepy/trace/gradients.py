@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fusepy.derivatives.differential import check_type, differential
@@ -16,9 +17,10 @@ from fusepy.derivatives.sums import Seed, is_number
 from fusepy.errors import GradientError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
-from fusepy.ir.types import Kind
+from fusepy.ir.types import Kind, Type
 from fusepy.location import user_line
 from fusepy.trace.components.by_member import by_member
+from fusepy.trace.components.collecting import as_type
 from fusepy.trace.inputs import STRUCTS
 from fusepy.trace.moves.back import nodes_since
 from fusepy.trace.moves.extents import TraceShapes
@@ -54,7 +56,8 @@ def gradients(
     values = [v for found in wrt for v in found if v is not None]
     for value in (v for v in values if trace.behind(v) is not None):
         raise from_outside(value, what, loc)
-    ends = [(returned(trace, v, what), None if g is None else trace.lift(g), None) for v, g in seeds]
+    pairs = [(returned(trace, v, what), g) for v, g in seeds]
+    ends = [(v, None if g is None else _grouped_as(trace, v, trace.lift(g), loc), None) for v, g in pairs]
     _check_types(trace, ends)
     reverse = _reverse(trace, start, loc, values)
     reverse.back(ends, values)
@@ -157,12 +160,22 @@ def tangents(trace: Trace, start: int, seeds: Seeds, of: Sequence[Any], what: st
         for tree, moved in seeds
         for value, given in zip(flatten_values(tree, what)[0], flatten_values(moved, what)[0])
     ]
-    pairs = [(v, d) for v, d in pairs if is_number(v) or differential(v.type, trace.oracle) is not None]
+    pairs = [
+        (v, _grouped_as(trace, v, d, loc)) for v, d in pairs if is_number(v) or differential(v.type, trace.oracle) is not None
+    ]
     ends = [returned(trace, value, what) for value in of]
     _check_structs(trace, start, [v for v, _ in pairs])
     shapes = TraceShapes(trace, False, recurrence, pick_of)
     adjoint = Reverse(trace.builder, (), trace.oracle, shapes, loc).adjoint
-    forward = Forward(trace.builder, nodes_since(trace, start), trace.oracle, loc, adjoint, shapes)
+    forward = Forward(
+        trace.builder,
+        nodes_since(trace, start, {v for v, _ in pairs}),
+        trace.oracle,
+        loc,
+        adjoint,
+        shapes,
+        partial(_vectors, trace, loc),
+    )
     for value, given in pairs:
         check_type(value, given, trace.maps.get(given, UNSAID).type, f"{what}: the tangent of {value.name!r}")
         if given.rank != value.rank and given.rank != value.rank + len(value.type.shape):
@@ -184,8 +197,25 @@ def check_kept(trace: Trace, start: int) -> None:
 
 def _reverse(trace: Trace, start: int, loc: str | None, wrt: Sequence[Value]) -> Reverse:
     _check_structs(trace, start, wrt)
-    exact, nodes = trace.chain[-1].options.deterministic, nodes_since(trace, start)
+    exact, nodes = trace.chain[-1].options.deterministic, nodes_since(trace, start, set(wrt))
     return Reverse(trace.builder, nodes, trace.oracle, TraceShapes(trace, exact, recurrence, pick_of), loc)
+
+
+def _vectors(trace: Trace, loc: str | None, value: Value, type: Type) -> Value:
+    """Returns a computed array of numbers as vectors, matrices or fixed arrays of `type`."""
+    if type.kind is Kind.ARRAY:
+        return trace.grouping.listed(value, type, loc) or value
+    return as_type(trace, trace.grouping.cast(value, type, loc), type, loc)
+
+
+def _grouped_as(trace: Trace, value: Value, given: Value, loc: str | None) -> Value:
+    """Returns the gradient or tangent of a value: a computed one as vectors where the value is, and as numbers where that is."""
+    of, own = value.type, given.type
+    if of.shape and given.rank == value.rank + len(of.shape):
+        return trace.grouping.cast(given, of.with_scalar(own), loc) if own.kind is Kind.SCALAR else given
+    if own.shape and of.kind is Kind.SCALAR and value.rank == given.rank + len(own.shape):
+        return trace.plain.numbers(given, loc)
+    return given
 
 
 def _check_types(trace: Trace, seeds: Sequence[Seed]) -> None:

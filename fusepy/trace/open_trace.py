@@ -31,6 +31,7 @@ class Groups(Protocol):
     """The arrays of numbers of a trace as arrays of vectors; see `trace.components.grouping.Grouping`."""
 
     extents: Any  # `components.extents.SmallExtents`
+    lifted: dict[Value, Value]
 
     def holds(self, value: Value, shape: tuple[int, ...]) -> bool: ...
 

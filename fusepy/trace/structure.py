@@ -72,7 +72,7 @@ def returned(trace: OpenTrace, given: Any, path: str) -> Value:
         return passed(trace, path, given, path, (type,))[0]
     inner, said = (given.value, given.map) if isinstance(given, Mapped) else (given, UNSAID)
     value = trace.lift(inner)
-    if value in trace.grouped and not _beside_tensors(trace):
+    if value in trace.grouped and not trace.moves.since and not _beside_tensors(trace):
         value = trace.grouped[value]  # NumPy gets the same array, from one thread for each vector
     elif value.type.shape and said.type is None and trace.plain.is_field(value) and _beside_tensors(trace):
         value = trace.plain.seen(value, loc)  # the arrays of a field of structs are numbers, in tensors too

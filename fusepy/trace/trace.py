@@ -36,6 +36,7 @@ from fusepy.trace.buffers import check_elements, elements_of
 from fusepy.trace.calls import record_call
 from fusepy.trace.components.grouping import Grouping
 from fusepy.trace.components.numbers import ON_NUMBERS, recorded
+from fusepy.trace.components.outside import outside
 from fusepy.trace.components.plain import PlainVectors
 from fusepy.trace.inputs import add_input, of_mapped
 from fusepy.trace.maps import array_product, check_axes, common_map
@@ -168,7 +169,8 @@ class Trace:
 
     def own(self, value: Traced) -> Value:
         """Returns the value of a traced value of this trace."""
-        return value._value  # pyright: ignore[reportPrivateUsage]
+        inner, begun = value._value, value._begun  # pyright: ignore[reportPrivateUsage]
+        return outside(self, inner, begun) if self.moves.begun else inner
 
     def capture(self, value: Any, name: str) -> Value:
         """Adds a value of the enclosing scope as an input."""
@@ -177,7 +179,7 @@ class Trace:
             self.captures.append(value)
             if found.arrival.raw:
                 self.buffers[found] = value
-        return found
+        return outside(self, found, 0) if self.moves.begun else found
 
     def captured(self, value: Any, name: str) -> Traced:
         """Returns a value of the enclosing scope traced, so that it has operators and members."""

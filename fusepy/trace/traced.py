@@ -27,13 +27,13 @@ MOST_ROWS = 64  # that Python may go through: each is recorded by itself
 class Traced(Numberless, Symbolic):
     """A value inside a trace. Its operators and members, `fusepy`'s math functions and Slang functions record nodes."""
 
-    __slots__ = ("_loc", "_trace", "_value")
+    __slots__ = ("_begun", "_loc", "_trace", "_value")
     __hash__ = Numberless.__hash__
 
     def __init__(self, trace: OpenTrace, value: Value, loc: str | None):
-        self._trace = trace
-        self._value = value
+        self._trace, self._value = trace, value
         self._loc = loc
+        object.__setattr__(self, "_begun", trace.moves.count)
 
     @property
     def type(self) -> Type:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -140,3 +141,108 @@ def test_a_method_without_a_parameter_for_its_object_is_refused() -> None:
 
     with pytest.raises(fp.ArgumentError, match="staticmethod"):
         Wrong().look  # noqa: B018
+
+
+class Shared:
+    gain = 2.0
+    steps = 1
+    _bias = np.zeros(4, np.float32)
+
+    @property
+    def half(self) -> float:
+        return self.gain / 2
+
+    @fp.fuse
+    def look(self, x: Any) -> Any:
+        for _ in range(self.steps):
+            x = x * self.half
+        return x + self._bias
+
+
+class Slotted(Shared):
+    __slots__ = ("power",)
+
+    def __init__(self, power: float):
+        self.power = power
+
+    @fp.fuse
+    def seen(self, x: Any) -> Any:
+        return self.look(x) * self.power
+
+
+class AllSlotted:
+    __slots__ = ("_shift", "power")
+    gain = 2.0
+
+    def __init__(self, power: float):
+        self.power, self._shift = power, np.zeros(4, np.float32)
+
+    @fp.fuse
+    def seen(self, x: Any) -> Any:
+        return x * self.power * self.gain + self._shift
+
+    @fp.fuse
+    def kept(self, x: Any) -> Any:
+        self.power = x
+        return x
+
+
+def test_a_method_sees_what_its_class_holds_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared, slotted = Shared(), Slotted(3.0)
+
+    def check() -> None:
+        want = X * (Shared.gain / 2) ** shared.steps + Shared._bias
+        np.testing.assert_allclose(shared.look(X), want, rtol=1e-5)
+        np.testing.assert_allclose(slotted.seen(X), want * slotted.power, rtol=1e-5)
+
+    check()
+    for name, value in (("gain", 6.0), ("steps", 2), ("_bias", X + 1)):
+        monkeypatch.setattr(Shared, name, value)
+        check()
+    slotted.power = 4.0
+    check()
+    shared.gain, want = 10.0, X * 25 + Shared._bias
+    np.testing.assert_allclose(shared.look(X), want, rtol=1e-5)
+    del shared.gain
+    check()
+
+
+def test_a_method_sees_what_the_slots_of_its_object_hold_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = AllSlotted(3.0)
+    np.testing.assert_allclose(held.seen(X), X * 6)
+    held.power, held._shift = 5.0, X
+    np.testing.assert_allclose(held.seen(X), X * 11)
+    monkeypatch.setattr(AllSlotted, "gain", 1.0)
+    np.testing.assert_allclose(held.seen(X), X * 6)
+    with pytest.raises(fp.TraceError, match="kept"):
+        held.kept(X)
+    assert held.power == 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    power: float
+    shift: float = 1.0
+    gain: ClassVar[float] = 2.0
+
+    @fp.fuse
+    def seen(self, x: Any) -> Any:
+        return x * self.power * self.gain + self.shift
+
+
+@dataclass
+class Counting:
+    count: float = 0.0
+
+    @fp.fuse
+    def counted(self, x: Any) -> Any:
+        self.count = self.count + 1
+        return x
+
+
+def test_methods_of_dataclasses(monkeypatch: pytest.MonkeyPatch) -> None:
+    np.testing.assert_allclose(Frozen(3.0).seen(X), X * 6 + 1)
+    monkeypatch.setattr(Frozen, "gain", 1.0)
+    np.testing.assert_allclose(Frozen(5.0, 2.0).seen(X), X * 5 + 2)
+    with pytest.raises(fp.TraceError, match=r"assigns self\.count"):
+        Counting().counted(X)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from fusepy.arguments.mapped import Mapped
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.language.movement.extents import made, ndim
@@ -62,7 +63,7 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
 def _at(index: Any) -> tuple[list[Any], tuple[Any, ...]] | None:
     """Returns the arrays of an index, and its items with `Place` for these; ``None`` if it has none."""
     items = cast("tuple[Any, ...]", index) if isinstance(index, tuple) else (index,)
-    arrays = [item for item in items if isinstance(item, (Symbolic, Storage)) or is_listed(item)]
+    arrays = [item for item in items if isinstance(item, (Symbolic, Storage, Mapped)) or is_listed(item)]
     if not arrays:
         return None
     return arrays, tuple(_run(i) if isinstance(i, slice) else _ARRAY if any(i is array for array in arrays) else i for i in items)

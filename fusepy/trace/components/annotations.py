@@ -11,8 +11,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fusepy.arguments.mapping import AS_A_WHOLE, type_of
+from fusepy.arguments.mapping import AS_A_WHOLE
 from fusepy.arguments.nested import is_nested
+from fusepy.arguments.spelled import type_of
 from fusepy.errors import FusepyError, UnsupportedArgumentError
 from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import Kind, Type

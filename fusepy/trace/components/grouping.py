@@ -37,6 +37,7 @@ class Grouping:
         self.extents = SmallExtents(trace)
         # for each function that is being differentiated its own: what was made before it is a constant for it
         self._made: dict[tuple[Value, Type, int], Value] = {}
+        self.lifted: dict[Value, Value] = {}  # vectors that are computed of the operands of numbers, and these numbers
 
     def holds(self, value: Value, shape: tuple[int, ...]) -> bool:
         """True if the last axes of an array of numbers are known to have these extents."""
@@ -64,7 +65,10 @@ class Grouping:
         count = len(type.shape)
         node = self.extents.maker(value)
         if node is not None:
-            made = self._lifted(node, value, type) or collected(self.trace, value, type, loc)
+            again = None if since and type.scalar is not value.type else self._lifted(node, value, type)
+            made = again or collected(self.trace, value, type, loc)
+            if again is not None:
+                self.lifted[made] = value
         elif value.arrival.memory:
             (made,) = self._add("cast", [(value, own(value.rank - count))], {"type": type.name}, loc)
         else:
@@ -201,7 +205,9 @@ class Grouping:
         for j, result in enumerate(node.results):
             vector = shaped(result.type, type.shape)
             each = [(r[j], own(r[j].rank)) for r in results]
-            self._made[result, vector, self.trace.moves.since] = self._add("construct", each, {"type": vector.name}, node.loc)[0]
+            (made,) = self._add("construct", each, {"type": vector.name}, node.loc)
+            self._made[result, vector, self.trace.moves.since] = made
+            self.lifted[made] = result
         return self._made[value, type, self.trace.moves.since]
 
     def _component(self, vector: Value, k: int, loc: str | None) -> Value:

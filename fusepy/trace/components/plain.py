@@ -45,7 +45,8 @@ class PlainVectors:
     def __init__(self, trace: OpenTrace, grouping: Grouping):
         self.trace, self.grouping = trace, grouping
         self._typed: dict[Value, bool | None] = {}  # whether values are in tensors; ``None`` for single ones
-        self._split: dict[Value, Value] = {}
+        # for each function that is being differentiated its own, as in `Grouping`
+        self._split: dict[tuple[Value, int], Value] = {}
         self._named = set[Value]()  # vectors that the user constructs of single numbers
 
     def holds(self, value: Value) -> bool:
@@ -93,14 +94,15 @@ class PlainVectors:
 
     def numbers(self, value: Value, loc: str | None) -> Value:
         """Returns vectors or matrices as the array of their components."""
-        found = self._split.get(value)
+        key = value, self.trace.moves.since
+        found = self._split.get(key)
         if found is None:
             found, rank = value, value.rank
             for axis, extent in enumerate(value.type.shape):
                 count = TraceShapes(self.trace).numbers(extent)
                 parts = [(found, own(rank + axis)), (count, ArgMap((rank + axis,)))]
                 (found,) = add(self.trace, "index", parts, loc=loc)
-            self._split[value] = found
+            self._split[key] = found
             self.trace.grouped[found] = value
             dims = self.trace.maps.get(value, UNSAID).dims
             if dims is not None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from fusepy.derivatives.extents import ViewOp
 from fusepy.derivatives.folds import reduced
 from fusepy.derivatives.terms import Term, Terms
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Value
+from fusepy.ir.ops.base import shaped
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.push import Pushing, terms_of
 from fusepy.trace.moves.record import moved
@@ -37,12 +40,53 @@ class View(ViewOp):
         return tangent
 
 
-def nodes_since(trace: OpenTrace, start: int) -> list[Node]:
-    """Returns the nodes of a function that began behind `start` nodes and is recorded now, after its views of inputs."""
-    trace.moves.end()
-    op = View(trace)
-    views = [Node(op, [base], [ArgMap()], [view]) for view, (base, _, since) in trace.moves.of.items() if since >= start]
-    return [*views, *trace.builder.nodes[start:]]
+class Vectors(ViewOp):
+    """Numbers as vectors, which a trace computes from the operands of the numbers."""
+
+    def __init__(self, trace: OpenTrace):
+        self.trace = trace
+
+    def gradient(self, view: Value, gradient: Value) -> Value:
+        terms = terms_of(self.trace, known_shapes(self.trace))
+        numbers = terms.ungrouped(Term(terms, gradient, tuple(range(view.rank))), view.rank).value
+        self.trace.grouped[numbers] = gradient
+        return numbers
+
+    def tangent(self, view: Value, tangent: Value) -> Value:
+        return self.trace.grouping.of(tangent, shaped(tangent.type, view.type.shape), None)
+
+
+class Same(ViewOp):
+    """A value that is passed on."""
+
+    def gradient(self, view: Value, gradient: Value) -> Value:
+        return gradient
+
+    def tangent(self, view: Value, tangent: Value) -> Value:
+        return tangent
+
+
+def nodes_since(trace: OpenTrace, start: int, by: Collection[Value]) -> list[Node]:
+    """Returns the nodes of a function that began behind `start` nodes and is recorded now, after its views of inputs.
+
+    Args:
+        by: the values by which it is differentiated. Vectors of these are views of them here.
+    """
+    ended = trace.moves.end()
+    op, of_numbers = View(trace), Vectors(trace)
+    views = [Node(op, [base], [ArgMap()], [view]) for view, (base, _, begun) in trace.moves.of.items() if begun >= ended.count]
+    nodes, lifted = list[Node](), trace.grouping.lifted
+    for node in trace.builder.nodes[start:]:
+        numbers = lifted.get(node.results[0]) if node.results else None
+        if numbers is not None and numbers in by:
+            views.append(Node(of_numbers, [numbers], [ArgMap()], node.results))
+        elif (
+            node.attrs.get("of", ended.count) != ended.count and node.op.name == "stop_gradient"
+        ):  # a constant of another function
+            nodes.append(Node(Same(), node.operands, node.maps, node.results, {}, node.loc))
+        else:
+            nodes.append(node)
+    return [*views, *nodes]
 
 
 def _back(trace: OpenTrace, step: ViewStep, have: Shape, made: Shape, gradient: Value) -> Value:

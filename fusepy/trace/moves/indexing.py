@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusepy.arguments.mapped import Mapped
 from fusepy.backend.marshals.registry import host_array
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import without_dots
@@ -55,12 +56,14 @@ def _item(trace: OpenTrace, item: Any) -> Item | Value:
         return _run(cast("Any", item))
     if is_listed(item):
         return trace.lift(host_indices(item))
-    if not isinstance(item, (Symbolic, Storage)) and not holds(item):
+    if not isinstance(item, (Symbolic, Storage, Mapped)) and not holds(item):
         raise ShapeError(
             f"an index {item!r}", expected="integers, slices, None, ... and arrays of integers",
             hint=MASK if isinstance(item, (bool, np.bool_)) else "round first"
         )  # fmt: skip
     found = trace.lift(item)
+    if trace.maps.get(found, UNSAID).dims not in (None, tuple(range(found.rank))):
+        check_movable(trace, found)
     if found.type.kind is not Kind.SCALAR or found.type.is_float or found.type is BOOL:
         hint = MASK if found.type is BOOL else "convert it: fp.vcast(i, 'int')"
         raise TraceError("an index is no integer", saw=found.type, expected="int", hint=hint)

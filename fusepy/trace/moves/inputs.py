@@ -67,13 +67,13 @@ def view_of(trace: OpenTrace, value: Value, steps: Sequence[ViewStep]) -> Value:
         ShapeError: if a step does not fit the array.
         TraceError: if the array has a mapping of its axes.
     """
-    since, steps = trace.moves.since, tuple(steps)
-    base, earlier, made_since = trace.moves.of.get(value, (value, (), since))
-    if made_since == since:
+    begun, steps = trace.moves.innermost, tuple(steps)
+    base, earlier, made = trace.moves.of.get(value, (value, (), begun))
+    if made == begun:
         steps = (*earlier, *steps)
     else:  # a constant of what is being differentiated, or its argument
         base = value
-    found = trace.moves.views.get((base, steps, since))
+    found = trace.moves.views.get((base, steps, begun))
     if found is not None:
         return found
     said = trace.maps.get(base, UNSAID)
@@ -85,12 +85,12 @@ def view_of(trace: OpenTrace, value: Value, steps: Sequence[ViewStep]) -> Value:
         )
     name = f"{(base.name or 'captured').replace('.', '_')}_view"
     place, given, before = _given(trace, base)
-    made = MovedView(place or 0, steps).of(given)
-    found = add_input(trace, name, made)
+    view = MovedView(place or 0, steps).of(given)
+    found = add_input(trace, name, view)
     found.viewed = base.viewed or base.name
-    trace.captures.append(made if place is None else MovedView(place, steps, before))
-    trace.moves.of[found] = base, steps, since
-    trace.moves.views[base, steps, since] = found
+    trace.captures.append(view if place is None else MovedView(place, steps, before))
+    trace.moves.of[found] = base, steps, begun
+    trace.moves.views[base, steps, begun] = found
     if said.type is not None:
         trace.maps[found] = ArgMap(None, said.type)
     return found

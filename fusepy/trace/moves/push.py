@@ -186,9 +186,9 @@ class Pushing:
 
     def joined(self, owner: OpenTrace, value: Value, steps: list[ViewStep]) -> Value:
         """Returns a view of an array; of slices of slices one slice, so that equal views are one input."""
-        base, before, since = owner.moves.of.get(value, (value, (), 0))
+        base, before, begun = owner.moves.of.get(value, (value, (), 0))
         first = steps[0]
-        if before and since == owner.moves.since and isinstance(first, Indexed) and isinstance(before[-1], Indexed):
+        if before and begun == owner.moves.innermost and isinstance(first, Indexed) and isinstance(before[-1], Indexed):
             found = sliced(before[-1], first, shape_after(before[:-1], self.known.of(base)))
             if found is not None:
                 return view_of(owner, base, [*before[:-1], found, *steps[1:]])

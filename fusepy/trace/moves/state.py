@@ -14,6 +14,23 @@ REPEATS = 16  # operations, see "Views" in docs/fusion.md
 
 
 @dataclass
+class Begun:
+    """A function that is being differentiated.
+
+    Attributes:
+        start: the number of nodes before it.
+        count: how many functions of the trace have begun, with this one.
+        by: the values by which it is differentiated; see `fusepy.trace.components.outside`.
+        constants: these values where the function takes them from outside.
+    """
+
+    start: int
+    count: int
+    by: set[Value] = field(default_factory=set[Value])
+    constants: dict[Value, Value] = field(default_factory=dict[Value, Value])
+
+
+@dataclass
 class Moves:
     """Views and extents in one trace.
 
@@ -27,8 +44,9 @@ class Moves:
         shapes: see `fusepy.trace.moves.shapes`.
         again: nodes that were recorded for other elements, by what they compute.
         origins: for these nodes the value of which they compute other elements, before all moves.
-        begun: for each function that is being differentiated, the number of nodes before it. Their results are constants for
-            it: elements of them are read, and not computed again.
+        begun: the functions that are being differentiated. What was computed before is a constant for them: elements of it are
+            read, and not computed again.
+        count: how many functions have begun.
         compares: broadcasting is strict: no axis of extent 1 is stretched.
         copies: moved elements that are computed again, see `fusepy.trace.moves.stored`.
     """
@@ -42,14 +60,20 @@ class Moves:
     shapes: Any = None
     again: dict[Any, tuple[Value, ...]] = field(default_factory=dict[Any, tuple[Value, ...]])
     origins: dict[Value, Value] = field(default_factory=dict[Value, Value])
-    begun: list[int] = field(default_factory=list[int])
+    begun: list[Begun] = field(default_factory=list[Begun])
+    count: int = 0
     compares: bool = False
     copies: list[Any] = field(default_factory=list[Any])
 
     @property
     def since(self) -> int:
         """The number of nodes before the innermost function that is being differentiated; 0 outside of one."""
-        return self.begun[-1] if self.begun else 0
+        return self.begun[-1].start if self.begun else 0
+
+    @property
+    def innermost(self) -> int:
+        """The number of functions that have begun, with the innermost that is being differentiated; 0 outside of one."""
+        return self.begun[-1].count if self.begun else 0
 
     def repeat(self, made: Sequence[Value], values: Sequence[Value]) -> None:
         """Notes that a node computes other elements of some values."""
@@ -61,9 +85,10 @@ class Moves:
 
     def begin(self, nodes: Sized) -> int:
         """Notes that a function is called to be differentiated, and returns the number of nodes before it."""
-        self.begun.append(len(nodes))
+        self.count += 1
+        self.begun.append(Begun(len(nodes), self.count))
         return len(nodes)
 
-    def end(self) -> None:
+    def end(self) -> Begun:
         """Notes that the nodes of the function are there."""
-        self.begun.pop()
+        return self.begun.pop()

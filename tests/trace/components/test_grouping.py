@@ -14,9 +14,13 @@ from tests.support.slang_functions import F32
 
 SOURCE = """
 struct Ray { float3 p; float t; }
+struct Far : IDifferentiable { float3 p; float t; }
+[Differentiable] float far(Far r) { return dot(r.p, r.p) * r.t; }
+[Differentiable] float curve(float w[3]) { return w[0] * w[1] + w[2] * w[2]; }
 [Differentiable] float luma(float3 c) { return dot(c, float3(0.25, 0.5, 0.125)); }
 float two(float2 c) { return c.x - 2 * c.y; }
 [Differentiable] float3 scale(float3 c, float k) { return c * k; }
+[Differentiable] float3 square(float3 c) { return c * c; }
 [Differentiable] float add(float a, float b) { return a + b; }
 int digits(int3 c) { return c.x + 10 * c.y + 100 * c.z; }
 uint udigits(uint2 c) { return c.x + 10 * c.y; }
@@ -150,3 +154,96 @@ def test_gradients_go_through_vectors(m: Any, program: str) -> None:
     }
     weights = numbers(3, 3) if program == "matmul" else numbers(3)
     fp.check_grads(ways[program], numbers(2, 4, 3), weights)
+
+
+# what a function computes before it differentiates by it, and the function of this
+MADE: dict[str, Callable[..., Any]] = {
+    "operators": lambda m, x: x * 2 + 1,
+    "a call of numbers": lambda m, x: m.add(x, 0.5),
+    "a call of vectors": lambda m, x: m.scale(x, 0.5) * 2,
+    "a mean of rows": lambda m, x: fp.mean(x, axis=0),
+    "a sum of components": lambda m, x: x / fp.sum(x, axis=-1, keepdims=True),
+    "a view": lambda m, x: fp.sqrt(x)[::-1],
+}
+OF_MADE: dict[str, Callable[..., Any]] = {
+    "vectors": lambda m, p: m.luma(p) ** 2,
+    "vectors of numbers": lambda m, p: m.luma(p * p + 1) ** 2,
+    "vectors and numbers": lambda m, p: m.luma(p) * p[..., 0] + fp.sum(p * p, axis=-1),
+    "a struct": lambda m, p: m.far({"p": p, "t": p[..., 1]}),
+    "a fixed array": lambda m, p: m.curve(p),
+}
+PAIRS = dict.fromkeys([("operators", of) for of in OF_MADE] + [(made, "vectors and numbers") for made in MADE])
+# derivatives of a function f by what `first` computes of x, and by the array y that this is; d and e are as y and f(y)
+WAYS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "grad": (lambda f, first, x, d, e: slope(f, first(x)), lambda f, y, d, e: slope(f, y)),
+    "vjp": (lambda f, first, x, d, e: fp.vjp(f, first(x))[1](e)[0], lambda f, y, d, e: fp.vjp(f, y)[1](e)[0]),
+    "jvp": (lambda f, first, x, d, e: fp.jvp(f, (first(x),), (d * 2,)).d, lambda f, y, d, e: 2 * fp.jvp(f, (y,), (d,)).d),
+    "twice": (
+        lambda f, first, x, d, e: fp.grad(lambda s: fp.sum(d * slope(f, first(x) * s)))(1.0),
+        lambda f, y, d, e: fp.sum(d * fp.jvp(fp.grad(lambda p: fp.sum(f(p))), (y,), (y,)).d),
+    ),
+}
+
+
+def slope(f: Any, p: Any) -> Any:
+    return fp.grad(lambda p: fp.sum(f(p)))(p)
+
+
+@pytest.mark.req("V1")
+@pytest.mark.parametrize(
+    "case",
+    daily(
+        [f"{way}, {made}, {of}" for way in WAYS for made, of in PAIRS],
+        *("grad, operators, vectors and numbers", "vjp, a call of vectors, vectors and numbers"),
+    ),
+)
+def test_derivatives_by_what_a_function_computes(m: Any, case: str) -> None:
+    """What is computed before is an argument of the function that is differentiated, so vectors of it have its gradient."""
+    way, made, of = case.split(", ")
+    fused, eager = WAYS[way]
+    x, first, f = numbers(2, 5, 3), fp.fuse(lambda x: MADE[made](m, x)), lambda p: OF_MADE[of](m, p)
+    y = first(x)
+    d, e = numbers(*y.shape), numbers(*y.shape[:-1])
+    found = fp.fuse(lambda x, d, e: fused(f, first, x, d, e))(x, d, e)
+    np.testing.assert_allclose(found, eager(f, y, d, e), rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_by_several_of_what_a_function_computes(m: Any) -> None:
+    """An argument that is computed from another one is an argument by itself."""
+    x, loss = numbers(2, 5, 3), lambda p, q: fp.sum(m.luma(p) * m.luma(q) ** 2)
+    both = fp.fuse(lambda x: fp.grad(loss, (0, 1))(x + 1, (x + 1) * 2))(x)
+    for slope, want in zip(both, fp.grad(loss, (0, 1))(x + 1, (x + 1) * 2)):
+        np.testing.assert_allclose(slope, want, rtol=1e-5)
+
+
+# derivatives of functions of vectors, with gradients and tangents that are computed; what NumPy makes of the same
+SEEDS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "numbers for vectors": (lambda m, x: fp.vjp(lambda p: m.square(p), x)[1](x * 2)[0], lambda x: 4 * x * x),
+    "numbers for computed vectors": (lambda m, x: fp.vjp(m.square, m.scale(x, 2.0))[1](x + 1)[0], lambda x: 4 * x * (x + 1)),
+    "vectors for numbers": (lambda m, x: fp.vjp(lambda p: p * p, x)[1](m.scale(x, 2.0))[0], lambda x: 4 * x * x),
+    "tangents of numbers": (lambda m, x: fp.jvp(m.square, (x,), (x * 2,)).d, lambda x: 4 * x * x),
+    "tangents of numbers for vectors": (lambda m, x: fp.jvp(m.square, (m.scale(x, 2.0),), (x * 2,)).d, lambda x: 8 * x * x),
+    "tangents of vectors": (lambda m, x: fp.jvp(lambda p: p * p, (x,), (m.scale(x, 2.0),)).d, lambda x: 4 * x * x),
+    "tangents for fixed arrays": (
+        lambda m, x: fp.jvp(m.curve, (x,), (x * 2,)).d,
+        lambda x: 4 * (x[..., 0] * x[..., 1] + x[..., 2] ** 2),
+    ),
+    "an argument that is the result": (lambda m, x: used(m, x, lambda y: fp.vjp(lambda p: p, y)[1](x)[0]), lambda x: x),
+    "the same forwards": (lambda m, x: used(m, x, lambda y: fp.jvp(lambda p: p, (y,), (x,)).d), lambda x: x),
+}
+
+
+def used(m: Any, x: Any, of: Callable[[Any], Any]) -> Any:
+    """Of a value that is taken as vectors before."""
+    y = x + 1
+    return of(y) + 0 * m.luma(y)[..., None]
+
+
+@pytest.mark.req("V1")
+@pytest.mark.parametrize("name", daily(SEEDS, "numbers for vectors", "tangents of numbers", "an argument that is the result"))
+def test_computed_gradients_and_tangents_are_vectors_where_values_are(m: Any, name: str) -> None:
+    program, want = SEEDS[name]
+    x = numbers(2, 5, 3)
+    for given in (x, fp.Tensor.from_numpy(m.device, x)):
+        found = np.asarray(fp.fuse(lambda x: program(m, x))(given))
+        np.testing.assert_allclose(found, want(x), rtol=1e-5)

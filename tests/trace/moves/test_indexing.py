@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from fusepy.trace.trace import current_trace
 from tests.support.selection import daily
 from tests.support.slang_functions import ramp
 
@@ -23,9 +24,14 @@ INDICES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "with an integer": lambda x, i, j: x[2, :, i],
     "with a new axis": lambda x, i, j: x[:, None, j, -1],
     "a list": lambda x, i, j: x[[3, 0], 1:],
+    "a cast array of the host": lambda x, i, j: x[:, cast_to_int(np.array([1.0, 2.5])), None],
     "an array of the host": lambda x, i, j: x[:, np.array([1, 2])],
     "of a view": lambda x, i, j: x.T[1:, i],
 }
+
+
+def cast_to_int(a: Any) -> Any:
+    return fp.vcast(a, "int") if current_trace() is not None else a.astype(int)
 
 
 DAILY = ("along the last axis", "two with a slice between", "a list", "of a view")
@@ -76,6 +82,8 @@ def test_one_index_of_a_vector_is_a_component() -> None:
         (lambda x: x[:, 9], "check the extents"),
         (lambda x: x[1.5], "round first"),
         (lambda x: x[: fp.sum(x)], "fp.take"),
+        (lambda x: x[fp.vmap(AT, (1,))], "under vmap"),
+        (lambda x: x[fp.vmap(AT, (1,)) + 0], "under vmap"),
     ],
 )
 def test_what_is_refused(index: Callable[[Any], Any], words: str) -> None:
@@ -137,3 +145,16 @@ def test_a_new_axis_of_what_is_reduced_is_a_view() -> None:
     assert np.asarray(plain(x)).tolist() == (x + 1)[:, None].tolist()
     columns = fp.fuse(lambda x: (fp.max(x, 0) * 2)[None, :, None])
     assert np.asarray(columns(x)).tolist() == (x.max(0) * 2)[None, :, None].tolist()
+
+
+def test_indices_may_be_cast_in_each_mode(device: Any) -> None:
+    """A vcast of an array is what a message about floats says; an index of a tensor may be one, as one of a traced value."""
+    t, at = fp.Tensor.from_numpy(device, X), np.array([0.0, 2.5, 3.0], np.float32)
+    for i in (at, fp.Tensor.from_numpy(device, at)):
+        assert t[fp.vcast(i, "int")].tolist() == X[[0, 2, 3]].tolist()
+        assert t[1, :, fp.vcast(fp.floor(i), "int")].tolist() == X[1][:, [0, 2, 3]].T.tolist()
+    with fp.lazy():
+        moved = (t + 1)[fp.vcast(at, "int")]
+    assert moved.tolist() == (X + 1)[[0, 2, 3]].tolist()
+    with pytest.raises(fp.TraceError, match="under vmap"):
+        t[fp.vmap(AT, (1,))]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from fusepy.backend.emit.fold.accumulators import SPREADS
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.emit.tuning import ANGLE_WEIGHT, LANES, LIGHT_NODES, SHARED_BYTES, is_light, weight_of
 from fusepy.backend.memory.element import Element
@@ -27,7 +28,7 @@ GROUPS_OF_GPU = 1056
 # Of 8 groups, 6 at a time leave a third idle. CUDA's compiler can be told the number: 5, with 48 registers a thread, in one turn.
 GROUPS_OF_MORE, RESIDENT = (3168, 0), {"cuda": (660, 5)}
 FEW_BYTES = 32  # of accumulators, for which 48 registers are enough
-DEAR, HEAVY, LIGHT, LEAN = 1, 32, 128, 256  # the most elements that a body is unrolled for; compiling takes up to half a second
+DEAR, HEAVY, LIGHT, SPREAD, LEAN = 1, 32, 128, 192, 256  # the most elements that a body is unrolled for: half a second to compile
 PAGE = 1024  # numbers of 4 bytes
 ROW = 64  # the shortest row of the grid that the lanes of a group share
 ROW_GROUPS = 256
@@ -42,7 +43,7 @@ def copies_of(region: Node, kind: str) -> int:
     """Returns the number of elements that the body may be unrolled for.
 
     A body is lean if it has one number per result, and stores nothing for each element. On a CPU, what compiles long is spelled
-    out less often: twelve sines for 512 elements took 30 s, and one sine of doubles for 32.
+    out less often: twelve sines for 512 elements took 30 s, one sine of doubles for 32, and a variance of 64 columns 3 s.
     """
     assert region.body is not None
     weight = weight_of(region.body.nodes) if kind == "software" else 0
@@ -50,8 +51,10 @@ def copies_of(region: Node, kind: str) -> int:
         return DEAR
     if not is_light(region) or weight > 4 * LIGHT_NODES:
         return HEAVY
-    types = [v.type for v in region.body.outputs]
-    simple = [f.kind not in ("argmax", "argmin", "call") for f in folds_of(region)]
+    types, kinds = [v.type for v in region.body.outputs], [f.kind for f in folds_of(region)]
+    if kind == "software" and not set(SPREADS).isdisjoint(kinds):
+        return SPREAD
+    simple = [k not in ("argmax", "argmin", "call") for k in kinds]
     small = types[0].kind is Kind.SCALAR and Element.of(types[0]).nbytes <= 4
     return LEAN if simple == [True] and len(types) == 1 and small and weight <= LIGHT_NODES else LIGHT
 
@@ -72,8 +75,7 @@ def fold_shape(
         waits: groups may wait for others.
     """
     if kind == "software":
-        shape, across, least = _software(outputs, reduced, inner, copies, linear)
-        groups = GROUPS[kind]
+        (shape, across, least), groups = _software(outputs, reduced, inner, copies, linear), GROUPS[kind]
     else:
         most = 4 if copies < LIGHT else 8
         if reduced <= (SHORT_ROW if inner else SHORT_OF_MANY if outputs >= FULL else SHORT):
@@ -94,7 +96,7 @@ def _software(outputs: int, reduced: int, inner: bool, copies: int, linear: bool
     if inner:
         shape = FoldShape(False, True, LANES, 16 if copies >= LIGHT else min(4, copies), 16, turns=True)
         return shape, outputs / LANES, 4096 if alone else 1024
-    columns = 32 if copies >= HEAVY else 1
+    columns = 8 if SPREAD <= copies < LEAN else 32 if copies >= HEAVY else 1
     rows = rows_as_one(outputs, reduced, LANES * columns) if linear and outputs and columns > 1 else 0
     if not rows or (rows > 1 and outputs * reduced < 1 << 17):
         return replace(COLUMN, unroll=min(4, copies)), outputs / LANES, 1024 if alone else 512
