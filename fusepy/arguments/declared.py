@@ -9,6 +9,7 @@ from fusepy.arguments.fields import fields_of
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.mapping import vcast
 from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.types import Kind
 from fusepy.symbolic import Symbolic, axes_of
 
 
@@ -37,4 +38,5 @@ def _under(spec: ArgMap | None, value: Any) -> Any:
         return container.rebuild(value, {k: _under(ArgMap(spec.dims), v) for k, v in container.parts(value).items()})
     if not (axes_of(value) if isinstance(value, Symbolic) else len(getattr(value, "shape", ()))):
         return value if spec.type is None else vcast(value, spec.type)  # one value for all threads
-    return vcast(value, spec.type) if spec.dims is None else Mapped(value, spec)
+    known = spec.dims is not None or (spec.type is not None and spec.type.kind is Kind.NAMED)  # the call knows the struct
+    return Mapped(value, spec) if known else vcast(value, spec.type)

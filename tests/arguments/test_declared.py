@@ -93,3 +93,12 @@ def test_strict_functions_convert_nothing_inside(m: Any) -> None:
     with pytest.warns(fp.PrecisionWarning):
         found = fp.fuse(lambda a: (f(F32([1])), m.add(a, 1)))(doubles)  # what follows is not strict
     np.testing.assert_array_equal(np.asarray(found[1]), doubles + 1)
+
+
+def test_a_struct_is_that_of_the_functions_module(m: Any, device: Any) -> None:
+    """Another module has one of the same name with other fields."""
+    other = fp.Module.load_from_source(device, "declared_elsewhere", "struct P { float3 x; }; float first(P p) { return p.x.x; }")
+    assert float(other.first({"x": [4, 5, 6]})) == 4
+    rows = ramp(3, 2)
+    declared = fp.fuse(lambda p: m.of(p, 1.0)).declare(m.P)
+    np.testing.assert_array_equal(inside(declared, rows), rows[:, 0] * rows[:, 1] + 1)
