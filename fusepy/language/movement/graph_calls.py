@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any, TypeVar, cast
-
-import numpy as np
 
 from fusepy.errors import GraphError
 from fusepy.functions.nodes import GraphValue, Use, graph_values
@@ -43,7 +41,7 @@ def of_parts(count: Callable[..., int], kind: Callable[[list[Any]], Any] = tuple
 
 def pieces(x: Any, parts: Any, axis: int = 0) -> int:
     """Returns how many arrays a split gives."""
-    return operator.index(parts) if isinstance(parts, (int, np.integer)) else len(parts) + 1
+    return len(parts) + 1 if isinstance(parts, Sized) else operator.index(parts)
 
 
 def called(function: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
