@@ -16,7 +16,7 @@ from fusepy.backend.marshals.result_kinds import check_type, leading, stream_of
 from fusepy.backend.memory.element import Element
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
-from fusepy.passes.digits import returned
+from fusepy.passes.digits import compared, returned
 from fusepy.passes.effects import is_pure
 from fusepy.passes.pipeline import run_pipeline
 from fusepy.program.destinations import Destinations
@@ -52,7 +52,7 @@ def compile_program(
     """
     trace, device = recording.trace, recording.trace.device
     device.check()
-    word, recording = _handed_out(recording, returns)
+    word, recording = _handed_out(recording, returns, device)
     graph = run_pipeline(recording.graph, trace.oracle)
     inputs = Inputs.of(recording, graph)
     values = inputs.values(recording.arguments)
@@ -84,11 +84,13 @@ def compile_program(
     return program
 
 
-def _handed_out(recording: Recording, returns: str | Into | None) -> tuple[str, Recording]:
-    """Returns the container of results, and the traced call with doubles where Python's floats are handed out as such."""
+def _handed_out(recording: Recording, returns: str | Into | None, device: Device) -> tuple[str, Recording]:
+    """Returns the container of results, and the traced call with doubles where Python's floats are compared or handed out."""
     word = returns if isinstance(returns, str) else _container(recording)
-    if word in PYTHONS and "double" in recording.trace.device.features:
-        recording = replace(recording, graph=returned(recording.graph))
+    if "double" in device.features:
+        graph = compared(recording.graph, recording.trace.given)
+        if graph is not recording.graph or word in PYTHONS:
+            recording = replace(recording, graph=returned(graph) if word in PYTHONS else graph)
     return word, recording
 
 

@@ -213,6 +213,50 @@ def test_floats_in_bodies_and_results_have_64_bits(m: Any) -> None:
             np.testing.assert_allclose(found, [wanted] * 2, rtol=1e-15, err_msg=name)
 
 
+NEAR = 0.1 + 1e-12  # the float 0.1 with 32 bits, and more than 0.1
+COMPARED: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "an argument": lambda m, x, k: fp.where(k > 0.1, x, -x),
+    "computed": lambda m, x, k: fp.where(k * 3 > 0.1 * 3, x, -x),
+    "equal": lambda m, x, k: fp.where((k == 0.1) | (k != NEAR), x, -x),
+    "results of functions": lambda m, x, k: fp.where(m.twice(k) > 0.2, x, -x),
+    "results of another function": lambda m, x, k: fp.where(m.twice(k) > k * 2, x, -x),
+    "integers beside": lambda m, x, k: fp.where(k + 16777216 < 16777217, x, -x),
+    "numbers alone": lambda m, x, k: x * fp.where(k > 0.1, 1, 2),
+    "integers of the call": lambda m, x, k: fp.add(np.array([True, False]), fp.where(k > 0.1, LARGE * LARGE, k < 1)),
+    "a branch": lambda m, x, k: fp.cond(k > 0.1, lambda: x, lambda: -x),
+    "a branch in a loop": lambda m, x, k: fp.fori_loop(0, 3, lambda i, c: fp.where(i * k > 0.2, c + 1, c - 1), x),
+    "carried by a loop": lambda m, x, k: fp.fori_loop(
+        0, 9, lambda i, c: (c[0] + 0.1, fp.where(c[0] > 0.3, c[1] + k, c[1])), (0.1, 0.0)
+    )[1],
+    "the end of a loop": lambda m, x, k: fp.while_loop(lambda c: c[0] <= 0.3, lambda c: (c[0] + 0.1, c[1] + k), (0.1, 0.0))[1],
+    "the end of a loop over an array": lambda m, x, k: fp.while_loop(
+        lambda c: c[1] < 0.3, lambda c: (c[0] + 1, c[1] + k), (x, 0.0)
+    )[0],
+    "of fusepy": lambda m, x, k: fp.where(fp.greater(k, 0.1), x, -x),
+    "an array": lambda m, x, k: fp.where(fp.greater(fp.multiply(x, k), k), x, -x),
+}
+
+
+@pytest.mark.req("V1", "C13")
+@PARTS
+def test_floats_are_compared_with_64_bits(m: Any, part: int) -> None:
+    x = np.float32([1, 2])
+    for name, of in part_of(COMPARED, part).items():
+        for k in (NEAR, np.float64(NEAR), 0.1):
+            made = of(m, x, k)
+            for found in (fp.fuse(lambda x, k, of=of: of(m, x, k))(x, k), fp.fuse(lambda x, of=of, k=k: of(m, x, k))(x)):
+                np.testing.assert_allclose(found, made, rtol=1e-6, err_msg=f"{name}, {k}")
+    over = fp.fuse(lambda x, k: fp.where(k > 0.1, x, -x))
+    for k in (
+        np.float64(NEAR),
+        np.float32(0.1),
+        np.float16(0.1),
+        np.float64(0.1),
+        np.float32(0.5),
+    ):  # as NumPy compares each type
+        assert over(x, k)[0] == (1 if k > 0.1 else -1)
+
+
 @pytest.mark.req("V1", "C13")
 def test_integers_that_do_not_fit_are_refused(m: Any, device: Any) -> None:
     small = np.uint8([1, 2])

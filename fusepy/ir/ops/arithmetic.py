@@ -58,7 +58,9 @@ class Operator(Componentwise):
         self.arity = 2 if "{1}" in slang else 1
 
     def operand_scalar(self, node: Node) -> Type:
-        """Returns the scalar that the operands are converted to."""
+        """Returns the scalar that the operands are converted to; a comparison may name it."""
+        if self.compares and "type" in node.attrs:
+            return Type.parse(node.text("type"))
         scalar = promote([(v.type, v.weak) for v in node.operands], node.operands)
         what = f"operator {self.symbol}"
         if scalar is None:
@@ -173,6 +175,7 @@ def _of_itself(name: str, type: Type, value: int, divides: bool) -> str:
     return f"select({bounds}, {type}({value}), {type}({literal(np.nan, scalar)}))"
 
 
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 OPERATORS: list[Op] = [
     Operator("add", "+", "{0} + {1}", np.add),
     Operator("sub", "-", "{0} - {1}", np.subtract),
