@@ -11,7 +11,7 @@ import numpy as np
 
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Op, Value
-from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, convert, shaped, working
+from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, convert, of_vectors, shaped, working
 from fusepy.ir.ops.integers.divisors import ANY, REST, SIGNS, divisor
 from fusepy.ir.ops.integers.signs import EXACT, OfBothSigns, exact, signed_like, signed_operand
 from fusepy.ir.ops.literal import literal
@@ -87,7 +87,8 @@ class Operator(Componentwise):
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         shape = common_shape(node, f"operator {self.symbol}")
         scalar = self.operand_scalar(node)
-        return [computed(node, shaped(BOOL if self.compares else scalar, shape), of_numbers(node.operands))]
+        made = computed(node, shaped(BOOL if self.compares else scalar, shape), of_numbers(node.operands))
+        return [of_vectors(node, made) if shape and not self.compares else made]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         scalar, dtype = self.operand_scalar(node), node.results[0].type.dtype
