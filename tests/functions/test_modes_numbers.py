@@ -43,6 +43,11 @@ OF_THE_CALL: dict[str, Callable[[Any], Any]] = {  # of an integer that has no mo
     "branch": lambda n: fp.cond(n > 3, lambda: n * n, lambda: n),
     "sum of a list": lambda n: fp.sum([n, 2**31 - 1]),
     "product of a list": lambda n: fp.prod([n, n]),
+    "least of a list": lambda n: fp.min([n * n, n]) + fp.max((n * n, True)),
+    "a sorted list": lambda n: fp.sort([n * n, n]),
+    "a list": lambda n: fp.maximum(fp.flip([n * n, n]), 7),
+    "a sum that is small, beside flags": lambda n: fp.add(np.array([True, False]), fp.sum([n * n, -(n * n)])),
+    "a product that is small, beside flags": lambda n: fp.add(np.array([True, False]), fp.prod([n * n, 0], axis=0)),
     "running sum": lambda n: fp.cumsum([2**31 - 1, n]),
     "product of lists": lambda n: fp.dot([n, n], [n, n]),
     "einsum": lambda n: fp.einsum("i,i->", [n, n], [n, n]),
@@ -149,6 +154,21 @@ def test_floats_in_doubles_have_64_bits(m: Any) -> None:
     assert fp.fuse(apart)(k) == apart(k) != 0
     narrow, wide = fp.fuse(lambda a, x, k: (a * (k * 0.1), x * (k * 0.1)))(np.ones(2, np.float32), x, k)
     assert (narrow.dtype, wide[0]) == (np.float32, k * 0.1)
+
+
+@pytest.mark.req("V1", "C13")
+def test_lists_of_long_integers(m: Any) -> None:
+    """Sums took them, and nothing else: they were out of range for int."""
+    long, longer = [LARGE**2, 5], [2**63 + 5, 1]
+    for of in (fp.min, fp.sort, fp.argmax, fp.sum, lambda x: fp.multiply(x, 2), m.large, lambda x: fp.take(x, 0)):
+        for found in (of(long), fp.fuse(lambda x, of=of: of(x))(long)):
+            assert found == np.asarray(of(np.asarray(long))).tolist()
+    assert fp.max(longer) == 2**63 + 5
+    for of in (m.whole, lambda x: fp.add(np.int32([1, 2]), x), fp.asarray):
+        for run in (of, fp.fuse(lambda x, of=of: of(x))):
+            assert np.asarray(run([1, 5])).dtype.kind == "i"
+            with pytest.raises(fp.RangeError, match="out of range for int"):
+                run(long)
 
 
 def _powers(c: float, k: float, count: int) -> float:
@@ -328,7 +348,7 @@ def test_integers_that_do_not_fit_are_refused(m: Any, device: Any) -> None:
             fp.fuse(of)(LARGE)
     x, u = np.int32([1, 2]), np.uint32([1, 2])
     computed: list[Callable[[Any], Any]] = [
-        lambda n: small + m.whole(n), lambda n: small * fp.sum([n, 1]), lambda n: x + m.whole(n) * m.whole(n),
+        lambda n: small + m.whole(n), lambda n: small * fp.sum([m.whole(n), 1]), lambda n: x + m.whole(n) * m.whole(n),
         lambda n: fp.clip(x, 0, m.whole(n) * n), lambda n: fp.where(x > 1, x, m.whole(n) * n), lambda n: u + (3 - m.whole(n)),
         lambda n: m.whole(m.large(n) * n), lambda n: m.natural(3 - m.whole(n)), lambda n: m.small(m.whole(n)),
         lambda n: fp.take(x, m.whole(n) * n), lambda n: fp.full_like(x, m.whole(n) * n),

@@ -519,6 +519,8 @@ def test_there_is_no_truth_and_no_iteration(m: Any) -> None:
         lambda x: fp.cond(x > 2, lambda v: v, lambda v: -v, x) + fp.while_loop(lambda c: c < 4, lambda c: c + 1, x),
         lambda x: np.sin(x) + np.multiply(2, x) + np.float32(3) * x + ramp(2, 3) * x,
         lambda x: np.where(x > 2, np.concatenate([x, x])[:2], np.sum(x, axis=0)) + np.mean(x),
+        lambda x: x * fp.full(3, fp.sum(x)) + fp.asarray([x[0, 0], 1.0, 2.0]) + fp.linspace(0.0, x[0, 1], 3),
+        lambda x: fp.asarray([fp.sum(x), 2.0], "double"),
     ],
 )
 def test_functions_of_fusepy_are_nodes_of_values(call: Callable[[Any], Any]) -> None:

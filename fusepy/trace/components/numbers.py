@@ -114,6 +114,14 @@ def _computed_by_call(trace: OpenTrace, op: str, values: Sequence[Value]) -> Val
     return _of_call(trace, op, [_test(trace, v) if op == "select" and not i else _known(trace, v) for i, v in enumerate(values)])
 
 
+def folded(trace: OpenTrace, op: str, values: Sequence[Value]) -> Value | None:
+    """Returns what an operation makes of a list of integers of the call and of the program, as `_computed_by_call` does."""
+    found: Value | None = values[0] if values else None
+    for value in values[1:]:
+        found = None if found is None else _computed_by_call(trace, op, [found, value])
+    return found if len(values) > 1 else None
+
+
 def chosen_number(trace: OpenTrace, test: Value, branches: Sequence[tuple[OpenTrace, Value]]) -> Value | None:
     """Returns the integer that a branch on numbers of the call gives, if each call can compute it as `_computed_by_call` does.
 
