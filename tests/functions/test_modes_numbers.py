@@ -209,6 +209,9 @@ def test_floats_in_bodies_and_results_have_64_bits(m: Any) -> None:
             float(np.float32(0.5 * 2 * 0.1)) * 2 * 0.1,
         ),
         "a derivative": (lambda k: fp.grad(lambda k: k * k * 0.1)(k), 2 * k * 0.1),
+        "a derivative of a choice": (lambda k: fp.grad(lambda k: fp.maximum(k * k * 0.1, 0.0))(k), 2 * k * 0.1),
+        "a tangent": (lambda k: fp.jvp(lambda k: k * k * 0.1, (k,), (0.1,)).d, 2 * k * 0.1 * 0.1),
+        "a gradient that is passed on": (lambda k: fp.vjp(lambda k: k * k * 0.1, k)[1](0.1)[0], 2 * k * 0.1 * 0.1),
     }
     for name, (of, wanted) in cases.items():
         for found in (fp.fuse(of)(k), of(k)):
