@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import numpy as np
 
 from fusepy.errors import UnknownNameError
@@ -13,6 +15,14 @@ _HOST = "which NumPy computes on the host"
 _FUSED = "fp.fuse(f)(x), or @fp.fuse above f"
 _KEY = "fp.random.key(0)"
 _DEVICE = "fp.default_device()"
+
+
+def _table(text: str) -> dict[str, str]:
+    """Returns names and lines of text: ``a b: line | c: line``."""
+    entries = [one.partition(": ") for one in " ".join(text.split()).split(" | ")]
+    return {name: line for names, _, line in entries for name in names.split()}
+
+
 _SHORT = """
 clamp hardtanh: fp.clip(x, 0.0, 1.0) | clamp_min: fp.maximum(x, 0.0) | clamp_max: fp.minimum(x, 1.0) | sgn: fp.sign(x) |
 expit: fp.nn.sigmoid(x) | mul: x * y | sub: x - y | mv: x @ y[0] | ger: fp.outer(x[0], y[0]) | chain_matmul: x @ y @ x |
@@ -61,13 +71,7 @@ NAMES = {  # of the module; in examples x and y are arrays, f is a function
     "eval_shape": "fp.shape(f(x))",
     "make_jaxpr": "fp.fuse(f).ir(x)",
     "disable_jit": "f(x), since calls run one by one unless fp.fuse takes them",
-    **{
-        name: line
-        for part in _SHORT.split("|\n")
-        for one in part.split(" | ")
-        for names, _, line in [one.strip().partition(": ")]
-        for name in names.split()
-    },
+    **_table(_SHORT),
     "masked_select": f"np.asarray(x)[np.asarray(x) > 0], {_ON_HOST}",
     **dict.fromkeys(("cat", "concat", "append", "row_stack"), "fp.concatenate([x, y])"),
     **dict.fromkeys(("gather", "index_select"), "fp.take(x, [0, 1], axis=0)"),
@@ -140,38 +144,26 @@ _OF_VALUES = {
     **{name: f"fp.{name}(t)" for name in ("sqrt", "exp", "log", "abs", "sin", "cos", "tanh", "square", "floor", "ceil", "sign")},
     **{name: f"fp.{name}(t)" for name in ("rsqrt", "log2", "exp2", "softmax")},
     **{name: f"fp.nn.{name}(t)" for name in ("relu", "sigmoid")},
-    **dict.fromkeys(("float", "type", "double"), "t.astype(float)"),
-    **dict.fromkeys(("int", "long"), "t.astype(int)"),
-    "half": "t.astype(np.float16)",
-    "bool": "t.astype(bool)",
-    "unsqueeze": "t[None], with None where the new axis is",
-    "permute": "t.transpose(0), with the axes in their new order",
-    **dict.fromkeys(("expand", "expand_as"), "fp.broadcast_to(t, (3, 2))"),
-    "resize_": "t.reshape(-1)",
-    "pow": "t ** 2",
-    "clamp": "t.clip(0.0, 1.0)",
-    "clone": "t + 0.0",
-    **dict.fromkeys(("mm", "bmm", "matmul"), "t @ t"),
-    **dict.fromkeys(("numel", "nelement"), "t.size"),
-    **dict.fromkeys(("dim", "ndimension"), "t.ndim"),
-    "masked_fill": "fp.where(t > 1, 0.0, t)",
-    **dict.fromkeys(("gather", "index_select"), "fp.take(t, [0, 1])"),
-    "chunk": "fp.split(t, 2)",
-    "narrow": "t[0:1]",
-    "norm": "fp.norm(t)",
-    "topk": "fp.topk(t, 1)",
-    "sort": "fp.sort(t)",
-    "split": "fp.split(t, 2)",
+    **_table("""
+    float type double: t.astype(float) | int long: t.astype(int) | half: t.astype(np.float16) | bool: t.astype(bool) |
+    unsqueeze: t[None], with None where the new axis is | permute: t.transpose(0), with the axes in their new order |
+    expand expand_as: fp.broadcast_to(t, (3, 2)) | resize_: t.reshape(-1) | pow: t ** 2 | clamp: t.clip(0.0, 1.0) |
+    clone: t + 0.0 | mm bmm matmul: t @ t | numel nelement: t.size | dim ndimension: t.ndim |
+    masked_fill: fp.where(t > 1, 0.0, t) | gather index_select: fp.take(t, [0, 1]) | chunk: fp.split(t, 2) | narrow: t[0:1] |
+    norm: fp.norm(t) | topk: fp.topk(t, 1) | sort: fp.sort(t) | split: fp.split(t, 2) | roll: fp.roll(t, 1) |
+    tile: fp.tile(t, 2) | searchsorted: fp.searchsorted(t, 1.0) | conj: t | apply_: fp.fuse(f)(t)
+    """),
     **{name: f"fp.{name}(t)" for name in ("diff", "median", "diag", "flip")},
-    "roll": "fp.roll(t, 1)",
-    "tile": "fp.tile(t, 2)",
-    "searchsorted": "fp.searchsorted(t, 1.0)",
-    "conj": "t",
-    "apply_": "fp.fuse(f)(t)",
     **{name: f"t {sign} 1.0" for name, sign in (("add", "+"), ("sub", "-"), ("mul", "*"), ("div", "/"))},
     **{name: f"t {sign} 1.0" for name, sign in (("eq", "=="), ("gt", ">"), ("lt", "<"))},
 }
 OF_TENSORS = {**_IN_PLACE, **_OF_MEMORY, **_OF_VALUES, "clone": "t.copy()"}
+OF_FUNCTIONS = _table("""
+    grad gradient derivative jacrev bwd_diff: fp.grad(f)(x), or f.bwds for tensors with gradients |
+    value_and_grad: fp.value_and_grad(f)(x) | vjp pullback: fp.vjp(f, x) | jvp jacfwd fwd_diff fwds: fp.jvp(f, (x,), (y,)) |
+    vmap batch vectorize: f(x), which goes along the axes of its arguments | jit compile fuse: fp.fuse(f)(x) |
+    apply forward: f(x) | reduce: fp.reduce(m.add, 0.0, x) | scan: fp.scan(m.add, 0.0, x) | outer: fp.fuse(f)(x[:, None])
+""")
 _GRADIENT = "fp.grad(f)(x), or fp.value_and_grad(f)(x), since a gradient is that of a function"
 _NO_NUMBER = "it has no number yet: return it, and ask what the call returns"
 _NEW = "fp.where(t > 1, 0.0, t), since values do not change: compute a new one"
@@ -209,6 +201,14 @@ def no_attribute(name: str) -> AttributeError:
     if line is None:
         return AttributeError(f"'Tensor' object has no attribute {name!r}")
     return UnknownNameError(f"a Tensor has no .{name}", hint=f"write {line}")
+
+
+def no_member(function: object, name: str) -> NoReturn:
+    """Raises the error for an attribute that functions do not have."""
+    kind = type(function).__name__
+    if name in OF_FUNCTIONS:
+        raise UnknownNameError(f"a {kind} has no .{name}", hint=f"write {OF_FUNCTIONS[name]}")
+    raise AttributeError(f"{kind!r} object has no attribute {name!r}", name=name, obj=function)
 
 
 def of_traced(name: str) -> str | None:

@@ -57,6 +57,18 @@ def user_place(above: int = 1) -> Place | None:
     return None
 
 
+def users_name(value: object) -> str | None:
+    """Returns the name of the variable, local or global, that holds a value in the innermost frame outside fusepy."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and not _is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    for scope in () if frame is None else (frame.f_locals, frame.f_globals):
+        for name, known in [*scope.items()]:
+            if known is value and name.isidentifier():
+                return name
+    return None
+
+
 def line_of(place: Place | None) -> str | None:
     """Returns a place as ``file:line``."""
     return None if place is None else f"{' '.join(os.path.basename(place[0]).split())}:{place[1]}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fusepy as fp
@@ -59,3 +60,18 @@ def test_code_that_a_file_makes_of_text_is_no_line_of_the_user() -> None:
     shell: dict[str, Any] = {}
     exec("def call(function): return function()", shell)  # as python -c runs a program
     assert shell["call"](user_line) == "<string>:1"
+
+
+GLOBAL = np.ones((2, 3), np.float32)
+
+
+def test_captured_values_have_the_names_of_the_users_variables() -> None:
+    """Messages and hints called each of them 'captured'."""
+    rows, held = fp.Tensor(np.ones((2, 3), np.float32)), [np.ones((2, 3), np.float32)]
+    captures: dict[str, Any] = {"rows": lambda x: x + rows, "GLOBAL": lambda x: x + GLOBAL, "captured": lambda x: x + held[0]}
+    for name, f in captures.items():
+        with pytest.raises(fp.ShapeError, match=f"arguments 'x' and '{name}' do not broadcast"):
+            fp.fuse(f)(np.ones((4, 4), np.float32))
+    with pytest.raises(fp.ShapeError) as caught:
+        fp.fuse(lambda: rows + fp.Tensor(held[0][0, :2]))()
+    assert 'fp.vcast(rows, "float3")' in caught.value.hint

@@ -77,7 +77,8 @@ class Recordable:
         """
         if not isinstance(program, Program):
             return Recordable(False, None)
-        made = Recordable(_fits(program), "tensor" if program.result_kind.put_off else None)
+        numbers = len(program.apart) == len(program.elements)  # which are no tensors
+        made = Recordable(_fits(program), "tensor" if program.result_kind.put_off and not numbers else None)
         made.plain = _NUMBERS.get(program.result_kind.word, TENSORS)
         others = (v for v in map(unmapped, given) if v.__class__ not in _TENSORS)
         made.spread = any(kind_of_value(v).returns.word == "tensor" for v in others)
@@ -152,11 +153,11 @@ def _fits(program: Program) -> bool:
         type(program) is Program
         and program.options == NO_OPTIONS
         and program.result_kind.put_off
+        and len(program.apart) < len(graph.outputs)
         and not (program.writes or program.destinations.targets or program.waits or program.detours)
         and bool(program.graph.nodes)
         and all(v.arrival.plain or v.arrival.array or v.arrival.computed for v in graph.inputs)
         and all(c.__class__ is Tensor or isinstance(c, COMPUTED) for c in program.inputs.captures)
-        and bool(graph.outputs)
         and not program.recording.prints
         and not set(graph.outputs) & set(graph.inputs)
     )

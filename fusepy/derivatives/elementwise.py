@@ -35,7 +35,8 @@ def _chosen(t: Terms, g: Term, y: Term, a: Term, b: Term) -> Pair:
 
     It reads only the condition of the operands, so that a later kernel loads one number.
     """
-    share = t.where(a.equals(b), t.cast(t.number(0.5), g.type.scalar or g.type), 1.0)
+    half = t.number(0.5)
+    share = t.where(a.equals(b), half if g.value.weak else t.cast(half, g.type.scalar or g.type), 1.0)
 
     def of(x: Term) -> Term:
         part = t.where(x.equals(y), share, 0.0)

@@ -87,7 +87,12 @@ class Forward:
         assert type is not None, "the caller checks that there is a tangent"
         fills = not given.type.shape and type.is_numeric and given.rank == value.rank + len(type.shape) != value.rank
         term = t.loaded(Term(t, given, tuple(range(value.rank)), type if fills else None))
-        return t.exact(term, type).value
+        return self.typed(term, type, value).value
+
+    def typed(self, term: Term, type: Type, value: Value) -> Term:
+        """Returns a tangent in the type that belongs to a value; a number stays one beside a number."""
+        number = value.weak and term.value.weak and term.type is type is FLOAT
+        return term if number or not type.is_numeric else self.terms.cast(term, type)
 
     def finished(self, value: Value) -> Value | None:
         """Returns the tangent of a value: zeros if nothing that it depends on has one."""
@@ -133,7 +138,7 @@ class Forward:
             if term is not None and type is not None:
                 wide = type.kind is Kind.MATRIX and not term.type.shape  # of a number beside a matrix without a tangent
                 term = term + t.zero(type, type) if wide else term
-                fitted = t.cast(term, type) if type.is_numeric else term
+                fitted = self.typed(term, type, value)
                 placed = Term(t, fitted.value, tuple(own[d] for d in fitted.dims), fitted.wants)
                 whole = len(node.operands) == 1 and list(placed.dims) == list(range(value.rank))
                 self.tangents[value] = placed.value if whole else self.spread_out(placed, value)

@@ -49,7 +49,8 @@ class Gradients:
         axes = tuple(range(value.rank if fills else given.rank)) if dims is None else dims
         self._check_axes(value, given, axes)
         term = t.loaded(Term(t, given, axes, value.type if fills else None))
-        self.add(value, t.exact(term, value.type))
+        number = value.weak and term.value.weak and term.type is value.type is FLOAT
+        self.add(value, term if number else t.exact(term, value.type))
 
     def _check_axes(self, value: Value, given: Value, axes: Sequence[int]) -> None:
         """Raises `GradientError` unless the gradient of a result has its axes: others would be broadcast, and summed."""

@@ -23,7 +23,7 @@ from fusepy.functions.python_tracer import PythonTracer
 from fusepy.ir.oracle import IN
 from fusepy.program.bound import SetUpProgram
 from fusepy.program.bound import run as run_program
-from fusepy.program.compile import PYTHONS, compile_program
+from fusepy.program.compile import compile_program
 from fusepy.program.destinations import destinations
 from fusepy.program.extents import ByExtents, depends_on_extents
 from fusepy.program.program import Program
@@ -75,8 +75,8 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
             program = _compiled(callee, key, args, kwargs, returns)
         else:
             program.device.counters.plan_hits += 1
-        if result is not None and returns is None and getattr(program, "returns", None) in PYTHONS:  # memory has 32 bits
-            key, returns = (key, "tensor"), "tensor"
+        if result is not None and returns is None and (word := getattr(program, "narrow", None)) is not None:
+            key, returns = (key, word), word
             program = callee.programs.get(key) or _compiled(callee, key, args, kwargs, returns)
         if program.open:
             if isinstance(program, Tracked):

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from fusepy.backend.device.recorder import check_encoder
 from fusepy.backend.emit.options import NO_OPTIONS
+from fusepy.elsewhere import no_member
 from fusepy.errors import ArgumentError
 from fusepy.functions import accumulators, configure
 from fusepy.functions.backward import BackwardTracer
@@ -159,6 +160,7 @@ class DeviceFunction(Inspectable):
         return made
 
     backward = backwards = bwds
+    __getattr__ = no_member
 
     def append_to(self, encoder: Any, *args: Any, _result: Any = None, **kwargs: Any) -> Any:
         """Records a call into your slangpy command encoder, which you submit. Results are Tensors.

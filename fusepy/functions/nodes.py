@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Protocol, cast
 from fusepy.errors import GraphError
 from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.location import user_line
-from fusepy.program.node_results import Results
+from fusepy.program.node_results import Results, names_unpacked, parts_of
 from fusepy.pytree import LEAF, NOTHING, Structure, container_of, flatten
 from fusepy.symbolic import Numberless, Symbolic
 
@@ -137,11 +137,12 @@ class GraphValue(Numberless, Symbolic):
         return Use(_called, f"{self._name}()", (self, *args), kwargs, user_line()).returning(LEAF)
 
     def __iter__(self) -> Iterator[Any]:
-        raise GraphError(
-            f"{self._name} is one value of the graph, and cannot be unpacked",
-            saw=f"made at {self._loc}",
-            hint="its parts are taken by index; a fused function that returns several says how many: f.node(outputs=2)",
-        )
+        count = names_unpacked(2)
+        if count is not None:
+            parts = Use(parts_of, self._name, (self, count), {}, user_line())
+            return iter(parts.returning(flatten((0,) * count)[1]))
+        hint = "its parts are taken by index, or by a, b = value; a fused function may say how many it returns: f.node(outputs=2)"
+        raise self._refuse("the number of parts", hint)
 
     def _refuse(self, what: str, hint: str) -> GraphError:
         graph = f"{what} of a value of the graph {self._wiring.name if self._wiring else ''}".rstrip()

@@ -61,6 +61,11 @@ class Arrival:
         return self.array or self.paired
 
     @property
+    def single(self) -> bool:
+        """True for one vector or matrix of single numbers, that is passed or made by the program."""
+        return self.named or self.uniform
+
+    @property
     def computed(self) -> bool:
         """True for what a kernel computes from a few numbers of the call."""
         return self.placed or self.name == "Linspace"

@@ -27,10 +27,11 @@ from fusepy.language.axes import Axis, axes_from, integers
 from fusepy.language.movement.graph_calls import or_node
 from fusepy.location import user_line
 from fusepy.trace.buffers import check_elements
-from fusepy.trace.components.numbers import wide, word
+from fusepy.trace.components.numbers import folded, wide, word
 from fusepy.trace.trace import Trace, current_trace
 from fusepy.trace.traced import Traced
 
+_OF_NUMBERS = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 MISSING = object()  # the default of an argument that has not been passed
 
 
@@ -98,6 +99,8 @@ def reduced(x: Any, way: Reduction) -> Any:
 def _record(trace: Trace, x: Any, way: Reduction) -> Traced:
     """Records the node; kept axes have extent 1."""
     loc = user_line()
+    if (number := _of_list(trace, x, way)) is not None:
+        return Traced(trace, number, loc)
     value, said = trace.operand(x, "x", loc)
     if way.function is None and (seen := trace.plain.seen(value, loc)) is not value:
         value, said = seen, trace.maps.get(seen, UNSAID)
@@ -128,6 +131,17 @@ def _record(trace: Trace, x: Any, way: Reduction) -> Traced:
         return result
     small = ArgMap(tuple(d for d in range(value.rank) if d not in axes))
     return _made(trace, "expand", result._value, [small], {"axes": names}, dims, loc)  # pyright: ignore[reportPrivateUsage]
+
+
+def _of_list(trace: Trace, x: Any, way: Reduction) -> Value | None:
+    """Returns the reduction of a list of integers that each call computes; ``None`` for anything else."""
+    flat = way.axis is None or way.axis in ((0,), (-1,))
+    if way.kind not in _OF_NUMBERS or way.keepdims or way.scans or not flat or not isinstance(x, (list, tuple)):
+        return None
+    items = cast("Sequence[Any]", x)
+    if not all(isinstance(item, (bool, int, Traced)) for item in items) or not any(isinstance(item, Traced) for item in items):
+        return None
+    return folded(trace, _OF_NUMBERS[way.kind], [trace.lift(item) for item in items])
 
 
 def _made(

@@ -14,13 +14,14 @@ from fusepy.functions.fused import FusedFunction, of_object
 from fusepy.functions.pullback import floats, owned
 from fusepy.language.differentiable import completed, is_one, paired
 from fusepy.language.gradients import check_given, has_gradient, signature_of
+from fusepy.language.movement.graph_calls import node_of_values, of_parts
 from fusepy.pytree import flatten
+from fusepy.symbolic import Symbolic
 from fusepy.trace.arity import of_count
 from fusepy.trace.components.outside import arguments
 from fusepy.trace.gradients import tangents as tangents_of
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import current_trace
-from fusepy.trace.traced import Traced
 
 __all__ = ["diffpair", "jvp"]
 Move = tuple[int, tuple[int, ...] | None]  # the place of an argument, and those of its leaves that move; ``None`` for all
@@ -43,6 +44,8 @@ class diffpair(NamedTuple):  # noqa: N801  # as Slang and slangpy call it
     d: Any = None
 
 
+@of_parts(lambda *args, **named: 2, diffpair._make)
+@node_of_values
 def jvp(function: Callable[..., Any], primals: Sequence[Any] = (), tangents: Sequence[Any] | None = None) -> diffpair:
     """Computes ``function(*primals)`` and its directional derivative along the tangents of the arguments, in forward mode.
 
@@ -101,7 +104,7 @@ def _checked(place: int, primal: Any, tangent: Any) -> list[tuple[Any, Any]]:
     saw, expected = (str(flatten(value, is_one)[1]) for value in (tangent, primal))
     if pairs is not None:
         moved = [pair for pair in pairs if pair[1] is not None]
-        sizes = [[None if isinstance(unmapped(v), Traced) else _extents(v) for v in pair] for pair in moved]
+        sizes = [[None if isinstance(unmapped(v), Symbolic) else _extents(v) for v in pair] for pair in moved]
         if all(a is None or b is None or a == b for a, b in sizes):
             if not moved or any(has_gradient(v) for v, _ in moved):
                 return pairs

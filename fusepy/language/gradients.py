@@ -21,6 +21,7 @@ from fusepy.functions.fused import FusedFunction, bound_to, fuse, of_object
 from fusepy.functions.pullback import floats, owned, pullback
 from fusepy.language.differentiable import paired
 from fusepy.pytree import flatten
+from fusepy.symbolic import Symbolic, misplaced
 from fusepy.trace.arity import bound_arguments, is_variadic, of_count
 from fusepy.trace.components.annotations import annotations_of, honoured
 from fusepy.trace.components.outside import arguments
@@ -219,6 +220,8 @@ def has_gradient(value: Any) -> bool:
     if is_nested(value):
         return True
     inner = unmapped(value)
+    if isinstance(inner, Symbolic) and not isinstance(inner, Traced):
+        raise misplaced(inner)
     type = inner.type if isinstance(inner, Traced) else kind_of_value(inner).describe(inner).type
     return type.scalar is None or type.is_float
 

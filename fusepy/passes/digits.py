@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
+from fusepy.ir.ops.arithmetic import COMPARISONS
+from fusepy.ir.ops.base import with_attrs
 from fusepy.ir.ops.control import Control, Loop
 from fusepy.ir.ops.promotion import of_numbers
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.settle import settle
-from fusepy.ir.types import BOOL, DOUBLE, FLOAT, Type
-from fusepy.passes.rewrite import substitute
+from fusepy.ir.types import BOOL, DOUBLE, FLOAT, Kind, Type
+from fusepy.passes.rewrite import substitute, with_bodies
 
 # what Python computes call by call, and what chooses among numbers
 _OPERATORS = frozenset(
     ("add", "sub", "mul", "div", "floordiv", "mod", "pow", "neg", "abs", "select", "minimum", "maximum", "clip")
 )
+_SHORT = (np.float16, np.float32)
 
 
 def with_digits(graph: Graph, oracle: Oracle) -> Graph:
@@ -28,9 +35,32 @@ def with_digits(graph: Graph, oracle: Oracle) -> Graph:
     """
     for node in graph.nodes:  # most programs compute nothing of numbers
         if node.bodies or (node.op.name in _OPERATORS and node.results[0].weak):
-            work = _Digits(graph, oracle, ())
+            work = _Digits(graph, oracle, None)
             return graph if work.is_idle else work.rewritten(())
     return graph
+
+
+def compared(graph: Graph, given: Mapping[Value, tuple[int, Any]] = MappingProxyType({})) -> Graph:
+    """Returns a traced graph that compares Python's floats as doubles, as Python does.
+
+    Args:
+        given: the arguments, with their places. NumPy compares its floats with fewer bits as such.
+    """
+    for node in graph.nodes:  # most programs compare no numbers
+        if node.bodies or node.op.name in COMPARISONS:
+            return graph.replace(nodes=[_compared(node, given) for node in graph.nodes])
+    return graph
+
+
+def _compared(node: Node, given: Mapping[Value, tuple[int, Any]]) -> Node:
+    if node.bodies:
+        return with_bodies(node, compared)
+    operands = node.operands
+    if node.op.name not in COMPARISONS or not of_numbers(operands) or all(v.type is not FLOAT for v in operands):
+        return node
+    if any(v.rank or v.type.kind is not Kind.SCALAR or (v in given and given[v][1].__class__ in _SHORT) for v in operands):
+        return node
+    return with_attrs(node, type=DOUBLE.name)
 
 
 def returned(graph: Graph) -> Graph:
@@ -60,23 +90,25 @@ class _Digits:
     """The numbers that become doubles in a graph, or in the body of a loop or branch.
 
     Args:
-        outputs: the outputs of a body that are wanted as doubles.
+        outputs: the outputs of a body that are wanted as doubles; ``None`` for a whole graph.
 
     Attributes:
         wide: the inputs of a body that are wanted as doubles.
     """
 
-    def __init__(self, graph: Graph, oracle: Oracle, outputs: Collection[int]):
+    def __init__(self, graph: Graph, oracle: Oracle, outputs: Collection[int] | None):
         self.graph, self.oracle = graph, oracle
         self.made = {
             v for node in graph.nodes for v in node.results if _is_number(v) and (node.op.name in _OPERATORS or _is_control(node))
         }
+        known = self.made.union(v for v in graph.inputs if _is_number(v))
+        if outputs is not None:  # the resolution knows the uses of the other inputs
+            self.made = known
         self.takes = {node: self._taken(node) for node in graph.nodes}
-        self.outputs = outputs
+        self.outputs = outputs or ()
         self.wanted = {node.operands[i] for node, places in self.takes.items() for i in places}
         self.inner: dict[Node, _Bodies] = {}
-        known = self.made.union(v for v in graph.inputs if _is_number(v))
-        self.wanted.update(v for j in outputs if (v := graph.outputs[j]) in known)
+        self.wanted.update(v for j in self.outputs if (v := graph.outputs[j]) in known)
         for node in reversed(graph.nodes):
             if isinstance(node.op, Control):
                 found = self.inner[node] = _Bodies(node, oracle, {j for j, v in enumerate(node.results) if v in self.wanted})
@@ -163,13 +195,17 @@ class _Bodies:
 
     def __init__(self, node: Node, oracle: Oracle, wanted: Collection[int]):
         assert isinstance(node.op, Control)
-        loops = isinstance(node.op, Loop)
-        self.results = {j for j, v in enumerate(node.results) if _is_number(v)} if wanted and loops else {*wanted}
-        last = len(node.bodies) - 1
-        self.bodies = [
-            _Digits(body, oracle, self.results if not loops or k == last else ()) for k, body in enumerate(node.bodies)
-        ]
-        own = node.op.own
+        own, loops, last = node.op.own, isinstance(node.op, Loop), len(node.bodies) - 1
+        numbers = {j for j, v in enumerate(node.results) if _is_number(v)}
+        self.results = numbers if wanted and loops else {*wanted}
+
+        def of_bodies() -> list[_Digits]:
+            return [_Digits(b, oracle, self.results if not loops or k == last else ()) for k, b in enumerate(node.bodies)]
+
+        self.bodies = of_bodies()
+        if loops and not self.results and any(own + j in body.wide for body in self.bodies for j in numbers):
+            self.results = numbers
+            self.bodies = of_bodies()
         carried = {own + j for j in range(len(node.results))} if loops else set[int]()
         self.wide = {own + j for j in self.results} if loops else set[int]()
         self.wide |= {i for body in self.bodies for i in body.wide if i not in carried}

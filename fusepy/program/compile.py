@@ -11,14 +11,16 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.texture_results import Into, Target
-from fusepy.backend.marshals.registry import RESULTS, kind_of_class, texture_kind, waits
+from fusepy.backend.marshals.registry import OBJECT, RESULTS, kind_of_class, texture_kind, waits
 from fusepy.backend.marshals.result_kinds import check_type, leading, stream_of
 from fusepy.backend.memory.element import Element
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
-from fusepy.passes.digits import returned
+from fusepy.ir.ops.promotion import of_numbers
+from fusepy.passes.digits import compared, returned
 from fusepy.passes.effects import is_pure
 from fusepy.passes.pipeline import run_pipeline
+from fusepy.program.delivery import PYTHONS, HandedOut
 from fusepy.program.destinations import Destinations
 from fusepy.program.inputs import Inputs
 from fusepy.program.lowering import Lowering
@@ -29,7 +31,8 @@ from fusepy.program.stages import targets_in
 from fusepy.trace.moves.extents import is_added
 from fusepy.trace.recording import Recording
 
-PYTHONS = ("scalar", "list")  # kinds of results with Python's floats
+SINGLE = ("scalar", "vector")  # kinds of single values, which leave the choice to others
+HOSTED = (*PYTHONS, "numpy", "vector")  # those in memory of the host
 Kind = TypeVar("Kind", bound=Program)
 
 
@@ -52,7 +55,7 @@ def compile_program(
     """
     trace, device = recording.trace, recording.trace.device
     device.check()
-    word, recording = _handed_out(recording, returns)
+    word, own["apart"], recording = _handed_out(recording, returns, device)
     graph = run_pipeline(recording.graph, trace.oracle)
     inputs = Inputs.of(recording, graph)
     values = inputs.values(recording.arguments)
@@ -84,23 +87,39 @@ def compile_program(
     return program
 
 
-def _handed_out(recording: Recording, returns: str | Into | None) -> tuple[str, Recording]:
-    """Returns the container of results, and the traced call with doubles where Python's floats are handed out as such."""
+def _handed_out(recording: Recording, returns: str | Into | None, device: Device) -> tuple[str, HandedOut, Recording]:
+    """Returns the container of results, those that are handed out otherwise, and the traced call with doubles where Python's
+    floats are compared or handed out.
+    """
     word = returns if isinstance(returns, str) else _container(recording)
-    if word in PYTHONS and "double" in recording.trace.device.features:
-        recording = replace(recording, graph=returned(recording.graph))
-    return word, recording
+    apart: HandedOut = _numbers(recording, word) if word in HOSTED and not isinstance(returns, str) else {}
+    if "double" in device.features:
+        graph = compared(recording.graph, recording.trace.given)
+        if graph is not recording.graph or word in PYTHONS or apart:
+            recording = replace(recording, graph=returned(graph) if word in PYTHONS or apart else graph)
+    return word, apart, recording
+
+
+def _numbers(recording: Recording, word: str) -> HandedOut:
+    """Returns the kinds of results of numbers alone that are not those of a container: they are what calls one by one give."""
+    found: dict[int, str] = {}
+    for j, value in enumerate(recording.graph.outputs[: len(recording.graph.outputs) - recording.printed]):
+        if value.weak and of_numbers([value]):
+            found[j] = "scalar"
+        elif value.type.shape and recording.trace.plain.of_numbers(value):
+            found[j] = OBJECT if value.arrival.single else "vector" if word == "scalar" else word
+    return {} if word in PYTHONS and {*found.values()} <= {"scalar", word} else found
 
 
 def _container(recording: Recording) -> str:
     """Returns the container of results: that of the arguments; of numbers alone, or none, that of the captured values."""
-    word = leading(map(unmapped, recording.arguments)).word
-    if word != "scalar":
-        return word
+    found = leading(map(unmapped, recording.arguments))
+    if found.word not in SINGLE:
+        return found.word
     if recording.trace.moves.tensors:
         return "tensor"
     captured = [(c, kind_of_class(c.__class__)) for c in map(unmapped, recording.trace.captures) if not is_added(c)]
-    return leading(c for c, kind in captured if kind is not None).word
+    return min(leading(c for c, kind in captured if kind is not None), found, key=lambda kind: kind.precedence).word
 
 
 def _without_arguments(recording: Recording) -> Recording:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -41,6 +41,10 @@ class RunsLaunches(Protocol):
     ) -> list[Any]: ...
 
 
+PYTHONS = ("scalar", "list")  # kinds of results with Python's floats
+HandedOut = Mapping[int, str]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Delivery:
     """The part of a `Program` that checks destinations before anything runs, and returns results afterwards.
@@ -49,6 +53,7 @@ class Delivery:
         graph: the call in regions.
         acts: True if it writes memory beside its results, so that running it twice may differ from running it once.
         returns: the word of the container in which results are returned.
+        apart: the words of results that are returned in another one.
         detours: moves arrays that a kernel cannot reach in place.
         waits: True if a framework of the arguments needs the device to be idle afterwards.
         maker: makes the memory of results.
@@ -63,6 +68,7 @@ class Delivery:
     executable: Executable
     acts: bool
     returns: str
+    apart: HandedOut
     detours: Detours | None = None
     waits: bool = False
     maker: Maker | None = None
@@ -116,7 +122,7 @@ class Delivery:
             target = given[j]
             keep = self.recording.keep[j] if self.recording.keep else True
             if keep:
-                handed.append(target if target is not None else self.hand_out(tensor))
+                handed.append(target if target is not None else self.hand_out(tensor, j))
         if self.recording.prints:
             sink.after(partial(run_requests, self.recording.prints, results[returned:]))
         structure = self.recording.structure
@@ -172,11 +178,11 @@ class Delivery:
         """The kind of the results that a call returns."""
         return RESULTS[self.returns]
 
-    def hand_out(self, tensor: Tensor | Bound) -> Any:
-        """Returns a result in the container that the call returns."""
+    def hand_out(self, tensor: Tensor | Bound, j: int) -> Any:
+        """Returns result `j` in the container that the call returns."""
         if isinstance(tensor, Bound):
             return tensor.value
-        return self.result_kind.hand_out(tensor)
+        return RESULTS[self.apart.get(j, self.returns)].hand_out(tensor)
 
 
 def shape_of(value: Any) -> tuple[int, ...]:

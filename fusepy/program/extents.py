@@ -32,7 +32,7 @@ class ByExtents:
         self.device = first.device
         self.sources = first.sources
         self.recording = first.recording
-        self.nested = first.nested
+        self.nested, self.narrow = first.nested, first.narrow
         self.programs = [first]
         self.state = ProgramState()
 

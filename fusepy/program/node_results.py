@@ -1,4 +1,4 @@
-"""The results of a node that has several; unpacking checks their number."""
+"""The results of a node that has several, and the parts of one result; unpacking checks their number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Results(tuple[object, ...]):
     _name: str
 
     def __iter__(self) -> Iterator[Any]:
-        wanted = _unpacked(2)
+        wanted = names_unpacked(2)
         if wanted is not None and wanted != len(self):
             raise GraphError(
                 f"{self._name} has {len(self)} results, {wanted} are unpacked",
@@ -39,7 +39,19 @@ def _plain(like: Results, parts: Mapping[int, Any]) -> tuple[Any, ...]:
 register(Results, Container(ITEMS.parts, _plain))
 
 
-def _unpacked(depth: int) -> int | None:
+def parts_of(value: Any, count: int) -> tuple[Any, ...]:
+    """Returns the parts of a value that is unpacked into `count` names.
+
+    Raises:
+        GraphError: if it has another number of parts.
+    """
+    found = tuple(value)
+    if len(found) != count:
+        raise GraphError(f"{count} names take the parts of a value that has {len(found)}", hint="take as many as there are")
+    return found
+
+
+def names_unpacked(depth: int) -> int | None:
     """Returns the number of names that the caller unpacks into; ``None`` if it does something else."""
     frame = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
     code = frame.f_code.co_code

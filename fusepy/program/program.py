@@ -23,7 +23,7 @@ from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Graph
 from fusepy.passes.pipeline import REWRITES, run_pipeline
-from fusepy.program.delivery import Delivery, laid_out
+from fusepy.program.delivery import PYTHONS, Delivery, laid_out
 from fusepy.program.destinations import check_recordable
 from fusepy.program.lent import lent_call
 from fusepy.program.lowering import Lowering
@@ -46,6 +46,7 @@ class Program(Delivery):
         textured: runs a call that stores the only result into a texture; ``None`` for other results.
         convert: makes what the caller gets of a result of these two kinds; ``None`` if that is the tensor.
         element: the element of the first result.
+        narrow: the container in whose memory numbers among the results have 32 bits; ``None`` if they have no others.
     """
 
     options: Options
@@ -60,11 +61,14 @@ class Program(Delivery):
     textured: TextureStore | None = field(init=False)
     convert: Callable[[Any], Any] | None = field(init=False)
     element: Element | None = field(init=False)
+    narrow: str | None = field(init=False)
     state: ProgramState = field(default_factory=ProgramState)
 
     def __post_init__(self) -> None:
         written, kind = self.destinations, self.result_kind
-        one = (plain := not (self.detours or written.outs or self.recording.prints)) and self.recording.structure is LEAF
+        one = (
+            plain := not (self.detours or written.outs or self.recording.prints or self.apart)
+        ) and self.recording.structure is LEAF
         number = one and kind.number and not self.graph.outputs[0].rank and Readback.takes(written.elements[0])
         apart = bool(written.said) or self.waits or kind.make is not None
         wanted = apart or written.targets
@@ -79,6 +83,7 @@ class Program(Delivery):
             "textured": TextureStore(self) if one and written.targets and not (number or apart or self.inputs.moved) else None,
             "convert": None if self.returns == "tensor" else kind.hand_out,
             "element": written.elements[0] if written.elements else None,
+            "narrow": "tensor" if self.returns in PYTHONS else self.returns if self.apart else None,
         }
         for name, value in facts.items():  # attributes and no cached properties, which make each read four times slower
             object.__setattr__(self, name, value)

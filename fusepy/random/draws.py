@@ -19,6 +19,7 @@ from fusepy.ir.types import Kind, Type
 from fusepy.language.constructors import CONSTRUCTORS
 from fusepy.language.generators import grid
 from fusepy.language.math import cos, sqrt, where
+from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.random.keys import module_on
 from fusepy.trace.trace import current_trace
 from fusepy.vocabulary.arithmetic import typed
@@ -87,6 +88,7 @@ def _bits(key: Any, at: Any, type: Type, low: Any, high: Any) -> Any:
     return _slang("bits")(key, at)
 
 
+@node_of_values
 def bits(key: Any, shape: Extents = (), device: Any = None) -> Any:
     """Returns 32 random bits for each element, as ``uint``; see `uniform`."""
     return _drawn(_bits, key, shape, element_of("uint").type, 0, 0, device)
@@ -99,6 +101,7 @@ def _uniform(key: Any, at: Any, type: Type, low: Any, high: Any) -> Any:
     return where(scaled < high, scaled, low)  # which rounding may reach
 
 
+@node_of_values
 def uniform(key: Any, shape: Extents = (), dtype: Any = "float", lo: Any = 0.0, hi: Any = 1.0, device: Any = None) -> Any:
     """Returns numbers that are evenly distributed from `lo` to below `hi`.
 
@@ -137,6 +140,7 @@ def _normal(key: Any, at: Any, type: Type, mean: Any, deviation: Any) -> Any:
     return typed(found * deviation + mean, type)
 
 
+@node_of_values
 def normal(key: Any, shape: Extents = (), dtype: Any = "float", mean: float = 0.0, std: float = 1.0, device: Any = None) -> Any:
     """Returns numbers of the normal distribution, by Box and Muller's method; see `uniform`.
 
@@ -149,6 +153,7 @@ def _integers(key: Any, at: Any, type: Type, low: Any, span: Any) -> Any:
     return typed(_slang("below")(key, at, span), type) + typed(low, type)
 
 
+@node_of_values
 def integers(key: Any, lo: Any, hi: Any, shape: Extents = (), dtype: Any = "int", device: Any = None) -> Any:
     """Returns integers that are evenly distributed from `lo` to below `hi`; see `uniform`.
 
@@ -176,6 +181,7 @@ def _bernoulli(key: Any, at: Any, type: Type, p: Any, _: Any) -> Any:
     return _slang("float")(key, at) < p
 
 
+@node_of_values
 def bernoulli(key: Any, p: Any = 0.5, shape: Extents = (), device: Any = None) -> Any:
     """Returns bools that are true with the probability `p`; see `uniform`."""
     return _drawn(_bernoulli, key, shape, element_of("bool").type, p, 0, device)
@@ -185,6 +191,7 @@ def _permutation(key: Any, at: Any, type: Type, n: Any, _: Any) -> Any:
     return _slang("permuted")(key, at.x, n)
 
 
+@node_of_values
 def permutation(key: Any, n: Any, device: Any = None) -> Any:
     """Returns the numbers from 0 to below `n` in a random order, as ``int``; see `uniform`.
 

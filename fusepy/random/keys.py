@@ -10,6 +10,7 @@ from fusepy.backend.sources.libraries import FOLDER
 from fusepy.errors import ArgumentError, RangeError
 from fusepy.functions.fused import FusedFunction
 from fusepy.language.constructors import CONSTRUCTORS
+from fusepy.language.movement.graph_calls import node_of_values, of_parts
 from fusepy.modules.libraries import library
 from fusepy.modules.module import Module
 from fusepy.trace.trace import current_trace
@@ -51,6 +52,12 @@ def key(seed: int) -> Any:
     return _UINT2(number & _WORD, (number >> 32) & _WORD)
 
 
+def _count(key: Any, n: Any = 2) -> int:
+    return n
+
+
+@of_parts(_count)
+@node_of_values
 def split(key: Any, n: Any = 2) -> tuple[Any, ...]:
     """Returns `n` keys, independent of each other and of `key`; do not draw from `key` afterwards.
 
@@ -69,6 +76,7 @@ def split(key: Any, n: Any = 2) -> tuple[Any, ...]:
     return tuple(_derived(key, i, _SPLITS) for i in range(n))
 
 
+@node_of_values
 def fold_in(key: Any, data: Any) -> Any:
     """Returns the key made from `key` and an integer, such as the number of a step; for an array one key for each element.
 

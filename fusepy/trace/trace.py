@@ -30,7 +30,7 @@ from fusepy.ir.ops.promotion import type_of_number
 from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import is_spread
-from fusepy.location import user_line
+from fusepy.location import user_line, users_name
 from fusepy.symbolic import TRACING, Symbolic, misplaced
 from fusepy.trace.buffers import check_elements, elements_of
 from fusepy.trace.calls import record_call
@@ -175,6 +175,7 @@ class Trace:
     def capture(self, value: Any, name: str) -> Value:
         """Adds a value of the enclosing scope as an input."""
         if (found := self._captured.get(id(value))) is None:
+            name = (users_name(value) or name) if name == "captured" else name
             found = self._captured[id(value)] = add_input(self, name, computed(value))  # a program keeps its captured values
             self.captures.append(value)
             if found.arrival.raw:

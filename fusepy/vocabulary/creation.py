@@ -22,7 +22,7 @@ from fusepy.language.math import where
 from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.joins import stacked
 from fusepy.language.movement.views import Extents
-from fusepy.symbolic import Symbolic
+from fusepy.symbolic import Symbolic, misplaced
 from fusepy.trace.trace import current_trace
 from fusepy.vocabulary.arithmetic import traced, typed
 
@@ -104,7 +104,9 @@ def full(shape: Extents, value: Any, dtype: Any = None, device: Any = None) -> A
 
 def _type_of(value: Any) -> Any:
     """Returns the element type of numbers: 32 bits for Python's and single ones of NumPy, else that of the array."""
-    given = None if issubclass(value.__class__, (np.generic, Symbolic)) else getattr(value, "dtype", None)
+    if isinstance(value, Symbolic):
+        raise misplaced(value)
+    given = None if issubclass(value.__class__, np.generic) else getattr(value, "dtype", None)
     return {"b": bool, "f": float}.get(list_array(value).dtype.kind, int) if given is None else given
 
 
@@ -189,6 +191,8 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
     if target is None:
         cast("Any", current_trace()).moves.tensors = True
         return _contents(x, dtype)
+    if isinstance(x, Symbolic):
+        raise misplaced(x)
     held: Any = getattr(x, "element", None)  # of a tensor
     if held is not None and device is None:
         return x if dtype is None or element_of(dtype).same(held) else typed(x, dtype)

@@ -10,7 +10,7 @@ from fusepy.language import math as _math
 from fusepy.language import reductions
 from fusepy.language.elementwise import composed
 from fusepy.language.movement.extents import ndim, seen_as_array
-from fusepy.language.movement.graph_calls import node_of_values
+from fusepy.language.movement.graph_calls import node_of_values, of_parts, pieces
 from fusepy.language.movement.joins import stack
 from fusepy.language.movement.views import broadcast_to, ravel, split
 from fusepy.trace.moves.arguments import one_axis
@@ -187,12 +187,14 @@ def polyval(p: Any, x: Any) -> Any:
     return found
 
 
+@of_parts(pieces, list)
 @node_of_values
 def hsplit(x: Any, parts: Any) -> list[Any]:
     """Returns the parts of `split` along the second axis, or along the only one."""
     return split(x, parts, 0 if ndim(x) == 1 else 1)
 
 
+@of_parts(pieces, list)
 @node_of_values
 def vsplit(x: Any, parts: Any) -> list[Any]:
     """Returns the parts of `split` along the first axis."""

@@ -14,7 +14,7 @@ from fusepy.ir.types import BOOL
 from fusepy.language import math as _math
 from fusepy.language.elementwise import composed
 from fusepy.language.movement.extents import ndim, seen_as_array, shape
-from fusepy.language.movement.graph_calls import node_of_values
+from fusepy.language.movement.graph_calls import node_of_values, of_parts
 from fusepy.language.movement.indices import take
 from fusepy.language.movement.joins import concatenate, stacked
 from fusepy.language.movement.views import broadcast_to, flip, moveaxis, ravel, reshape, swapaxes
@@ -83,6 +83,7 @@ def diag(x: Any, k: int = 0) -> Any:
     return _math.where(at[None, :] - at[:, None] == k, placed[:, None], _nothing(x))
 
 
+@of_parts(lambda *arrays, **named: len(arrays))
 @node_of_values
 def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
     """Returns each array of one axis over the grid of all of them; the first two axes are swapped unless ``indexing="ij"``."""

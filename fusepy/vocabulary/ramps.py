@@ -15,6 +15,7 @@ from fusepy.errors import ArgumentError
 from fusepy.ir.ranges import check_range
 from fusepy.language import generators
 from fusepy.language.math import exp2, log2, where
+from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.methods import METHODS
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
@@ -58,6 +59,7 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any 
     return (index if step == 1 else index * typed(step, type)) + typed(start, type)
 
 
+@node_of_values
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Any:
     """Returns evenly spaced numbers, which are computed where they are used, without memory.
 

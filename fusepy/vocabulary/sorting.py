@@ -17,6 +17,7 @@ from fusepy.language.axes import numpys_words
 from fusepy.language.elementwise import composed
 from fusepy.language.fold_nodes import reduced, reduction
 from fusepy.language.movement.extents import seen_as_array
+from fusepy.language.movement.graph_calls import of_parts
 from fusepy.language.movement.indices import take, take_along_axis
 from fusepy.language.movement.views import moveaxis, ravel
 from fusepy.symbolic import static_hint
@@ -57,6 +58,7 @@ def argsort(x: Any, axis: int | None = -1, kind: str | None = None) -> Any:
     return _argsort(x, axis)
 
 
+@of_parts(lambda *args, **named: 2)
 @numpys_words
 def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any]:
     """Returns the `k` largest elements of each row in descending order, and their indices; NaN counts as largest. See `sort`.
@@ -127,6 +129,7 @@ def _stored(x: Any, at: Any) -> Any:
     return x if owner_of(trace, trace.lift(x)) is not None else take(x, at, -1)
 
 
+@of_parts(lambda *args, **named: 2)
 def histogram(x: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False) -> tuple[Any, Any]:
     """Returns how many elements of `x` lie in each bin, and the edges of the bins.
 

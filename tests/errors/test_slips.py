@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.elsewhere import NAMES, OF_NN, OF_RANDOM, OF_TENSORS, OF_TRACED
+from fusepy.elsewhere import NAMES, OF_FUNCTIONS, OF_NN, OF_RANDOM, OF_TENSORS, OF_TRACED
 from fusepy.methods import METHODS
 from tests.errors.skeletons import ledger
 from tests.support.selection import seldom
@@ -28,6 +28,7 @@ ATTRIBUTES = {
     **{f"fp.random.{name}": None for name in OF_RANDOM},
     **{f"fp.nn.{name}": None for name in OF_NN},
     **{f"t.{name}": None for name in OF_TENSORS},
+    **{f"g.{name}": None for name in OF_FUNCTIONS},
 }
 # the code, and what the line gives; what a fused function of t makes follows "fused: "
 SLIPS: dict[str, Any] = {
@@ -72,6 +73,7 @@ SLIPS: dict[str, Any] = {
     "fused: np.where(t > 1)": "where",
     # slangpy and Slang
     "m.lum": "did",
+    "m.add.grad": 2 * X,
     "m.add(1.0)": "missing",
     "m.gained(x)": "set",
     "m.area({'a': 2.0})": "type",
@@ -121,8 +123,8 @@ def m(device: Any) -> fp.Module:
 
 
 def names(m: Any) -> dict[str, Any]:
-    t = fp.Tensor([0.5, 2.0])
-    return {"fp": fp, "np": np, "math": __import__("math"), "m": m, "x": X, "y": X + 1, "t": t, "f": lambda x: fp.sum(x * x)}
+    t, f = fp.Tensor([0.5, 2.0]), lambda x: fp.sum(x * x)
+    return {"fp": fp, "np": np, "math": __import__("math"), "m": m, "x": X, "y": X + 1, "t": t, "f": f, "g": fp.fuse(f)}
 
 
 def run(code: str, given: dict[str, Any]) -> Any:
@@ -178,7 +180,7 @@ def test_there_are_a_hundred() -> None:
 
 
 def test_other_names_are_as_they_were() -> None:
-    for value in (fp, fp.random, fp.nn, fp.Tensor([1.0])):
+    for value in (fp, fp.random, fp.nn, fp.Tensor([1.0]), fp.fuse(lambda x: x)):
         with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
             value.nonsense  # noqa: B018
     assert fp.float3 is not None

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.selection import daily
 from tests.support.slang_functions import ramp, same
 from tests.test_location import here
 
@@ -28,6 +29,8 @@ float3 tone(float3 c, float k) { return c * k; }
 float blurred(Tensor<float, 1> values, int i) { return (values[max(i - 1, 0)] + values[i]) / 2; }
 struct Ray { float3 position; float3 direction; };
 float3 along(Ray ray, float t) { return ray.position + t * ray.direction; }
+struct Pair { float one; void both(out float a, out float b) { a = one; b = 2 * one; } };
+Pair paired(float x) { Pair p = {x}; return p; }
 uniform float gain;
 float gained(float x) { return x * gain; }
 void store(float x, float* to, int i) { to[i] = x; }
@@ -418,7 +421,7 @@ def test_unpacking_another_number_of_results(m: Any) -> None:
         _a, _b = m.half_of.node()(x)
 
     fails(three, fp.GraphError, "split has 2 results, 3 are unpacked", three.__code__.co_firstlineno + 1)
-    fails(two, fp.GraphError, "half_of is one value of the graph, and cannot be unpacked", two.__code__.co_firstlineno + 1)
+    two()  # the graph says it when it is called, with the rows of an array
     assert len([*m.split.node()(x)]) == 2
 
 
@@ -488,7 +491,7 @@ def graph_ir(m: Any, line: int) -> str:
 def test_there_is_no_truth_and_no_iteration(m: Any) -> None:
     _, x = unfinished()
     fails(lambda: bool(x > 0), fp.GraphError, "the truth of a value of the graph g", here())
-    fails(lambda: list(x), fp.GraphError, "cannot be unpacked", here())
+    fails(lambda: list(x), fp.GraphError, "the number of parts of a value of the graph g", here())
     assert repr(x).startswith("GraphValue(x, made at test_graph.py:")
     assert not hasattr(x, "__array_interface__")
 
@@ -516,6 +519,8 @@ def test_there_is_no_truth_and_no_iteration(m: Any) -> None:
         lambda x: fp.cond(x > 2, lambda v: v, lambda v: -v, x) + fp.while_loop(lambda c: c < 4, lambda c: c + 1, x),
         lambda x: np.sin(x) + np.multiply(2, x) + np.float32(3) * x + ramp(2, 3) * x,
         lambda x: np.where(x > 2, np.concatenate([x, x])[:2], np.sum(x, axis=0)) + np.mean(x),
+        lambda x: x * fp.full(3, fp.sum(x)) + fp.asarray([x[0, 0], 1.0, 2.0]) + fp.linspace(0.0, x[0, 1], 3),
+        lambda x: fp.asarray([fp.sum(x), 2.0], "double"),
     ],
 )
 def test_functions_of_fusepy_are_nodes_of_values(call: Callable[[Any], Any]) -> None:
@@ -523,6 +528,51 @@ def test_functions_of_fusepy_are_nodes_of_values(call: Callable[[Any], Any]) -> 
     g = fp.Graph(inputs=["x"])
     g.set_outputs(call(g.get_inputs()[0]))
     np.testing.assert_array_equal(g(ramp(2, 3)), fp.fuse(call)(ramp(2, 3)))
+
+
+UNPACKED: dict[str, Callable[[Any], Any]] = {
+    "topk": lambda x: fp.topk(x, 2),
+    "histogram": lambda x: fp.histogram(x, 3),
+    "pieces": lambda x: fp.split(x, 2),
+    "pieces between indices": lambda x: fp.hsplit(x, [1]),
+    "pieces of NumPy": lambda x: np.vsplit(x, 2),
+    "grids": lambda x: fp.meshgrid(x[0], x[1]),
+    "keys": lambda x: [fp.random.uniform(k, 2) for k in fp.random.split(fp.random.fold_in(fp.random.key(1), fp.sum(x) > 2))],
+    "extents": lambda x: x.shape,
+    "a loop": lambda x: fp.fori_loop(0, 3, lambda i, c: (c[1], c[0] + i), (x, x * 2)),
+    "rows": lambda x: x,
+    "rows of a computed array": lambda x: x * 2,
+    "a derivative": lambda x: fp.jvp(lambda v: v * v, (x,), (x,)),
+}
+
+
+@pytest.mark.req("V3")
+@pytest.mark.parametrize("name", daily(UNPACKED, "topk", "pieces between indices", "keys", "rows", "a derivative"))
+def test_results_of_functions_are_unpacked(m: Any, name: str) -> None:
+    def program(x: Any) -> Any:
+        a, b = UNPACKED[name](x)
+        return a * 2, b + 1
+
+    g = fp.Graph(inputs=["x"])
+    g.set_outputs(*program(*g.get_inputs()))
+    for found, fused, wanted in zip(g(ramp(2, 4)), fp.fuse(program)(ramp(2, 4)), program(ramp(2, 4)), strict=True):
+        same(found, fused)
+        near(found, wanted)
+
+
+def test_rows_that_are_not_there_are_not_unpacked(m: Any) -> None:
+    g, x = unfinished()
+    line = here() + 1
+    a, b, c = x
+    g.set_outputs(a + b + c)
+    fails(lambda: g(ramp(2, 3)), fp.GraphError, "3 names take the parts of a value that has 2", line)
+
+
+def test_the_parts_of_a_method_are_unpacked(m: Any) -> None:
+    g, x = unfinished()
+    one, two = m.paired.node()(x).both()
+    g.set_outputs(two - one)
+    near(g(ramp(3)), ramp(3))
 
 
 def test_functions_of_numpy_that_fusepy_lacks_are_refused_for_values() -> None:

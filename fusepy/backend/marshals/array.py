@@ -18,7 +18,7 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.ranges import as_narrower, check_fits
 from fusepy.ir.strides import telling
-from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
+from fusepy.ir.types import BOOL, FLOAT, INT, INT64, UINT64, Kind, Type
 
 
 class TensorMarshal:
@@ -135,7 +135,18 @@ def struct_of(dtype: np.dtype[Any]) -> Element:
 
 
 # keys of lists of two to four floats, by the types of their items: most are vectors. Keys of integers depend on their size.
-SHORT: dict[tuple[type, ...], Hashable] = {(float,) * n: ("list", "f", (n,)) for n in range(2, 5)}
+SHORT: dict[tuple[type, ...], Hashable] = {(float,) * n: ("list", FLOAT, (n,)) for n in range(2, 5)}
+
+
+def _type(array: Array) -> Type:
+    """Returns the type of a list of numbers: integers are an ``int``, or a wider type if one of them needs more bits."""
+    kind = array.dtype.kind
+    if kind not in "iu":
+        return BOOL if kind == "b" else FLOAT
+    if not array.size:
+        return INT
+    low, high = int(array.min()), int(array.max())
+    return INT if low >= -0x80000000 and high < 0x80000000 else INT64 if high < 1 << 63 else UINT64
 
 
 class TupleMarshal:
@@ -148,12 +159,11 @@ class TupleMarshal:
         if key is not None:
             return key
         array = list_array(value)
-        return ("list", array.dtype.kind, telling(array.shape))
+        return ("list", _type(array), telling(array.shape))
 
     def describe(self, value: Sequence[Any]) -> Description:
         array = list_array(value)
-        type = {"b": BOOL, "f": FLOAT}.get(array.dtype.kind, INT)
-        return Description(type, telling(array.shape), "List", weak=True)
+        return Description(_type(array), telling(array.shape), "List", weak=True)
 
     def place(self, value: Sequence[Any], type: Type, device: Device) -> Tensor | Components:
         if type.shape:

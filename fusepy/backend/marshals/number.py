@@ -68,11 +68,11 @@ class NumPyScalarMarshal:
     array = staticmethod(np.asarray)
 
     def __init__(self, dtype: Any):
-        kind = np.dtype(dtype).kind
+        kind, self._narrow = np.dtype(dtype).kind, dtype in (np.float16, np.float32)  # which comparisons tell from others
         self._plain = NumberMarshal(BOOL) if kind == "b" else NumberMarshal(FLOAT) if kind == "f" else IntMarshal(INT)
 
     def key(self, value: Any) -> Hashable:
-        return ("numpy", self._plain.key(value.item()))
+        return ("numpy", self._plain.key(value.item()), self._narrow)
 
     def describe(self, value: Any) -> Description:
         return self._plain.describe(value.item())

@@ -35,7 +35,7 @@ from fusepy.backend.marshals.resource import (
 from fusepy.backend.marshals.texture import CubeAccess, TextureAccess, TextureMarshal
 from fusepy.backend.marshals.thread import CallIdAccess, GeneratorMarshal, RandFloatAccess, ThreadIdAccess, WangHashAccess
 from fusepy.backend.marshals.torch import TorchMarshal
-from fusepy.backend.marshals.vector import MATH_MARSHALS, UniformAccess
+from fusepy.backend.marshals.vector import MATH_MARSHALS, UniformAccess, as_object
 from fusepy.backend.memory.slangpy_names import TensorStorage
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import TextureKind
@@ -110,8 +110,8 @@ def _cuda(cls: type[Any]) -> bool:
     return hasattr(cls, "__cuda_array_interface__")
 
 
-# results without a class of arguments: those stored into textures, with the other results of such a call
-RESULTS: dict[str, ResultKind] = {"texture": ResultKind("texture", 100, TensorMarshal().hand_out)}
+OBJECT, STORED = "object", "texture"  # results without a class of arguments: slangpy's objects; what is stored into textures
+RESULTS = {OBJECT: ResultKind(OBJECT, 100, as_object, named=False), STORED: ResultKind(STORED, 100, TensorMarshal().hand_out)}
 _ours: set[str] = set()  # words of results that are reserved, not for users' marshals
 KINDS: dict[type, ValueKind] = {}
 _found: dict[type, ValueKind | None] = {}  # a cache of lookups by class, including classes without a kind

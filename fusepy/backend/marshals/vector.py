@@ -48,6 +48,12 @@ def as_vector(tensor: Tensor) -> Any:
     return tensor.to_numpy() if tensor.shape or tensor.element.shape else as_list(tensor)
 
 
+def as_object(tensor: Tensor) -> Any:
+    """Returns one vector or matrix as slangpy's object; as an array where slangpy has no such class."""
+    array, cls = tensor.to_numpy(), _CLASSES.get(tensor.dtype)
+    return array if cls is None else cls(array if array.ndim > 1 else array.tolist())
+
+
 class HalfMarshal:
     """slangpy's ``float16_t``: the Python float of the same value. The key differs from that of a float, since `place` does."""
 
@@ -120,6 +126,7 @@ def _math_types() -> dict[type, Type]:
 
 
 MATH_TYPES = _math_types()
+_CLASSES = {type: cls for cls, type in MATH_TYPES.items() if cls is not spy.math.quatf}
 
 
 def _read_of(type: Type) -> Read:

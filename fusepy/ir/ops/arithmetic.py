@@ -11,7 +11,7 @@ import numpy as np
 
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Op, Value
-from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, convert, shaped, working
+from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, convert, of_vectors, shaped, working
 from fusepy.ir.ops.integers.divisors import ANY, REST, SIGNS, divisor
 from fusepy.ir.ops.integers.signs import EXACT, OfBothSigns, exact, signed_like, signed_operand
 from fusepy.ir.ops.literal import literal
@@ -58,7 +58,9 @@ class Operator(Componentwise):
         self.arity = 2 if "{1}" in slang else 1
 
     def operand_scalar(self, node: Node) -> Type:
-        """Returns the scalar that the operands are converted to."""
+        """Returns the scalar that the operands are converted to; a comparison may name it."""
+        if self.compares and "type" in node.attrs:
+            return Type.parse(node.text("type"))
         scalar = promote([(v.type, v.weak) for v in node.operands], node.operands)
         what = f"operator {self.symbol}"
         if scalar is None:
@@ -85,7 +87,8 @@ class Operator(Componentwise):
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         shape = common_shape(node, f"operator {self.symbol}")
         scalar = self.operand_scalar(node)
-        return [computed(node, shaped(BOOL if self.compares else scalar, shape), of_numbers(node.operands))]
+        made = computed(node, shaped(BOOL if self.compares else scalar, shape), of_numbers(node.operands))
+        return [of_vectors(node, made) if shape and not self.compares else made]
 
     def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
         scalar, dtype = self.operand_scalar(node), node.results[0].type.dtype
@@ -173,6 +176,7 @@ def _of_itself(name: str, type: Type, value: int, divides: bool) -> str:
     return f"select({bounds}, {type}({value}), {type}({literal(np.nan, scalar)}))"
 
 
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 OPERATORS: list[Op] = [
     Operator("add", "+", "{0} + {1}", np.add),
     Operator("sub", "-", "{0} - {1}", np.subtract),

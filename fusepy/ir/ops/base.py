@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.argmap import ArgMap
+from fusepy.ir.arrivals import NAMED
 from fusepy.ir.graph import Attr, Node, Op, grid_rank
 from fusepy.ir.narrowing import is_default
 from fusepy.ir.types import BOOL, DOUBLE, INT, UINT, Kind, Type, pair_of
@@ -63,6 +64,19 @@ def computed(node: Node, type: Type, weak: bool = False, rank: int | None = None
             hint="count grid dimensions from 0 without gaps",
         )
     return Value(type, (None,) * rank, weak=weak)
+
+
+def as_named(value: Value, named: bool = True) -> Value:
+    """Returns a vector or matrix, as one that the program makes of numbers if it is `named`."""
+    if named:
+        value.arrival = NAMED
+    return value
+
+
+def of_vectors(node: Node, made: Value) -> Value:
+    """Returns the result of an operator, which is one vector of numbers if its operands are numbers and such vectors."""
+    named = bool(made.type.shape) and not (made.rank or made.weak)
+    return as_named(made, named and all(v.weak or v.arrival.single for v in node.operands))
 
 
 def common_shape(node: Node, what: str) -> tuple[int, ...]:

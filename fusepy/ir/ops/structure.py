@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusepy.errors import TraceError, UnknownNameError, did_you_mean
-from fusepy.ir.arrivals import NAMED
 from fusepy.ir.graph import Node, Op, Value
-from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, construct, convert, shaped
+from fusepy.ir.ops.base import Componentwise, as_named, common_shape, components, computed, construct, convert, of_vectors, shaped
 from fusepy.ir.ops.literal import Const
 from fusepy.ir.ops.promotion import of_numbers, promote
 from fusepy.ir.oracle import Oracle, enum_scalar, member_types
@@ -91,8 +90,9 @@ class Construct(Op):
                 if not fields
                 else f"take a member of the {other}, such as x.{fields[-1].name}",
             )
-        weak = of_numbers(node.operands)
-        return [_as_named(computed(node, type, weak and not node.attrs.get("named")), weak and bool(node.attrs.get("named")))]
+        weak, named = of_numbers(node.operands), bool(node.attrs.get("named"))
+        made = computed(node, type, weak and not named)
+        return [as_named(made, weak and named) if named else of_vectors(node, made)]
 
     def wanted(self, node: Node, i: int) -> Type | None:
         return node.results[0].type.scalar
@@ -114,15 +114,9 @@ class Construct(Op):
 
 def _component(node: Node, type: Type) -> Value:
     """Returns the result of a node that takes a component, or several, of its first operand."""
-    made, named = computed(node, type, of_numbers(node.operands[:1])), node.operands[0].arrival.named
+    made, named = computed(node, type, of_numbers(node.operands[:1])), node.operands[0].arrival.single
     made.weak = made.weak or (named and not type.shape and not made.rank)
-    return _as_named(made, named and bool(type.shape))
-
-
-def _as_named(value: Value, named: bool) -> Value:
-    if named:
-        value.arrival = NAMED
-    return value
+    return as_named(made, named and bool(type.shape))
 
 
 _COMPONENTS = {**dict(zip("xyzw", range(4))), **dict(zip("rgba", range(4)))}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sized
 from typing import Any, TypeVar, cast
 
 from fusepy.errors import GraphError
-from fusepy.functions.nodes import Use, graph_values
+from fusepy.functions.nodes import GraphValue, Use, graph_values
 from fusepy.location import user_line
 from fusepy.pytree import LEAF
 
@@ -22,6 +23,25 @@ def node_of_values(function: _F) -> _F:
         return called(function, function.__name__, *args, **kwargs)
 
     return cast("_F", call)
+
+
+def of_parts(count: Callable[..., int], kind: Callable[[list[Any]], Any] = tuple) -> Callable[[_F], _F]:
+    """Returns a decorator for a function that returns `count` values, as its arguments say: so it does of values of a graph."""
+
+    def decorate(function: _F) -> _F:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            made = function(*args, **kwargs)
+            return kind([made[i] for i in range(count(*args, **kwargs))]) if isinstance(made, GraphValue) else made
+
+        return cast("_F", call)
+
+    return decorate
+
+
+def pieces(x: Any, parts: Any, axis: int = 0) -> int:
+    """Returns how many arrays a split gives."""
+    return len(parts) + 1 if isinstance(parts, Sized) else operator.index(parts)
 
 
 def called(function: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:

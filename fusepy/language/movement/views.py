@@ -18,7 +18,7 @@ from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import integers, numbers
 from fusepy.errors import ShapeError
 from fusepy.language.movement.extents import fused, ndim, seen, shape, trace_of
-from fusepy.language.movement.graph_calls import called, node_of_values
+from fusepy.language.movement.graph_calls import called, node_of_values, of_parts, pieces
 from fusepy.location import user_line
 from fusepy.trace.moves.arguments import axes_order, one_axis, several_axes, squeezed
 from fusepy.trace.moves.record import moved
@@ -188,6 +188,7 @@ def broadcast_to(x: Any, shape: Extents) -> Any:
     return _viewed("broadcast_to", x, lambda rank, _: Broadcast(rank, wanted))
 
 
+@of_parts(pieces, list)
 @node_of_values
 def split(x: Any, parts: Extents, axis: int = 0) -> list[Any]:
     """Returns `x` in pieces along an axis: a number of equal ones, or those between some indices. They are views.

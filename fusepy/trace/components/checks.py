@@ -18,7 +18,6 @@ from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.prints.log import RangeRequest
 
 GROWS = ("add", "sub", "mul", "neg", "abs", "pow", "shl")
-COMPARES = ("lt", "le", "gt", "ge", "eq", "ne")
 _ONE_MORE = ("add", "sub", "neg", "abs")
 
 

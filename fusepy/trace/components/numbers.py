@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.arrivals import WORD
 from fusepy.ir.graph import Attr, Graph, Value
 from fusepy.ir.ops import OPS
+from fusepy.ir.ops.arithmetic import COMPARISONS
 from fusepy.ir.ops.promotion import of_numbers, type_of_number
 from fusepy.ir.types import BOOL, INT, INT64, UINT, UINT64, Kind, Type
-from fusepy.trace.components.checks import COMPARES, GROWS, check_growth, comparable, is_carried, root_of
+from fusepy.trace.components.checks import GROWS, check_growth, comparable, is_carried, root_of
 from fusepy.trace.components.integers import MEANINGS, TESTS, NumberTest, NumberView, Operand, Place, places_of
 from fusepy.trace.inputs import add_input
 from fusepy.trace.open_trace import OpenTrace
@@ -26,7 +25,7 @@ from fusepy.trace.traced import Traced
 LONGEST_NAME = 40
 # integers of less than 64 bits, and the bits that their numbers take with a sign
 SHORT = {Type.parse(f"{sign}int{bits}_t"): bits + (sign == "u") for sign in ("", "u") for bits in (8, 16, 32)}
-ON_NUMBERS = frozenset((*MEANINGS, *COMPARES))
+ON_NUMBERS = frozenset((*MEANINGS, *COMPARISONS))
 Known = tuple[OpenTrace | None, Operand]
 
 
@@ -43,7 +42,7 @@ def recorded(
     if found is not None:
         return (found,)
     given = _wide(trace, op, values, maps, loc)
-    if op in COMPARES:
+    if op in COMPARISONS:
         given = comparable(trace, given, maps, loc)
     elif trace.body or op == "select" or given[0].arrival.word or given[-1].arrival.word:
         given = _beside_flags(trace, op, given, loc)
@@ -115,6 +114,14 @@ def _computed_by_call(trace: OpenTrace, op: str, values: Sequence[Value]) -> Val
     return _of_call(trace, op, [_test(trace, v) if op == "select" and not i else _known(trace, v) for i, v in enumerate(values)])
 
 
+def folded(trace: OpenTrace, op: str, values: Sequence[Value]) -> Value | None:
+    """Returns what an operation makes of a list of integers of the call and of the program, as `_computed_by_call` does."""
+    found: Value | None = values[0] if values else None
+    for value in values[1:]:
+        found = None if found is None else _computed_by_call(trace, op, [found, value])
+    return found if len(values) > 1 else None
+
+
 def chosen_number(trace: OpenTrace, test: Value, branches: Sequence[tuple[OpenTrace, Value]]) -> Value | None:
     """Returns the integer that a branch on numbers of the call gives, if each call can compute it as `_computed_by_call` does.
 
@@ -145,20 +152,16 @@ def _known(trace: OpenTrace, value: Value, floats: bool = False) -> Known | None
     """Returns an integer or flag of the program, or its place among the inputs of a trace, and this trace; else ``None``.
 
     Args:
-        floats: also a float of the program with which kernels, of 32 bits, compare integers as Python does; and such integers.
+        floats: also a float.
     """
     if not value.weak or value.type.kind is not Kind.SCALAR or value.type.is_float > floats:
         return None
     if value.arrival.literal:
         maker = trace.grouping.extents.maker(value)
         number = None if maker is None else maker.attrs.get("value")
-        if isinstance(number, float) and value.type.is_float:
-            return (None, number) if abs(number) < 1 << 24 and np.float32(number) == number else None
-        return (None, int(number)) if isinstance(number, (int, float)) else None
+        return (None, number if value.type.is_float else int(number)) if isinstance(number, (int, float)) else None
     trace, value = root_of(trace, value)
     if value not in trace.given or not value.arrival.plain or value in trace.maps:
-        return None
-    if value.type.is_float and not isinstance(trace.given[value][1], int):
         return None
     return trace, Place(trace.given[value][0])
 
@@ -171,7 +174,7 @@ def _test(trace: OpenTrace, value: Value) -> Known | None:
         return _known(trace, value) if value.type is BOOL else None
     if maker.op.name not in TESTS:
         return None
-    compares = maker.op.name in COMPARES
+    compares = maker.op.name in COMPARISONS
     found = [_known(trace, v, floats=True) if compares else _test(trace, v) for v in maker.operands]
     operands = [one[1] for one in found if one is not None]
     owner = next((one[0] for one in found if one is not None and one[0] is not None), None)

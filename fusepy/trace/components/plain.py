@@ -162,17 +162,17 @@ class PlainVectors:
         """True for one vector of numbers beside arrays of numbers, along which it goes: NumPy takes it for a list."""
         if self.trace.body or value.rank or value in self.trace.maps:
             return False
-        if not self._of_numbers(value):
+        if not self.of_numbers(value):
             return False
         others = [self._in_tensors(v) for v in values if v.rank and v not in self.trace.maps and not is_spread(v)]
         return False in others and True not in others
 
-    def _of_numbers(self, value: Value) -> bool:
+    def of_numbers(self, value: Value) -> bool:
         """True for a vector that is made of single numbers, or passed as such."""
         node = self.grouping.extents.maker(value)
         if node is None:
             return value.name is not None and _given_as(self.trace, value) == "vector"
-        return value in self._named or (node.op.name != "cast" and any(map(self._of_numbers, node.operands)))
+        return value in self._named or (node.op.name != "cast" and any(map(self.of_numbers, node.operands)))
 
     def _beside_tensors(self, vectors: Sequence[Value], values: Sequence[Value]) -> list[Value]:
         """Returns the vectors of numbers alone that go along the axes of tensors beside them, as lists do in an eager call."""

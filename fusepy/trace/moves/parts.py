@@ -42,15 +42,15 @@ def whole_along(plan: Remap, part: MovedPart) -> tuple[int, ...] | None:
     return tuple(dims)
 
 
-def is_untaken(part: MovedPart, oracle: Oracle) -> bool:
+def is_untaken(part: MovedPart, oracle: Oracle, differentiated: bool = True) -> bool:
     """True if elements of a part are not taken at computed indices.
 
     These are structs and fixed arrays that numbers along axes are loaded as. Of structs with matrices they can be taken, but
-    threads cannot add to their gradients.
+    threads cannot add to their gradients, where the function is `differentiated`.
     """
     if part.type is not None and part.type is not part.value.type:
         return part.type.kind in (Kind.NAMED, Kind.ARRAY)
-    return part.value.type.kind is Kind.NAMED and _has_matrix(part.value.type, oracle)
+    return differentiated and part.value.type.kind is Kind.NAMED and _has_matrix(part.value.type, oracle)
 
 
 def _has_matrix(type: Type, oracle: Oracle) -> bool:

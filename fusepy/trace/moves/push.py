@@ -39,9 +39,7 @@ class Pushing:
     """The moved elements of one value, by a plan."""
 
     def __init__(self, trace: OpenTrace, terms: Terms, plan: Remap):
-        self.trace = trace
-        self.plan = plan
-        self.terms = terms
+        self.trace, self.plan, self.terms = trace, plan, terms
         self.known = known_shapes(trace)
         self.at = Coordinates(terms, self.known.shapes, lambda d: plan.extents[d])
         self.made: dict[MovedPart, Term] = {}
@@ -72,7 +70,8 @@ class Pushing:
             else:
                 inner[part] = below
                 stack += [p for p in below[1] if p is not None]
-        if self.trace.moves.repeats({part.value for part in inner}) and not is_untaken(root, self.trace.oracle):
+        moves = self.trace.moves
+        if moves.repeats({part.value for part in inner}) and not is_untaken(root, self.trace.oracle, bool(moves.begun)):
             return self.complete(self.leaf(root))
         for part in sorted(inner, key=lambda p: self.producer[p.value][0]):
             self.made[part] = self.again(part, *inner[part])

@@ -122,6 +122,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: graph(lambda g, x: g.set_outputs(*over(m).halves.node()(x)), X)[1],
         1.5 * X,
     ),
+    "the rows of a graph's value in a list": (
+        lambda m: graph(lambda g, x: g.set_outputs(sum(list(x))), X),
+        "its parts are taken by index, or by a, b = value",
+        lambda m: graph(lambda g, x: unpacked(g, x), X)[1],
+        X[1],
+    ),
     "too few arguments of a node": (
         lambda m: graph(lambda g, x: g.set_outputs(m.add.node()(x)), X),
         "pass a value for each parameter that is not an out parameter",
