@@ -117,8 +117,7 @@ class Trace:
 
     def innermost(self) -> Trace:
         """Returns the body that is recorded inside this trace, or the trace itself."""
-        now = TRACING.get()
-        return now if now is not None and self in now.chain else self
+        return now if (now := TRACING.get()) is not None and self in now.chain else self
 
     def add_origin(self, name: str, type: Type, origin: ModuleSource) -> None:
         """Adds the module of a struct that an input holds, so that its members are known without a call.
