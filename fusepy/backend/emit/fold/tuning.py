@@ -28,7 +28,7 @@ GROUPS_OF_GPU = 1056
 # Of 8 groups, 6 at a time leave a third idle. CUDA's compiler can be told the number: 5, with 48 registers a thread, in one turn.
 GROUPS_OF_MORE, RESIDENT = (3168, 0), {"cuda": (660, 5)}
 FEW_BYTES = 32  # of accumulators, for which 48 registers are enough
-DEAR, HEAVY, LIGHT, SPREAD, LEAN = 1, 32, 128, 192, 256  # the most elements that a body is unrolled for: half a second to compile
+DEAR, HEAVY, LIGHT, LEAN = 1, 32, 128, 256  # the most elements that a body is unrolled for; compiling takes up to half a second
 PAGE = 1024  # numbers of 4 bytes
 ROW = 64  # the shortest row of the grid that the lanes of a group share
 ROW_GROUPS = 256
@@ -52,9 +52,8 @@ def copies_of(region: Node, kind: str) -> int:
     if not is_light(region) or weight > 4 * LIGHT_NODES:
         return HEAVY
     types, kinds = [v.type for v in region.body.outputs], [f.kind for f in folds_of(region)]
-    if kind == "software" and not set(SPREADS).isdisjoint(kinds):
-        return SPREAD
-    simple = [k not in ("argmax", "argmin", "call") for k in kinds]
+    dear = ("argmax", "argmin", "call", *(SPREADS if kind == "software" else ()))
+    simple = [k not in dear for k in kinds]
     small = types[0].kind is Kind.SCALAR and Element.of(types[0]).nbytes <= 4
     return LEAN if simple == [True] and len(types) == 1 and small and weight <= LIGHT_NODES else LIGHT
 
@@ -96,7 +95,7 @@ def _software(outputs: int, reduced: int, inner: bool, copies: int, linear: bool
     if inner:
         shape = FoldShape(False, True, LANES, 16 if copies >= LIGHT else min(4, copies), 16, turns=True)
         return shape, outputs / LANES, 4096 if alone else 1024
-    columns = 8 if SPREAD <= copies < LEAN else 32 if copies >= HEAVY else 1
+    columns = 32 if copies >= HEAVY else 1
     rows = rows_as_one(outputs, reduced, LANES * columns) if linear and outputs and columns > 1 else 0
     if not rows or (rows > 1 and outputs * reduced < 1 << 17):
         return replace(COLUMN, unroll=min(4, copies)), outputs / LANES, 1024 if alone else 512
