@@ -68,6 +68,15 @@ def wrong_numbers(array: Any, want: Val) -> tuple[str, str] | None:
     return "values", f"{array[at]!r} at {at}, not {want.v[at]!r}{bound}; {int(bad.sum())} of {bad.size} are wrong"
 
 
+def from_slangpy(value: Any) -> Any:
+    """One of slangpy's vectors or matrices as nested lists; other values as they are."""
+    if type(value).__module__.partition(".")[0] != "slangpy":
+        return value
+    if hasattr(value, "to_numpy"):
+        return value.to_numpy().tolist()
+    return [one if isinstance(one := value[i], (bool, int)) else float(one) for i in range(len(value))]
+
+
 def kind_of(value: Any) -> str:
     """The container of a result."""
     name = type(value).__module__.partition(".")[0]

@@ -143,9 +143,13 @@ class Plan:
         return words.space if words.space and words.fit([slots[i] for i in (*places, *results)]) else ""
 
     def _has_one_order(self, ways: Sequence[str]) -> bool:
-        """True if all elements go along the grid in order; single values, which all threads read, do not count."""
+        """True if all elements go along the grid in order; single values, which all threads read, do not count.
+
+        What is computed of single values alone beside an array has one element: not each thread may store it.
+        """
         identity = tuple(range(self.rank))
-        if not {*self.out_dims} <= {identity}:
+        along_grid = {any(self.operands[i].dims for i in feeding) for feeding in self._feeds}
+        if len(along_grid) > 1 or not {*self.out_dims} <= {identity}:
             return False
         along = set[tuple[int, ...]]()
         for o, way in zip(self.operands, ways):
@@ -247,8 +251,13 @@ class Plan:
 
     def _dense(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int]) -> bool:
         """True if results are contiguous and have an element for each of the grid: kernels store them by its number."""
-        full = [(tuple(range(self.rank)), recipe.grid)] * len(results)
-        return full == [*zip(self.out_dims, recipe.out_shapes)] and not self.sinks and all(slots[slot].linear for slot in results)
+        along = tuple(range(self.rank))
+        full = all(dims == along for dims in self.out_dims) and self.fills(recipe) and not self.sinks
+        return full and all(slots[slot].linear for slot in results)
+
+    def fills(self, recipe: Recipe) -> bool:
+        """True if each result has an element for each place along its dimensions; of single values alone it has one."""
+        return all(shape == tuple(recipe.grid[d] for d in dims) for dims, shape in zip(self.out_dims, recipe.out_shapes))
 
     def _side_by_side(self, recipe: Recipe) -> bool:
         """True if elements are neighbours along the last dimension of the grid in all operands that have it."""

@@ -53,3 +53,36 @@ def test_results_may_lie_farther_than_arguments(name: str, kind: str, monkeypatc
         assert any("int r_0_s0;" in text for text in texts) is not wide
     assert not large.to_numpy()[..., :3].any()
     device.close()
+
+
+SINGLES: dict[str, Callable[..., Any]] = {
+    "a stored one": lambda n, m, x, k, t: [x * (s := m.pick(n.argmin(x, axis=None, keepdims=True), t)), s * 2],
+    "a number": lambda n, m, x, k, t: [x * k, n.reshape(k, (1, 1, 1)) * 2],
+    "beside sums": lambda n, m, x, k, t: [n.sum(x, -1), x * 2, n.reshape(k, (1, 1, 1)) * 2],
+    "beside rows": lambda n, m, x, k, t: [x - n.max(x, -1)[..., None], n.max(x, -1)[..., None] * k, n.reshape(k, (1, 1, 1)) * 2],
+    "beside running sums": lambda n, m, x, k, t: [n.cumsum(x, -1), n.reshape(k, (1, 1, 1)) * 2],
+}
+
+
+class PickInNumPy:
+    """What the function of the module does."""
+
+    def pick(self, i: Any, t: Any) -> Any:
+        return t[i]
+
+
+@pytest.mark.parametrize("name", daily(SINGLES, "a stored one"))
+def test_results_of_single_values_have_one_element_beside_arrays(name: str, device: Any) -> None:
+    """Not each thread stores it at its own place, which is behind the result."""
+    m = fp.Module.load_from_source(device, "picking", "float pick(int i, Tensor<float,1> t) { return t[i]; }")
+    x, k, t = np.arange(204, dtype=np.float32).reshape(3, 4, 17), np.full((), 3, np.float32), np.arange(2, 7, dtype=np.float32)
+    wanted = SINGLES[name](np, PickInNumPy(), x, k, t)
+    around = [fp.Tensor.from_numpy(device, np.full(w.size + 400, 77, np.float32)) for w in wanted]
+    views = [a[200 : 200 + w.size].reshape(*w.shape) for a, w in zip(around, wanted)]
+    fused = fp.fuse(lambda *given: SINGLES[name](fp, m, *given))
+    for _ in range(2):
+        fused(*(fp.Tensor.from_numpy(device, a) for a in (x, k, t)), _result=views)
+        for view, holder, want in zip(views, around, wanted):
+            np.testing.assert_allclose(view.to_numpy(), want, rtol=1e-6)
+            found = holder.to_numpy()
+            assert (np.delete(found, slice(200, 200 + want.size)) == 77).all()
