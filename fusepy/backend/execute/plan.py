@@ -145,11 +145,11 @@ class Plan:
     def _has_one_order(self, ways: Sequence[str]) -> bool:
         """True if all elements go along the grid in order; single values, which all threads read, do not count.
 
-        What is computed of single values alone beside an array has one element: not each thread may store it.
+        What is computed of these alone beside an array has one element, which not each thread may store.
         """
         identity = tuple(range(self.rank))
-        along_grid = {any(self.operands[i].dims for i in feeding) for feeding in self._feeds}
-        if len(along_grid) > 1 or not {*self.out_dims} <= {identity}:
+        arrays = {o.position for o in self.operands if o.dims}
+        if len({not feeding & arrays for feeding in self._feeds}) > 1 or not {*self.out_dims} <= {identity}:
             return False
         along = set[tuple[int, ...]]()
         for o, way in zip(self.operands, ways):
@@ -251,13 +251,8 @@ class Plan:
 
     def _dense(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int]) -> bool:
         """True if results are contiguous and have an element for each of the grid: kernels store them by its number."""
-        along = tuple(range(self.rank))
-        full = all(dims == along for dims in self.out_dims) and self.fills(recipe) and not self.sinks
-        return full and all(slots[slot].linear for slot in results)
-
-    def fills(self, recipe: Recipe) -> bool:
-        """True if each result has an element for each place along its dimensions; of single values alone it has one."""
-        return all(shape == tuple(recipe.grid[d] for d in dims) for dims, shape in zip(self.out_dims, recipe.out_shapes))
+        full = [(tuple(range(self.rank)), recipe.grid)] * len(results)
+        return full == [*zip(self.out_dims, recipe.out_shapes)] and not self.sinks and all(slots[slot].linear for slot in results)
 
     def _side_by_side(self, recipe: Recipe) -> bool:
         """True if elements are neighbours along the last dimension of the grid in all operands that have it."""

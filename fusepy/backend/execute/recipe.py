@@ -36,6 +36,10 @@ class Recipe:
         """Returns the answer of a plan whose reductions have no common grid."""
         return Recipe((), 0, (), (), False, error=error)
 
+    def filled(self, out_dims: Sequence[tuple[int, ...]]) -> bool:
+        """True if each result has an element for each place along its dimensions; what is of single values alone has one."""
+        return all(shape == tuple(self.grid[d] for d in dims) for dims, shape in zip(out_dims, self.out_shapes))
+
     def reaching(self, results: Sequence[Layout]) -> Recipe:
         """Returns the recipe for results of these layouts: a view may need indices of 64 bits where arguments do not."""
         far = any(not one.linear and _reach(one.shape, one.strides) >= LINEAR_LIMIT for one in results)

@@ -151,7 +151,7 @@ class ReducePlan(Plan):
     def launches(self, recipe: Recipe, slots: Sequence[Layout], results: Sequence[int], new: Callable[[], int]) -> list[Launch]:
         assert isinstance(recipe, FoldRecipe)
         stages = recipe.stages
-        linear = all(slots[slot].linear for slot in results) and self.fills(recipe)
+        linear = all(slots[slot].linear for slot in results) and recipe.filled(self.out_dims)
         if not stages or not linear or self._unaligned(slots) or self._apart(stages, slots, results):
             stages = recipe.strided
         elif space := self.words_at(slots, results):

@@ -181,7 +181,8 @@ class RowPlan(Plan):
         d = self._rows[-1]
         steps = {o.position: recipe.strides[o.position][o.dims.index(d)] for o in self.memory if d in o.dims}
         stored = all(d not in result.dims[:-1] for result in spec_of(self.region).results)
-        near = {*steps.values()} <= {0, 1} and stored and all(slots[slot].linear for slot in results) and self.fills(recipe)
+        stored = stored and recipe.filled(self.out_dims)
+        near = {*steps.values()} <= {0, 1} and stored and all(slots[slot].linear for slot in results)
         return tuple(i for i, step in steps.items() if step == 0) if near else None
 
 
