@@ -239,7 +239,7 @@ class Executable:
                 beside = plan.given.check(*checked, between, len(self.steps) > 1) if between else ()
                 if beside := beside or [j for j, target in enumerate(targets) if self._read(others, args, target)]:
                     return self._lowered(layouts, args, outs, copied | {given[results[j]] for j in beside})
-                own = plan.launches(recipe.reaching([slots[slot] for slot in results]), slots, results, partial(_another, slots))
+                own = plan.launches(recipe.reaching(slots, results), slots, results, partial(_another, slots))
                 pieces.append(TapePiece(plan, results, tuple(own)))
                 launches += [replace(one, reads=self._memory(one.reads), acts=step.acts) for one in own if not one.idle]
         return Tape(

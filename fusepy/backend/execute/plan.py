@@ -110,8 +110,7 @@ class Plan:
         self.linear = not (context.tile or context.placed or self.sinks) and self._has_one_order(ways)
         self.open = not self.rank and any(o.arrival.generated for o in self.operands)
         self._textured = bool(self.sinks) or any(o.arrival.texels and o.dims for o in self.operands)
-        cuda = self.device.target.kind == "cuda"
-        bits = [alignment(o) - 1 if cuda else 0 for o in self.memory]
+        bits = [alignment(o) - 1 if self.device.target.kind == "cuda" else 0 for o in self.memory]
         self.steps = [
             (self.positions[o.position], not o.is_whole, o.want.shape[: o.consumed], b) for o, b in zip(self.memory, bits)
         ]
@@ -143,12 +142,9 @@ class Plan:
         return words.space if words.space and words.fit([slots[i] for i in (*places, *results)]) else ""
 
     def _has_one_order(self, ways: Sequence[str]) -> bool:
-        """True if all elements go along the grid in order; single values, which all threads read, do not count.
-
-        What is computed of these alone beside an array has one element, which not each thread may store.
-        """
-        identity = tuple(range(self.rank))
-        arrays = {o.position for o in self.operands if o.dims}
+        """True if all elements go along the grid in order; single values, which all threads read, do not count."""
+        identity, arrays = tuple(range(self.rank)), {o.position for o in self.operands if o.dims}
+        # beside an array, what is computed of single values alone has one element: not each thread may store it
         if len({not feeding & arrays for feeding in self._feeds}) > 1 or not {*self.out_dims} <= {identity}:
             return False
         along = set[tuple[int, ...]]()

@@ -40,10 +40,13 @@ class Recipe:
         """True if each result has an element for each place along its dimensions; what is of single values alone has one."""
         return all(shape == tuple(self.grid[d] for d in dims) for dims, shape in zip(out_dims, self.out_shapes))
 
-    def reaching(self, results: Sequence[Layout]) -> Recipe:
-        """Returns the recipe for results of these layouts: a view may need indices of 64 bits where arguments do not."""
-        far = any(not one.linear and _reach(one.shape, one.strides) >= LINEAR_LIMIT for one in results)
-        return self.widened() if far and not self.wide else self
+    def reaching(self, slots: Sequence[Layout], results: Sequence[int]) -> Recipe:
+        """Returns the recipe for results in these slots: a view may need indices of 64 bits where arguments do not."""
+        for slot in results:
+            one = slots[slot]
+            if not one.linear and not self.wide and _reach(one.shape, one.strides) >= LINEAR_LIMIT:
+                return self.widened()
+        return self
 
     def widened(self) -> Recipe:
         """Returns the same with indices of 64 bits."""
