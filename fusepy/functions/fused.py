@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType, MethodType
 from typing import Any, cast, overload
 
-from fusepy.arguments.objects import check_unchanged, filled, is_method_like, split
+from fusepy.arguments.copies import Copied, filled
+from fusepy.arguments.objects import is_method_like, split
 from fusepy.backend.device.device import Device
 from fusepy.errors import ArgumentError
 from fusepy.functions.device_function import DeviceFunction
@@ -74,10 +75,10 @@ class HoldingTracer(PythonTracer):
             return super()._called(passed, trace)
         named = dict(passed)
         traced = dict(zip(self.state, named.pop(_STATE, {}).values()))
-        made: list[tuple[Any, dict[str, Any]]] = []
+        made: list[Copied] = []
         found = self._plain(filled(self.owner, "", traced, made))._called(named, trace)
-        for copied, before in made:
-            check_unchanged(copied, before, self.__name__)
+        for copied in made:
+            copied.check_unchanged(self.__name__)
         return found
 
 
@@ -182,7 +183,7 @@ def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | N
         device: where to run; by default that of the first tensor among the arguments, else the default device.
 
     A method of a class can be fused too. Attributes of its object that hold floats, arrays and tensors are arguments of each
-    call; integers, strings and flags are part of the program, like static arguments.
+    call; integers, strings and flags are part of the program, like static arguments, and so are values of its class.
 
     Raises:
         ArgumentError: if a static name is no parameter.

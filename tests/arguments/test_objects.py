@@ -205,6 +205,8 @@ def test_a_method_sees_what_its_class_holds_now(monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_allclose(shared.look(X), want, rtol=1e-5)
     del shared.gain
     check()
+    Shared._bias += 1
+    check()
 
 
 def test_a_method_sees_what_the_slots_of_its_object_hold_now(monkeypatch: pytest.MonkeyPatch) -> None:
