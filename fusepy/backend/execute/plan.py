@@ -143,9 +143,8 @@ class Plan:
 
     def _has_one_order(self, ways: Sequence[str]) -> bool:
         """True if all elements go along the grid in order; single values, which all threads read, do not count."""
-        identity, arrays = tuple(range(self.rank)), {o.position for o in self.operands if o.dims}
-        # beside an array, what is computed of single values alone has one element: not each thread may store it
-        if len({not feeding & arrays for feeding in self._feeds}) > 1 or not {*self.out_dims} <= {identity}:
+        identity = tuple(range(self.rank))
+        if not {*self.out_dims} <= {identity} or (len(self._feeds) > 1 and _differ(self.operands, self._feeds)):
             return False
         along = set[tuple[int, ...]]()
         for o, way in zip(self.operands, ways):
@@ -274,3 +273,9 @@ class Plan:
     def elements_of(self, launch: Launch, kernel: Kernel) -> int:
         """Returns the number of elements that the groups of a launch cover, if `Launch.groups` is None."""
         return covered(self.context.tile, launch.recipe.grid, kernel.per_group) if self.context.tile else launch.recipe.count
+
+
+def _differ(operands: Sequence[Operand], feeds: Sequence[frozenset[int]]) -> bool:
+    """True if some result is of single values alone and another one is not: it has one element, which one thread may store."""
+    arrays = {o.position for o in operands if o.dims}
+    return len({not feeding & arrays for feeding in feeds}) > 1
