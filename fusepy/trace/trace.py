@@ -26,7 +26,7 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.power import refuse_negative
-from fusepy.ir.ops.promotion import type_of_number
+from fusepy.ir.ops.promotion import numpys, type_of_number
 from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import is_spread
@@ -150,7 +150,7 @@ class Trace:
         number = cast("Any", value.item() if isinstance(value, (np.number, np.bool_)) else value)
         if isinstance(number, (bool, int, float)):
             plain = bool if isinstance(number, bool) else int if isinstance(number, int) else float
-            return self.constant(plain(number))  # an IntEnum member is a plain number
+            return self.constant(plain(number), of=value)  # an IntEnum member is a plain number
         if lists_values(value):
             return self.plain.stacked(cast("Sequence[Any]", value), user_line())
         return self.capture(cast("Any", value), name)
@@ -185,10 +185,10 @@ class Trace:
         """Returns a value of the enclosing scope traced, so that it has operators and members."""
         return Traced(self, self.lift(value, name), user_line())
 
-    def constant(self, value: float | bool, wanted: Type | None = None) -> Value:
-        """Adds a Python number as a literal, of type `wanted` or of its own type."""
-        type = type_of_number(value) if wanted is None else wanted
-        return self.builder.add(OPS["const"], [], attrs={"type": type.name, "value": value}, loc=user_line())[0]
+    def constant(self, value: float | bool, wanted: Type | None = None, of: Any = None) -> Value:
+        """Adds a Python number as a literal, of type `wanted` or of its own type; `of` is the number itself, perhaps of NumPy."""
+        attrs = {"type": (wanted or type_of_number(value)).name, "value": value, **numpys(of)}
+        return self.builder.add(OPS["const"], [], attrs=attrs, loc=user_line())[0]
 
     def record(self, op: str, operands: Sequence[Any], attrs: Mapping[str, Attr] | None = None) -> Traced:
         """Records an operation with one result."""

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-import numpy as np
-
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.errors import RangeError
 from fusepy.ir.ops.integers.signs import quotient, rest, shifted_right
@@ -111,6 +109,7 @@ class NumberTest:
 
     op: str
     operands: tuple[Operand, ...]
+    classes: tuple[type, ...]  # of the operands: a number of NumPy equals Python's, and is compared with other bits
 
     def within(self, given: Callable[[int], Any]) -> bool:
         return bool(TESTS[self.op](*[_found(o, given) for o in self.operands]))
@@ -129,8 +128,7 @@ def places_of(operands: Iterable[Operand]) -> Iterator[int]:
 
 
 def _found(operand: Operand, given: Callable[[int], Any]) -> float:
-    """Returns the number that an operand is in a call."""
+    """Returns the number that an operand is in a call: one of NumPy as it is, since it is compared with its own bits."""
     if isinstance(operand, Place):
-        number = given(operand.at)
-        return cast("float", number.item() if isinstance(number, np.generic) else number)
+        return cast("float", given(operand.at))
     return operand.within(given) if isinstance(operand, NumberTest) else operand
