@@ -26,7 +26,7 @@ from fusepy.ir.builder import Builder
 from fusepy.ir.graph import Attr, Graph, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.power import refuse_negative
-from fusepy.ir.ops.promotion import numpys, type_of_number
+from fusepy.ir.ops.promotion import type_of_number
 from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import is_spread
@@ -149,8 +149,8 @@ class Trace:
             raise misplaced(value)
         number = cast("Any", value.item() if isinstance(value, (np.number, np.bool_)) else value)
         if isinstance(number, (bool, int, float)):
-            plain = bool if isinstance(number, bool) else int if isinstance(number, int) else float
-            return self.constant(plain(number), of=value)  # an IntEnum member is a plain number
+            plain = bool if isinstance(number, bool) else int if isinstance(number, int) else float  # also of an IntEnum
+            return self.constant(plain(number), said="" if number is value else str(cast("Any", value).dtype))
         if lists_values(value):
             return self.plain.stacked(cast("Sequence[Any]", value), user_line())
         return self.capture(cast("Any", value), name)
@@ -185,9 +185,9 @@ class Trace:
         """Returns a value of the enclosing scope traced, so that it has operators and members."""
         return Traced(self, self.lift(value, name), user_line())
 
-    def constant(self, value: float | bool, wanted: Type | None = None, of: Any = None) -> Value:
-        """Adds a Python number as a literal, of type `wanted` or of its own type; `of` is the number itself, perhaps of NumPy."""
-        attrs = {"type": (wanted or type_of_number(value)).name, "value": value, **numpys(of)}
+    def constant(self, value: float | bool, wanted: Type | None = None, said: str = "") -> Value:
+        """Adds a Python number as a literal, of type `wanted` or of its own type; `said` is the dtype of one of NumPy."""
+        attrs = {"type": (wanted or type_of_number(value)).name, "value": value, **({"numpy": said} if said else {})}
         return self.builder.add(OPS["const"], [], attrs=attrs, loc=user_line())[0]
 
     def record(self, op: str, operands: Sequence[Any], attrs: Mapping[str, Attr] | None = None) -> Traced:

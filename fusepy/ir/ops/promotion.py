@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, SCALARS, Type
 from fusepy.ir.value import Value
 
@@ -63,8 +61,3 @@ def type_of_number(value: float | bool) -> Type:
     if isinstance(value, int):
         return INT if -0x80000000 <= value < 0x80000000 else Type.parse("int64_t" if value < 1 << 63 else "uint64_t")
     return FLOAT
-
-
-def numpys(number: object) -> dict[str, str]:
-    """Returns what a literal says of a number of NumPy, which is compared with its own bits: the dtype."""
-    return {"numpy": number.dtype.name} if isinstance(number, np.generic) else {}
