@@ -159,8 +159,9 @@ _OF_VALUES = {
 }
 OF_TENSORS = {**_IN_PLACE, **_OF_MEMORY, **_OF_VALUES, "clone": "t.copy()"}
 OF_FUNCTIONS = _table("""
-    grad gradient derivative jacrev bwd_diff: fp.grad(f)(x), or f.bwds for tensors with gradients |
-    value_and_grad: fp.value_and_grad(f)(x) | vjp pullback: fp.vjp(f, x) | jvp jacfwd fwd_diff fwds: fp.jvp(f, (x,), (y,)) |
+    grad gradient derivative bwd_diff: fp.grad(f)(x), or f.bwds for tensors with gradients |
+    value_and_grad: fp.value_and_grad(f)(x) | vjp pullback: fp.vjp(f, x) |
+    jvp jacfwd jacrev fwd_diff fwds: fp.jvp(f, (x,), (y,)) |
     vmap batch vectorize: f(x), which goes along the axes of its arguments | jit compile fuse: fp.fuse(f)(x) |
     apply forward: f(x) | reduce: fp.reduce(m.add, 0.0, x) | scan: fp.scan(m.add, 0.0, x) | outer: fp.fuse(f)(x[:, None])
 """)

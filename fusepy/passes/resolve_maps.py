@@ -24,7 +24,7 @@ from fusepy.ir.ranges import check_range
 from fusepy.ir.resolve.settle import settle
 from fusepy.ir.types import AS_ONE, Kind, Type
 from fusepy.passes.base import Pass
-from fusepy.passes.digits import with_digits
+from fusepy.passes.digits.wide import with_digits
 
 _NESTING = (Control, Draw)
 

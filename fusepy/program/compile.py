@@ -17,7 +17,8 @@ from fusepy.backend.memory.element import Element
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
 from fusepy.ir.ops.promotion import of_numbers
-from fusepy.passes.digits import compared, returned
+from fusepy.passes.digits.compared import compared
+from fusepy.passes.digits.wide import returned
 from fusepy.passes.effects import is_pure
 from fusepy.passes.pipeline import run_pipeline
 from fusepy.program.delivery import PYTHONS, HandedOut

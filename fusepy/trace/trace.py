@@ -149,8 +149,8 @@ class Trace:
             raise misplaced(value)
         number = cast("Any", value.item() if isinstance(value, (np.number, np.bool_)) else value)
         if isinstance(number, (bool, int, float)):
-            plain = bool if isinstance(number, bool) else int if isinstance(number, int) else float
-            return self.constant(plain(number))  # an IntEnum member is a plain number
+            plain = bool if isinstance(number, bool) else int if isinstance(number, int) else float  # also of an IntEnum
+            return self.constant(plain(number), said="" if number is value else str(cast("Any", value).dtype))
         if lists_values(value):
             return self.plain.stacked(cast("Sequence[Any]", value), user_line())
         return self.capture(cast("Any", value), name)
@@ -185,10 +185,10 @@ class Trace:
         """Returns a value of the enclosing scope traced, so that it has operators and members."""
         return Traced(self, self.lift(value, name), user_line())
 
-    def constant(self, value: float | bool, wanted: Type | None = None) -> Value:
-        """Adds a Python number as a literal, of type `wanted` or of its own type."""
-        type = type_of_number(value) if wanted is None else wanted
-        return self.builder.add(OPS["const"], [], attrs={"type": type.name, "value": value}, loc=user_line())[0]
+    def constant(self, value: float | bool, wanted: Type | None = None, said: str = "") -> Value:
+        """Adds a Python number as a literal, of type `wanted` or of its own type; `said` is the dtype of one of NumPy."""
+        attrs = {"type": (wanted or type_of_number(value)).name, "value": value, **({"numpy": said} if said else {})}
+        return self.builder.add(OPS["const"], [], attrs=attrs, loc=user_line())[0]
 
     def record(self, op: str, operands: Sequence[Any], attrs: Mapping[str, Attr] | None = None) -> Traced:
         """Records an operation with one result."""

@@ -568,6 +568,12 @@ def test_rows_that_are_not_there_are_not_unpacked(m: Any) -> None:
     fails(lambda: g(ramp(2, 3)), fp.GraphError, "3 names take the parts of a value that has 2", line)
 
 
+def test_a_value_is_no_count_of_pieces() -> None:
+    """The error spoke of `len()`."""
+    x, n = fp.Graph(inputs=["x", "n"]).get_inputs()
+    fails(lambda: fp.split(x, n), fp.GraphError, "the integer of a value", here())
+
+
 def test_the_parts_of_a_method_are_unpacked(m: Any) -> None:
     g, x = unfinished()
     one, two = m.paired.node()(x).both()

@@ -185,7 +185,7 @@ ELSEWHERE: dict[str, str] = {
     "modules/module.py": "requirements/test_systems.py",
     "modules/slang_type.py": "modules/test_struct.py",
     "passes/rows/groups.py": "passes/rows/test_join.py",
-    "passes/digits.py": "functions/test_modes_numbers.py",
+    "passes/digits/wide.py": "functions/test_modes_numbers.py",
     "passes/fuse_chains.py": "passes/test_passes.py",
     "passes/partition/draft.py": "passes/test_passes.py",
     "passes/partition/levels.py": "program/test_order_of_writes.py",

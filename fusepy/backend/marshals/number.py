@@ -68,7 +68,7 @@ class NumPyScalarMarshal:
     array = staticmethod(np.asarray)
 
     def __init__(self, dtype: Any):
-        kind, self._narrow = np.dtype(dtype).kind, dtype in (np.float16, np.float32)  # which comparisons tell from others
+        kind, self._narrow = np.dtype(dtype).kind, np.result_type(dtype, np.float16).itemsize < 8  # as comparisons tell them
         self._plain = NumberMarshal(BOOL) if kind == "b" else NumberMarshal(FLOAT) if kind == "f" else IntMarshal(INT)
 
     def key(self, value: Any) -> Hashable:

@@ -41,7 +41,7 @@ def of_parts(count: Callable[..., int], kind: Callable[[list[Any]], Any] = tuple
 
 def pieces(x: Any, parts: Any, axis: int = 0) -> int:
     """Returns how many arrays a split gives."""
-    return len(parts) + 1 if isinstance(parts, Sized) else operator.index(parts)
+    return operator.index(parts) if isinstance(parts, GraphValue) or not isinstance(parts, Sized) else len(parts) + 1
 
 
 def called(function: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
-
-import numpy as np
+from typing import Any
 
 from fusepy.backend.memory.structs import ArgumentView
 from fusepy.errors import RangeError
@@ -100,7 +98,7 @@ class NumberView(ArgumentView):
     operands: tuple[Operand, ...]
 
     def within(self, given: Callable[[int], Any]) -> int:
-        found = MEANINGS[self.op](*[int(_found(o, given)) for o in self.operands])
+        found: int = MEANINGS[self.op](*map(int, _found(self.operands, given)))
         _check_bits(found.bit_length())
         return found
 
@@ -111,9 +109,10 @@ class NumberTest:
 
     op: str
     operands: tuple[Operand, ...]
+    classes: tuple[type, ...]  # of the operands: a number of NumPy equals Python's, and is compared with other bits
 
     def within(self, given: Callable[[int], Any]) -> bool:
-        return bool(TESTS[self.op](*[_found(o, given) for o in self.operands]))
+        return bool(TESTS[self.op](*_found(self.operands, given)))
 
 
 Operand = float | Place | NumberTest
@@ -128,9 +127,12 @@ def places_of(operands: Iterable[Operand]) -> Iterator[int]:
             yield from places_of(operand.operands)
 
 
-def _found(operand: Operand, given: Callable[[int], Any]) -> float:
-    """Returns the number that an operand is in a call."""
-    if isinstance(operand, Place):
-        number = given(operand.at)
-        return cast("float", number.item() if isinstance(number, np.generic) else number)
-    return operand.within(given) if isinstance(operand, NumberTest) else operand
+def _found(operands: Iterable[Operand], given: Callable[[int], Any]) -> list[Any]:
+    """Returns the numbers that operands are in a call: those of NumPy as they are, compared with their own bits."""
+    found: list[Any] = []
+    for operand in operands:
+        if isinstance(operand, Place):
+            found.append(given(operand.at))
+        else:
+            found.append(operand.within(given) if isinstance(operand, NumberTest) else operand)
+    return found

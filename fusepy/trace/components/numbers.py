@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.arrivals import WORD
 from fusepy.ir.graph import Attr, Graph, Value
@@ -159,7 +161,11 @@ def _known(trace: OpenTrace, value: Value, floats: bool = False) -> Known | None
     if value.arrival.literal:
         maker = trace.grouping.extents.maker(value)
         number = None if maker is None else maker.attrs.get("value")
-        return (None, number if value.type.is_float else int(number)) if isinstance(number, (int, float)) else None
+        if maker is None or not isinstance(number, (int, float)):
+            return None
+        if floats and "numpy" in maker.attrs:  # to be compared
+            return None, np.dtype(maker.text("numpy")).type(number)
+        return None, number if value.type.is_float else int(number)
     trace, value = root_of(trace, value)
     if value not in trace.given or not value.arrival.plain or value in trace.maps:
         return None
@@ -178,7 +184,9 @@ def _test(trace: OpenTrace, value: Value) -> Known | None:
     found = [_known(trace, v, floats=True) if compares else _test(trace, v) for v in maker.operands]
     operands = [one[1] for one in found if one is not None]
     owner = next((one[0] for one in found if one is not None and one[0] is not None), None)
-    return (owner, NumberTest(maker.op.name, tuple(operands))) if len(operands) == len(found) else None
+    return (
+        (owner, NumberTest(maker.op.name, tuple(operands), tuple(map(type, operands)))) if len(operands) == len(found) else None
+    )
 
 
 def _input(trace: OpenTrace, view: NumberView) -> Value:

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any
-
-import numpy as np
+from collections.abc import Collection, Sequence
 
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.ops.arithmetic import COMPARISONS
-from fusepy.ir.ops.base import with_attrs
 from fusepy.ir.ops.control import Control, Loop
 from fusepy.ir.ops.promotion import of_numbers
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.settle import settle
-from fusepy.ir.types import BOOL, DOUBLE, FLOAT, Kind, Type
-from fusepy.passes.rewrite import substitute, with_bodies
+from fusepy.ir.types import BOOL, DOUBLE, FLOAT, Type
+from fusepy.passes.rewrite import substitute
 
-# what Python computes call by call, and what chooses among numbers
-_OPERATORS = frozenset(
-    ("add", "sub", "mul", "div", "floordiv", "mod", "pow", "neg", "abs", "select", "minimum", "maximum", "clip")
-)
-_SHORT = (np.float16, np.float32)
+# what Python, or NumPy with its own numbers, computes call by call; and what chooses among numbers and gives Python's
+OF_PYTHON = frozenset(("add", "sub", "mul", "div", "floordiv", "mod", "pow", "neg", "abs", "stop_gradient"))
+_OPERATORS = OF_PYTHON.union(("select", "minimum", "maximum", "clip"))
 
 
 def with_digits(graph: Graph, oracle: Oracle) -> Graph:
@@ -38,29 +30,6 @@ def with_digits(graph: Graph, oracle: Oracle) -> Graph:
             work = _Digits(graph, oracle, None)
             return graph if work.is_idle else work.rewritten(())
     return graph
-
-
-def compared(graph: Graph, given: Mapping[Value, tuple[int, Any]] = MappingProxyType({})) -> Graph:
-    """Returns a traced graph that compares Python's floats as doubles, as Python does.
-
-    Args:
-        given: the arguments, with their places. NumPy compares its floats with fewer bits as such.
-    """
-    for node in graph.nodes:  # most programs compare no numbers
-        if node.bodies or node.op.name in COMPARISONS:
-            return graph.replace(nodes=[_compared(node, given) for node in graph.nodes])
-    return graph
-
-
-def _compared(node: Node, given: Mapping[Value, tuple[int, Any]]) -> Node:
-    if node.bodies:
-        return with_bodies(node, compared)
-    operands = node.operands
-    if node.op.name not in COMPARISONS or not of_numbers(operands) or all(v.type is not FLOAT for v in operands):
-        return node
-    if any(v.rank or v.type.kind is not Kind.SCALAR or (v in given and given[v][1].__class__ in _SHORT) for v in operands):
-        return node
-    return with_attrs(node, type=DOUBLE.name)
 
 
 def returned(graph: Graph) -> Graph:
