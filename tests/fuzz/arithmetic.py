@@ -229,7 +229,9 @@ def chosen(f: Callable[..., Any]) -> Meaning:
         comp, pairs = aligned(*(convert(x, scalar) for x in values))
         if not is_float(scalar):
             return make(scalar, comp, f(*(v for v, _ in pairs)), sum(e for _, e in pairs), all_weak(*values))
-        return make(scalar, comp, *corners(f, pairs, special=True), all_weak(*values), rounds=0)
+        v, e = corners(f, pairs, special=True)
+        unknown = sum(np.isinf(own) for _, own in pairs) > 0  # it may be NaN, which no bound holds
+        return make(scalar, comp, v, np.where(unknown, np.inf, e), all_weak(*values), rounds=0)
 
     return run
 
