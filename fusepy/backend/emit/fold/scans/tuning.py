@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fusepy.backend.emit.fold.tuning import FULL, GROUPS_OF_GPU, power_between
 from fusepy.backend.emit.fold.variant import FoldShape
-from fusepy.backend.emit.tuning import SHARED_BYTES
+from fusepy.backend.emit.tuning import SHARED_BYTES, power_above
 
 SCANNED = 16  # neighbouring elements of a thread of a GPU's group that scans, a run: waves exchange totals once for them
 SCANNING = 128  # threads of such a group
@@ -47,5 +47,4 @@ def scan_lanes(outputs: int, reduced: int, threads: int) -> int:
 
     Of many rows it is a wave, whose threads wait for no other wave's total.
     """
-    lanes = 1 << (max(-(-reduced // SCANNED), 1) - 1).bit_length()
-    return min(lanes, power_between(FULL // max(outputs, 1), 32, threads), threads)
+    return min(power_above(-(-reduced // SCANNED)), power_between(FULL // max(outputs, 1), 32, threads), threads)

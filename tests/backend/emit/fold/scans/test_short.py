@@ -1,28 +1,21 @@
-"""Scans of short rows as GPUs run them: groups load and store rows that lie side by side, and some threads scan each."""
+"""Scans of short rows as GPUs run them: groups load and store rows that lie side by side, and some threads scan each.
+
+Waves of lavapipe have 8 lanes, which are fewer than share the longest of these rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.device.target import Target
 from tests.support.selection import daily
 
 SOURCE = "float kept(float a, float b) { return b < 0 ? a : a + b; }"
 RNG = np.random.default_rng(6)
-
-
-@pytest.fixture(scope="module")
-def gpu() -> Iterator[Any]:
-    """Lavapipe with the kernels of a GPU: its waves of 8 lanes are fewer than share the longest of these rows."""
-    device = fp.init_device("vulkan")
-    device.target = Target("vulkan", True)
-    yield device
-    device.close()
 
 
 def is_short(function: Any, *args: Any) -> bool:
