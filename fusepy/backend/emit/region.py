@@ -7,6 +7,7 @@ stores the results. It consists of an index space, stores and a stage, see docs/
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from fusepy.backend.emit.operand import Field
 from fusepy.backend.emit.operands import region_operands
@@ -18,16 +19,16 @@ from fusepy.backend.emit.spaces.space import ElementWork, IndexSpace
 from fusepy.backend.emit.spaces.tiles import Tiles
 from fusepy.backend.emit.spaces.words import WORDS, WordSpace, words_shape
 from fusepy.backend.emit.text import Emission, KernelSource, KernelText
-from fusepy.backend.emit.tuning import Shape, choose, is_light
+from fusepy.backend.emit.tuning import Shape, choose, is_light, run_of
 from fusepy.backend.emit.variant import Variant
 from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Node
 
-EMITTER_VERSION = 94  # part of every cache key; raise it with any change to emitted text or to the content of an entry
+EMITTER_VERSION = 95  # part of every cache key; raise it with any change to emitted text or to the content of an entry
 
 SPACES: dict[str, Callable[[Variant, Shape, str], IndexSpace]] = {  # by `Variant.space`; the last argument is the device kind
     "": Counted,
-    "rows": lambda variant, shape, kind: Rows(variant),
+    "rows": lambda variant, shape, kind: Rows(variant, shape),
     "tiles": lambda variant, shape, kind: Tiles(variant),
     **dict.fromkeys(BLOCKS, lambda variant, shape, kind: Blocks(variant, *BLOCKS[variant.space])),
     **dict.fromkeys(WORDS, lambda variant, shape, kind: WordSpace(variant, shape, kind, count=WORDS[variant.space][0])),
@@ -56,6 +57,8 @@ def emit(
         or given.options.shape(variant.tile, variant.linear)
         or choose(kind, element_bytes, not needs_division, moved_bytes, price, kind != "software" and is_light(region))
     )
+    if kind == "software":
+        shape = replace(shape, run=run_of(region, price))
     if variant.tile:
         _check_tile(region.body.name, given.options, variant)
     operands = region_operands(region, given.cuda, given.plain)

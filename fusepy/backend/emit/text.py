@@ -93,6 +93,10 @@ class KernelText:
         """True if the `backend.emit.operand.addressing` of some operand of the body is `way`."""
         return any(addressing(self.given.accesses[o.arrival], o) == way for o in self.operands)
 
+    def is_uniform(self, operand: Operand) -> bool:
+        """True if an operand lies in the parameter block, so that it is the same for all elements."""
+        return addressing(self.given.accesses[operand.arrival], operand) == "uniform"
+
     # ---- parameters ---------------------------------------------------------------------------------------------
 
     def listed(self, operands: Iterable[Operand]) -> list[Field]:

@@ -23,6 +23,9 @@ LIGHT_PRICE = 48.0  # up to it, a thread may have several rows
 HEAVY_PRICE = (
     64.0  # from it on, code takes longer than loads: on GPUs each thread has one element, so that few elements fill the device
 )
+# Elements that a thread on a CPU computes together, if their code is short, see `run_of`: the processor works on several at a
+# time, and the driver masks the variables that a loop changes once for all of them (decision 002).
+RUN, BRIEF_PRICE, BRIEF_WEIGHT = 4, 32.0, 48
 LIGHT_NODES = 12  # a body of so many nodes is unrolled, see `backend.emit.spaces.linear`; for folds `backend.emit.fold.tuning`
 # Simple operations that lavapipe compiles in the time of one call: of a function of floats, of a power, which may loop, of a
 # function of doubles, and of a double's sine, which takes a second
@@ -31,11 +34,17 @@ CALL_WEIGHT, POWER_WEIGHT, LONG_WEIGHT, ANGLE_WEIGHT = 5, 16, 20, 100
 
 @dataclass(frozen=True)
 class Shape:
-    """Threads per group, elements per thread, and `batched`: all loads of a thread are issued before the first store."""
+    """Threads per group, and elements per thread.
+
+    Attributes:
+        batched: all loads of a thread are issued before the first store.
+        run: the elements of a thread on a CPU that are loaded, computed and stored together.
+    """
 
     threads: int
     per_thread: int
     batched: bool
+    run: int = 1
 
     @property
     def per_group(self) -> int:
@@ -73,6 +82,17 @@ def is_light(region: Node) -> bool:
     assert region.body is not None
     nodes = region.body.nodes
     return len(nodes) <= LIGHT_NODES and not any(n.bodies or n.op.name == "slang.call" or is_long(n) for n in nodes)
+
+
+def run_of(region: Node, price: float) -> int:
+    """Returns the elements that a thread on a CPU computes together: several if they compile in little time.
+
+    Four hyperbolic tangents in a row take 1.3 times as long as one after the other.
+    """
+    assert region.body is not None
+    nodes = region.body.nodes
+    brief = price <= BRIEF_PRICE and weight_of(nodes) <= BRIEF_WEIGHT
+    return RUN if brief and not any(n.bodies or n.op.name == "tanh" for n in nodes) else 1
 
 
 def weight_of(nodes: Iterable[Node]) -> int:

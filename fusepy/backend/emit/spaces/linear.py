@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.spaces.space import ElementWork, decoded, extents
-from fusepy.backend.emit.tuning import GROUPS_PER_ROW, LANES, Shape
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW, LANES, RUN, Shape
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.slang.stage import THREAD_INDEX
 from fusepy.ir.ops.control import block
-
-# Elements in each turn of a thread's loop on lavapipe, which masks the variables that a loop changes in every turn. Runs of 4 are
-# as fast as all 32 elements in a row, and compile in a quarter of the time (decision 002).
-RUN = 4
 
 
 @dataclass(frozen=True)
@@ -53,10 +50,8 @@ class Counted:
         if self.shape.batched and not work.arrays:
             return [*lines, *self._batched(work)]
         one = [f"{index} i = first + k * {step};", f"if (i >= {BLOCK}.count)", "    return;", *element]
-        if steps > RUN and self.kind == "software" and work.light:
-            one[0] = f"{index} i = first + (k + u) * {step};"
-            run = ["[unroll]", f"for (uint u = 0; u < {RUN}; ++u)", *block(one)]
-            return [*lines, "[loop]", f"for (uint k = 0; k < {steps}; k += {RUN})", *block(run)]
+        if self.shape.run > 1 and steps % self.shape.run == 0 and not work.arrays:
+            return [*lines, "[loop]", f"for (uint n = 0; n < {steps}; n += {self.shape.run})", *block(self._run(work, step, one))]
         return [*lines, "[ForceUnroll]" if steps <= RUN else "[loop]", f"for (uint k = 0; k < {steps}; ++k)", *block(one)]
 
     def _coordinates(self, work: ElementWork) -> list[str]:
@@ -66,9 +61,15 @@ class Counted:
 
     def _batched(self, work: ElementWork) -> list[str]:
         """Returns statements that load all elements of a thread before its first store."""
-        index, steps = self._index, self.shape.per_thread
-        at, last = f"first + k * {self.shape.threads}", f"{BLOCK}.count - 1"
+        index, at, last = self._index, f"first + k * {self.shape.threads}", f"{BLOCK}.count - 1"
         # past the end, load the last element again: user code never sees a value that is not in the data
         load = [f"{index} i = {work.nearest(at, last)};", *self._coordinates(work)]
         store = [f"{index} i = {at};", f"if (i < {BLOCK}.count)", *block([*self._coordinates(work), *work.store("{}[k]".format)])]
-        return work.batched(steps, f"{at} < {BLOCK}.count", load, store)
+        return work.batched(self.shape.per_thread, f"{at} < {BLOCK}.count", load, store)
+
+    def _run(self, work: ElementWork, step: int, one: Sequence[str]) -> list[str]:
+        """Returns statements for a run of elements on a CPU: all together, or one by one where the data end."""
+        run, at = self.shape.run, f"first + (n + k) * {step}"
+        together = work.run(run, [f"{self._index} i = {at};", *self._coordinates(work)])
+        rest = [f"[loop] for (uint k = n; k < n + {run}; ++k)", *block(one)]
+        return [f"if (first + (n + {run - 1}) * {step} < {BLOCK}.count)", *block(together), "else", *block(rest)]

@@ -14,12 +14,11 @@ from functools import lru_cache
 
 from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.spaces.space import ElementWork, decoded, extents
-from fusepy.backend.emit.tuning import GROUPS_PER_ROW, LANES
+from fusepy.backend.emit.tuning import GROUPS_PER_ROW, LANES, RUN, Shape
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.slang.stage import THREAD_INDEX
 from fusepy.ir.ops.control import block
 
-UNROLLED = 4  # elements of a thread that are unrolled if the body is light
 ELEMENTS = 8192  # elements per group
 SLACK = 1 << 29  # bound on the index, past the last element, that a group without elements computes
 
@@ -66,6 +65,7 @@ class Rows:
     """Rows in sequence; along each row, every thread takes each eighth element."""
 
     variant: Variant
+    shape: Shape
     lane: str = THREAD_INDEX
     threads: tuple[int, ...] = (LANES, 1, 1)
 
@@ -85,17 +85,20 @@ class Rows:
             f"{index} fz_end = fz_rows - fz_row < {BLOCK}.rows ? fz_rows : fz_row + {BLOCK}.rows;",
             *(self._narrow(element) if last else ()),
             "for (; fz_row < fz_end; ++fz_row)",
-            *block([*decoded(self.variant, "fz_row", range(last)), *self._row(work.light, element)]),
+            *block([*decoded(self.variant, "fz_row", range(last)), *self._row(work, element)]),
         ]
 
-    def _row(self, light: bool, element: Sequence[str]) -> list[str]:
+    def _row(self, work: ElementWork, element: Sequence[str]) -> list[str]:
         """Returns the loops over the elements of a row."""
-        index, x = self.variant.index, f"d{self.variant.rank - 1}"
-        row = [f"{index} fz_x = fz_from;"]
-        if light:
-            several = [f"{index} {x} = fz_x + {index}(u * {LANES} + fz_lane);", *element]
-            row.append(f"for (; fz_x + {UNROLLED * LANES} <= fz_to; fz_x += {UNROLLED * LANES})")
-            row += block([f"[unroll] for (uint u = 0; u < {UNROLLED}; ++u)", *block(several)])
+        index, x, wide = self.variant.index, f"d{self.variant.rank - 1}", RUN * LANES
+        row, place = [f"{index} fz_x = fz_from;"], [f"{index} {x} = fz_x + {index}(k * {LANES} + fz_lane);"]
+        several: list[str] = []
+        if work.light:  # one by one, which is as fast
+            several = [f"[unroll] for (uint k = 0; k < {RUN}; ++k)", *block([*place, *element])]
+        elif self.shape.run > 1 and not work.arrays:
+            several = work.run(RUN, [*place, *work.number])
+        if several:
+            row += [f"for (; fz_x + {wide} <= fz_to; fz_x += {wide})", *block(several)]
         one = [f"{index} {x} = fz_x + {index}(fz_lane);", *element]
         return [*row, f"for (; fz_x + {index}(fz_lane) < fz_to; fz_x += {LANES})", *block(one)]
 

@@ -28,7 +28,8 @@ class ElementWork:
     Attributes:
         light: the body is a few operations, so that it may be unrolled for several elements.
         placed: an element needs its coordinates in a linear variant as well.
-        loads: declaration, name and value of each local that is loaded; `outputs` are the declarations of computed locals.
+        loads: declaration, name and value of each local that is loaded; `same` are the names of those that all elements share,
+            and `outputs` the declarations of computed locals.
         arrays: some local is an array already, so that an array of such locals cannot be declared in C style, or a matrix of
             integers of which Slang makes bad SPIR-V in an array; or user code asks for the place of its thread, which changes
             from element to element.
@@ -39,6 +40,7 @@ class ElementWork:
         self.light = is_light(text.region)
         self.placed = True in [s.placed for s in text.stores] or text.any_addressed("computed") or text.place is not None
         self.loads = [(declare(o.want, f"a_{o.name}"), f"a_{o.name}", text.load(o)) for o in text.loaded]
+        self.same = {f"a_{o.name}" for o in text.loaded if text.is_uniform(o)}
         self.outputs = [declare(v.type, f"r_{j}") for j, v in enumerate(text.body.outputs)]
         types = [*(o.want for o in text.operands), *(v.type for v in text.body.outputs)]
         self.arrays = text.place is not None or any(map(is_single, types))
@@ -76,16 +78,46 @@ class ElementWork:
             load: lines that set the place of element ``k``, for the loads; `store` those that store it.
             held: expressions for locals that are loaded already.
         """
-        loop, named = f"{self.text.unroll} for (uint k = 0; k < {count}; ++k)", "{}[k]".format
-        load = [*load, *(f"{name}[k] = {held.get(name, value)};" for _, name, value in self.loads)]
-        arrays = [*(declared for declared, _, _ in self.loads), *self.outputs]
-        guard = [f"    if ({inside})"] if may_write(self.text.region) else []
+        guard = [f"if ({inside})"] if may_write(self.text.region) else []
+        call = self.each(count, [*guard, f"{'    ' * len(guard)}{self.call(self.kth)}"])
+        return [*self.shared(), *self.locals(count), *self.loading(count, load, held), *call, *self.each(count, store)]
+
+    def run(self, count: int, place: Sequence[str]) -> list[str]:
+        """Returns lines that load, compute and store `count` elements together on a CPU; `place` sets the place of element ``k``.
+
+        What all elements share is read behind the loads. To the driver this is a branch, which keeps it from moving each load to
+        its use, where the processor would wait for it.
+        """
         return [
-            *(f"{declared}[{count}];" for declared in arrays),
-            *(loop, *block(load)),
-            *(loop, *guard, f"    {'    ' * len(guard)}{self.call(named)}"),
-            *(loop, *block(store)),
+            *self.locals(count),
+            *self.loading(count, place),
+            *self.shared(),
+            *self.each(count, [self.call(self.kth)]),
+            *self.each(count, [*place, *self.store("{}[k]".format)]),
         ]
+
+    def kth(self, name: str) -> str:
+        """Returns the local of element ``k``."""
+        return name if name in self.same else f"{name}[k]"
+
+    def shared(self) -> list[str]:
+        """Returns the declarations of locals that all elements share."""
+        return [f"{declared} = {value};" for declared, name, value in self.loads if name in self.same]
+
+    def locals(self, count: int) -> list[str]:
+        """Returns the declarations of the other locals of `count` elements."""
+        loaded = [declared for declared, name, _ in self.loads if name not in self.same]
+        return [f"{declared}[{count}];" for declared in (*loaded, *self.outputs)]
+
+    def loading(self, count: int, place: Sequence[str], held: Mapping[str, str] = NOTHING) -> list[str]:
+        """Returns a loop that loads `count` elements; `place` sets the place of element ``k``."""
+        loaded = [f"{self.kth(name)} = {held.get(name, value)};" for _, name, value in self.loads if name not in self.same]
+        return self.each(count, [*place, *loaded])
+
+    def each(self, count: int, lines: Sequence[str]) -> list[str]:
+        """Returns a loop over elements ``k``."""
+        inside = block(lines) if len(lines) > 1 else [f"    {line}" for line in lines]
+        return [f"{self.text.unroll} for (uint k = 0; k < {count}; ++k)", *inside]
 
     def nearest(self, at: str, last: str) -> str:
         """Returns an expression for the smaller of two numbers."""
