@@ -21,7 +21,11 @@ LENGTHS = [1, 2, 7, 8, 9, 24, 25, 31, 32, 33, 127, 128, 129, 8191, 8192, 8193, 2
 @pytest.mark.parametrize("step", [1, 2], ids=["whole", "spread"])
 def test_each_element_is_computed_once(device: Any, step: int) -> None:
     m = fp.Module.load_from_source(device, "counted", SOURCE)
-    f = fp.fuse(lambda c, i, calls: m.counted(c, 0.5, i, calls))
+
+    @fp.fuse
+    def f(c: Any, i: Any, calls: Any) -> Any:
+        return m.counted(c, 0.5, i, calls)
+
     most = max(LENGTHS)
     colours = fp.Tensor.from_numpy(device, np.random.default_rng(0).random((most * step, 3), np.float32), "float3")
     numbers = fp.Tensor.from_numpy(device, np.arange(most * step, dtype=np.int32))
