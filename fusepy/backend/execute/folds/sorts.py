@@ -1,16 +1,24 @@
-"""The stages of a sort: groups sort blocks of each row, then kernels merge neighbouring runs until a row is one run."""
+"""The stages of a sort. Short rows are sorted in blocks, which are merged until a row is one run; long ones digit by digit."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from fusepy.backend.emit.fold.tuning import merge_shape, sort_shape
+from fusepy.backend.emit.fold.sorting.tuning import VALUES, digit_chunks, digit_shape, has_digits, merge_shape, sort_shape
+from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.folds.stages import Stage, Work, sizes_of, variant_of
 
 
 def sort_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     """Returns the stages of a sort on a device `kind`; see `fold_stages`. Two arrays of pairs take turns."""
+    shape = sort_shape(kind, work.inner)
+    if has_digits(kind, work.reduced, work.staged, shape.threads * shape.unroll):
+        return _by_digits(kind, work, variant)
+    return _by_merges(kind, work, variant)
+
+
+def _by_merges(kind: str, work: Work, variant: Variant) -> list[Stage]:
     outputs, reduced = work.outputs, work.reduced
     shape, (merge, count) = sort_shape(kind, work.inner), merge_shape(kind, work.inner, work.nbytes)
     block = shape.threads * shape.unroll
@@ -26,4 +34,31 @@ def sort_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
         merged |= {"lanes": merge.threads, "run": run, "last": int(2 * run >= reduced)}
         stages.append(Stage(kernel, merged, reads=level % 2))
         run *= 2
+    return stages
+
+
+def _by_digits(kind: str, work: Work, variant: Variant) -> list[Stage]:
+    """For each digit, values are counted in chunks, counts are added up behind the pairs, and pairs move to the other array."""
+    outputs, reduced = work.outputs, work.reduced
+    shape = digit_shape(kind, work.inner, work.nbytes)
+    tile = shape.threads * shape.unroll
+    sizes = sizes_of(outputs, reduced, digit_chunks(kind, outputs, reduced, tile), reduced, tile)
+    sizes["pairs"] = pairs = outputs * reduced
+    counts = outputs * VALUES * (sizes["chunks"] + 1)
+    sums = sizes_of(outputs * VALUES, sizes["chunks"] + 1, 1, reduced) | {"pairs": pairs, "shift": 0}
+
+    def kernel(reads: str, writes: str) -> FoldVariant:
+        return variant_of(variant, shape, sorts=True, digits=True, reads=reads, writes=writes)
+
+    stages, digits = list[Stage](), work.staged
+    for digit in range(digits):
+        at, last = digit % 2, digit == digits - 1
+        shifted = sizes | {"shift": 8 * digit}
+        if digit:
+            stages.append(Stage(kernel("partials", "counts"), shifted, reads=at))
+        else:
+            stages.append(Stage(kernel("elements", "partials"), shifted, writes=0, partials=pairs + counts))
+        stages.append(Stage(kernel("counts", "counts"), sums, reads=at))
+        moved = Stage(kernel("partials", "either"), shifted | {"last": int(last)}, reads=at, writes=-1 if last else 1 - at)
+        stages.append(replace(moved, partials=pairs + counts if digit == 0 and not last else 0))
     return stages
