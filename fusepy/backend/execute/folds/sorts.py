@@ -8,17 +8,18 @@ from fusepy.backend.emit.fold.sorting.tuning import VALUES, digit_chunks, digit_
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.folds.stages import Stage, Work, sizes_of, variant_of
+from fusepy.backend.execute.recipe import LINEAR_LIMIT
 
 
 def sort_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     """Returns the stages of a sort on a device `kind`; see `fold_stages`. Two arrays of pairs take turns."""
     shape = sort_shape(kind, work.inner)
-    if has_digits(kind, work.reduced, work.staged, shape.threads * shape.unroll):
-        return _by_digits(kind, work, variant)
-    return _by_merges(kind, work, variant)
+    by_digits = has_digits(kind, work.reduced, work.staged, shape.threads * shape.unroll)
+    return (digit_stages if by_digits else merge_stages)(kind, work, variant)
 
 
-def _by_merges(kind: str, work: Work, variant: Variant) -> list[Stage]:
+def merge_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
+    """Returns the stages of a sort by merges: of blocks, then of pairs of runs until a row is one run."""
     outputs, reduced = work.outputs, work.reduced
     shape, (merge, count) = sort_shape(kind, work.inner), merge_shape(kind, work.inner, work.nbytes)
     block = shape.threads * shape.unroll
@@ -37,14 +38,16 @@ def _by_merges(kind: str, work: Work, variant: Variant) -> list[Stage]:
     return stages
 
 
-def _by_digits(kind: str, work: Work, variant: Variant) -> list[Stage]:
-    """For each digit, values are counted in chunks, counts are added up behind the pairs, and pairs move to the other array."""
+def digit_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
+    """Returns the stages of a sort by digits; see `backend.emit.fold.sorting.digits`. Counts are behind the pairs."""
     outputs, reduced = work.outputs, work.reduced
     shape = digit_shape(kind, work.inner, work.nbytes)
     tile = shape.threads * shape.unroll
     sizes = sizes_of(outputs, reduced, digit_chunks(kind, outputs, reduced, tile), reduced, tile)
     sizes["pairs"] = pairs = outputs * reduced
     counts = outputs * VALUES * (sizes["chunks"] + 1)
+    if pairs + counts + tile >= LINEAR_LIMIT:
+        variant = replace(variant, wide=True)
     sums = sizes_of(outputs * VALUES, sizes["chunks"] + 1, 1, reduced) | {"pairs": pairs, "shift": 0}
 
     def kernel(reads: str, writes: str) -> FoldVariant:

@@ -1,9 +1,9 @@
 """The loops of kernels that sort long rows by one digit of 8 bits of their keys after the other, the lowest one first.
 
-Rows are cut into chunks. Of each digit, one kernel counts its values in every chunk, one adds up the counts of each value, and one
-moves the pairs of a key and an index to their places. The first kernel computes the keys and counts their lowest digit, the last
-one passes the indices on as results. Pairs lie row by row, and the counts behind them: of each row and value those of all chunks,
-and then the total. On a CPU a thread goes along a chunk, with its counters in memory; see `fold.sorting.tiles` for groups.
+Rows are cut into chunks. Of each digit, one kernel counts its values in every chunk, one adds up the counts of each value, and
+one moves the pairs of a key and an index to their places. The first kernel computes the keys and counts their lowest digit, the
+last one passes the indices on as results. Pairs lie row by row, and counts behind them: of each row and value those of all
+chunks, then the total. On a CPU a thread goes along a chunk, with counters in memory; see `fold.sorting.tiles` for groups.
 """
 
 from __future__ import annotations

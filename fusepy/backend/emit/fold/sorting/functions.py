@@ -34,7 +34,7 @@ def sort_functions(accumulator: Accumulator, variant: FoldVariant, cuda: bool) -
 def _for_digits(variant: FoldVariant, wide: bool, cuda: bool) -> list[str]:
     """Returns the shared memory of a group that sorts by a digit, and the functions in which its threads meet."""
     threads, tile = variant.shape.threads, variant.shape.threads * variant.shape.unroll
-    if variant.of_elements or variant.reads == "partials" and variant.writes == "counts":
+    if variant.of_elements or (variant.reads == "partials" and variant.writes == "counts"):
         return [f"groupshared uint fz_cells[{COPIES * VALUES}];", ""]
     sums = [f"groupshared uint fz_sums[{2 * threads}];", "", *_sum_before(threads)]
     if variant.reads == "counts":

@@ -124,9 +124,13 @@ class DigitTiles:
 
         ``fz_starts`` of a value is its first place there, and ``fz_shifts`` what leads from its places there to those in the row.
         """
-        cell = f"{self.counters} + n * {VALUES} + fz_lane * {self.own} + i"
-        wave = ["uint count = fz_cells[cell];", "fz_cells[cell] = fz_totals[i];", "fz_totals[i] += count;"]
-        waves = [f"{self.elements.unroll} for (uint n = 0; n < {self.threads // WAVE}; ++n)", *block([f"uint cell = {cell};", *wave])]
+        wave = [
+            f"uint cell = {self.counters} + n * {VALUES} + fz_lane * {self.own} + i;",
+            "uint count = fz_cells[cell];",
+            "fz_cells[cell] = fz_totals[i];",
+            "fz_totals[i] += count;",
+        ]
+        waves = [f"{self.elements.unroll} for (uint n = 0; n < {self.threads // WAVE}; ++n)", *block(wave)]
         start = [
             f"fz_starts[fz_lane * {self.own} + i] = fz_start;",
             f"fz_shifts[fz_lane * {self.own} + i] = fz_next[i] - fz_start;",

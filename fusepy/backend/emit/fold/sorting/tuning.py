@@ -9,9 +9,10 @@ from fusepy.backend.emit.tuning import LANES, SHARED_BYTES
 VALUES = 256  # of a digit
 COPIES = 8  # counters of a digit, among which the threads of a group take turns: equal digits are counted one after the other
 WAVE = 32  # threads that number equal digits together
-# Merges of neighbouring runs that take as long as a pass by a digit: a row is sorted by digits if it would need more of them
-MERGES_OF_A_PASS = {"software": 1.0}
-MERGES_OF_A_PASS_ON_GPU = 1.5
+# Merges of runs that take as long as a pass by a digit, which is a byte of the key. A row is sorted by digits if it would need
+# more merges than so many for each digit, and one for the beginning
+MERGES_OF_A_PASS = {"software": 0.6}
+MERGES_OF_A_PASS_ON_GPU = 1.25
 
 
 def sort_shape(kind: str, inner: bool) -> FoldShape:
@@ -34,7 +35,7 @@ def merge_shape(kind: str, inner: bool, nbytes: int = 8) -> tuple[FoldShape, int
 def has_digits(kind: str, reduced: int, digits: int, block: int) -> bool:
     """True if rows of `reduced` elements are sorted by digits; else blocks of so many elements are merged."""
     merges = max(-(-reduced // block) - 1, 0).bit_length()
-    return merges > digits * MERGES_OF_A_PASS.get(kind, MERGES_OF_A_PASS_ON_GPU)
+    return merges > 1 + digits * MERGES_OF_A_PASS.get(kind, MERGES_OF_A_PASS_ON_GPU)
 
 
 def digit_shape(kind: str, inner: bool, nbytes: int = 8) -> FoldShape:
@@ -47,5 +48,5 @@ def digit_shape(kind: str, inner: bool, nbytes: int = 8) -> FoldShape:
 def digit_chunks(kind: str, outputs: int, reduced: int, tile: int) -> int:
     """Returns the maximal number of chunks of a row: each has counters of its own for all digits."""
     if kind == "software":
-        return power_between(min(64 * LANES // max(outputs, 1), reduced // 2048), 1, 64 * LANES)
+        return power_between(min(64 * LANES // max(outputs, 1), reduced // 1024), 1, 64 * LANES)
     return max(1, min(-(-reduced // tile), 2 * GROUPS_OF_GPU // max(outputs, 1)))
