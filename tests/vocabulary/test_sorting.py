@@ -200,7 +200,7 @@ def test_long_rows_are_sorted_by_digits_and_short_ones_merged(dtype: str, digits
         assert f"{said}, by kernels compiled on first use" in text
 
 
-@pytest.mark.req("V11", partly="long rows are sorted by digits, by kernels compiled on first use")
+@pytest.mark.req("V11")
 def test_each_way_to_sort_has_kernels_for_all_its_sizes(device: Any) -> None:
     """On a device of its own, which gives up no kernel in between."""
     other, argsort = fp.init_device(device.sgl.info.type.name), fp.fuse(lambda x: fp.argsort(x * 77 + 5))
