@@ -39,11 +39,16 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
         return f"{recipe.why} ({plan.other_lengths(recipe)}, compiled on first use)"
     if isinstance(plan, ReducePlan):
         stages = piece.launches
-        own = {stage.variant for stage in stages}
+        own = {stage.variant for stage in stages if isinstance(stage.variant, FoldVariant)}
         more = len(plan.others(stages))
         why = f"since the sizes ask for {'as many stages' if len(stages) > 1 else 'one stage'}"
-        if any(variant.shape.tile for variant in own if isinstance(variant, FoldVariant)):
+        if any(variant.shape.tile for variant in own):
             why += " (other sizes may ask for other tiles, compiled on first use)"
+        elif any(variant.digits for variant in own):
+            why += " (shorter rows are merged, by kernels compiled on first use)"
+        elif any(variant.sorts for variant in own):
+            all = f"for all rows that are merged there are {len(own) + more} kernels, compiled with the first call"
+            why += f" ({all}; longer rows are sorted by digits, by kernels compiled on first use)"
         elif more:
             why += f" (for all sizes there are {len(own) + more} kernels, compiled with the first call)"
         else:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import fusepy as fp
-from fusepy.backend.emit.fold.tuning import merge_shape, sort_shape
+from fusepy.backend.emit.fold.sorting.tuning import digit_chunks, digit_shape, merge_shape, sort_shape
 from fusepy.backend.execute.folds import sorts
+from tests.support.examples import examples
 from tests.support.selection import daily, seldom
 from tests.support.slang_functions import F32, ramp
 from tests.support.ways import same, same_in_every_way
@@ -96,34 +100,123 @@ def keys(dtype: Any, shape: tuple[int, ...]) -> Any:
 
 @pytest.fixture
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The shapes of the device's own kernels, or those of a GPU."""
-    if request.param == "gpu":
+    """The shapes of the device's own kernels, or those of a GPU; they merge, or sort by digits whatever the length is."""
+    where, way = request.param.split()
+    monkeypatch.setattr(sorts, "has_digits", lambda *sizes: way == "digits")
+    if where == "gpu":
         monkeypatch.setattr(sorts, "sort_shape", lambda kind, inner: sort_shape("gpu", inner))
         monkeypatch.setattr(sorts, "merge_shape", lambda kind, *sizes: merge_shape("gpu", *sizes))
+        monkeypatch.setattr(sorts, "digit_chunks", lambda kind, *sizes: digit_chunks("gpu", *sizes))
+        small = {"threads": 64, "unroll": 3}  # lavapipe compiles all 72 barriers of the whole tile for 19 s
+        monkeypatch.setattr(sorts, "digit_shape", lambda kind, *sizes: replace(digit_shape("gpu", *sizes), **small))
 
 
 LENGTHS = [
-    ("own", "f4"),
-    pytest.param("own", "i8", marks=pytest.mark.rest),
-    pytest.param("gpu", "f8", marks=pytest.mark.rest),
-    ("gpu", "u1"),
+    ("own merges", "f4"),
+    pytest.param("own merges", "i8", marks=pytest.mark.rest),
+    pytest.param("gpu merges", "f8", marks=pytest.mark.rest),
+    ("gpu merges", "u1"),
+    ("own digits", "f4"),
+    pytest.param("own digits", "i8", marks=pytest.mark.rest),
+    pytest.param("gpu digits", "f8", marks=pytest.mark.rest),
+    pytest.param("gpu digits", "i2", marks=pytest.mark.rest),
 ]
 
 
 @pytest.mark.usefixtures("device", "kind")
 @pytest.mark.parametrize(("kind", "dtype"), LENGTHS, indirect=["kind"])
 def test_rows_of_any_length_are_stable(dtype: str) -> None:
-    """Shorter than a block of 32 or 1,024 elements, one beyond it, and several that are merged; along any axis."""
+    """Shorter than a block of 32 or 1,024 elements, one beyond it, and several that are merged; along any axis.
+
+    Of digits one tile of 192, several, and several chunks.
+    """
     for shape, axis in [((3, 33), 1), ((1025, 2), 0), ((2, 2060, 2), 1)]:
         x = keys(np.dtype(dtype), shape)
-        assert np.array_equal(np.asarray(fp.argsort(x, axis)), np.argsort(x, axis, kind="stable")), (shape, axis)
-        if axis and dtype in ("f4", "f8"):
-            back = np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
-            assert np.array_equal(np.asarray(fp.topk(x, x.shape[axis], axis)[1]), back), (shape, axis)
+        check_order(x, axis, descending=axis == 1 and dtype in ("f4", "f8", "i2"))
+
+
+def check_order(x: Any, axis: int, descending: bool) -> None:
+    """Compares the order of elements with NumPy's, by functions of their own: a program keeps its stages for known sizes."""
+    order = np.asarray(fp.fuse(lambda x: fp.argsort(x, axis))(x))
+    assert np.array_equal(order, np.argsort(x, axis, kind="stable")), (x.shape, axis)
+    if descending:
+        back = np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+        found = np.asarray(fp.fuse(lambda x: fp.topk(x, x.shape[axis], axis)[1])(x))
+        assert np.array_equal(found, back), (x.shape, axis)
+
+
+LAWS = [
+    ("own digits", "u1 i4"),
+    pytest.param("own digits", "? i1 u2 i2 f2 u4 f4 u8 i8 f8", marks=pytest.mark.rest),
+    ("gpu digits", "u2"),
+    pytest.param("gpu digits", "? i1 f2 i4 f4 i8 f8", marks=pytest.mark.rest),
+]
+BORDERS = [1, 2, 8, 31, 191, 192, 193, 384, 577, 1023, 1024, 1025, 2047, 2048, 2049, 8191, 8192, 8193]
+
+
+@pytest.mark.usefixtures("device", "kind")
+@pytest.mark.parametrize(("kind", "dtypes"), LAWS, indirect=["kind"])
+def test_digits_give_numpys_order(dtypes: str) -> None:
+    """Of few values, any bits, numbers in order, and what `keys` has; along both axes, near the ends of tiles and chunks."""
+    orders = [fp.fuse(lambda x, axis=axis: fp.argsort(x, axis)) for axis in (0, 1)]
+    largest = fp.fuse(lambda x: fp.topk(x, x.shape[1])[1])
+    first = len(dtypes.split()) > 1  # each order, layout and type has kernels of its own
+
+    @examples(160, 16)
+    @given(
+        st.sampled_from(dtypes.split()),
+        st.sampled_from(BORDERS) | st.integers(1, 3000),
+        st.integers(1, 3),
+        st.sampled_from(["few", "bits", "ordered", "keys"]),
+        st.integers(0, 1 if first else 0),
+    )
+    def law(dtype: str, length: int, rows: int, what: str, axis: int) -> None:
+        rng, kind = np.random.default_rng(length), np.dtype(dtype)
+        x = keys(kind, (rows, max(length, 2)))
+        if what == "bits" and dtype != "?":
+            x = np.frombuffer(rng.bytes(x.nbytes), kind).reshape(x.shape)
+        elif what in ("few", "ordered"):
+            x = (rng.integers(0, 2, x.shape) if what == "few" else np.arange(x.size).reshape(x.shape) % 120).astype(kind)
+        want = np.argsort(x, 1, kind="stable")
+        if axis:
+            assert np.array_equal(np.asarray(orders[1](x)), want)
+            back = np.flip(x.shape[1] - 1 - np.argsort(np.flip(x, 1), 1, kind="stable"), 1)
+            assert np.array_equal(np.asarray(largest(x)), back)
+        else:
+            assert np.array_equal(np.asarray(orders[0](np.ascontiguousarray(x.T))), want.T)
+
+    law()
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize(("dtype", "digits"), [("u1", 1), ("f4", 4), ("f8", 8)])
+def test_long_rows_are_sorted_by_digits_and_short_ones_merged(dtype: str, digits: int) -> None:
+    """By length and type; `explain` says so, and what other lengths ask for."""
+    argsort = fp.fuse(lambda x: fp.argsort(x))
+    for length, long in ((40, False), (1 << 23, True)):
+        text = str(argsort.explain(np.zeros(length, dtype)))
+        assert text.count("sort by digits") == 3 * digits * long
+        said = "shorter rows are merged" if long else "longer rows are sorted by digits"
+        assert f"{said}, by kernels compiled on first use" in text
+
+
+@pytest.mark.req("V11")
+def test_each_way_to_sort_has_kernels_for_all_its_sizes(device: Any) -> None:
+    """On a device of its own, which gives up no kernel in between."""
+    other, argsort = fp.init_device(device.sgl.info.type.name), fp.fuse(lambda x: fp.argsort(x * 77 + 5))
+    compiled = list[int]()
+    for length in (40, 50, 40000, 1, 50000):
+        x = (np.arange(length) % 250).astype("u1")
+        found = argsort(fp.Tensor.from_numpy(other, x)).to_numpy()
+        assert np.array_equal(found, np.argsort(x * 77 + 5, kind="stable"))
+        compiled.append(fp.stats(other).kernels_compiled + fp.stats(other).disk_hits)
+    merged, more, long, *others = compiled
+    assert merged == more < long == others[0] == others[1]
+    other.close()
 
 
 @pytest.mark.usefixtures("kind")
-@pytest.mark.parametrize("kind", ["own", "gpu"], indirect=True)
+@pytest.mark.parametrize("kind", ["own merges", "gpu merges", "own digits", "gpu digits"], indirect=True)
 def test_what_is_computed_before_and_behind_a_sort_is_in_its_kernel(device: Any) -> None:
     """Rows of one block and of several, results beside it, and memory of the caller."""
     f = fp.fuse(lambda x, y: (fp.argsort(x * y, 1) * 10 + 1, x * y))
@@ -132,7 +225,7 @@ def test_what_is_computed_before_and_behind_a_sort_is_in_its_kernel(device: Any)
         given = fp.Tensor.empty(device, (3, length), "int")
         order, product = f(x, y, _result=(given, None))
         assert order is given
-        assert np.array_equal(order.to_numpy(), np.argsort(x * y, 1) * 10 + 1)
+        assert np.array_equal(order.to_numpy(), np.argsort(x * y, 1, kind="stable") * 10 + 1)
         np.testing.assert_array_equal(product, x * y)
         assert f.explain(x, y).kernels == 1
         whole = RNG.integers(0, 9, (4, length)).astype(np.int32)

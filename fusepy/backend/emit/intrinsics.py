@@ -76,6 +76,7 @@ WRAPPED: dict[str, list[str]] = {
     "WaveReadLaneAt": list(_reads()),
     "WaveGetLaneCount": [f"public uint {PREFIX}WaveGetLaneCount() {{ return WaveGetLaneCount(); }}"],
     "WaveGetLaneIndex": [f"public uint {PREFIX}WaveGetLaneIndex() {{ return WaveGetLaneIndex(); }}"],
+    "countbits": [f"public uint {PREFIX}countbits(uint x) {{ return countbits(x); }}"],
     "loadAligned": [f"public T {PREFIX}loadAligned<let A : int, T>(T* at) {{ return loadAligned<A>(at); }}"],
     "storeAligned": [f"public void {PREFIX}storeAligned<let A : int, T>(T* at, T x) {{ storeAligned<A>(at, x); }}"],
     "asfloat16": [f"public half {PREFIX}asfloat16(uint16_t x) {{ return asfloat16(x); }}"],

@@ -24,7 +24,7 @@ from fusepy.backend.emit.fold.tuning import (  # fmt: skip
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.emit.tuning import Shape, choose, weight_of
 from fusepy.backend.emit.variant import Variant
-from fusepy.backend.execute.folds.sorts import sort_stages
+from fusepy.backend.execute.folds.sorts import digit_stages, merge_stages, sort_stages
 from fusepy.backend.execute.folds.stages import MakeStages, Work, all_variants, fold_stages, scan_stages
 from fusepy.ir.parse import parse_graph
 
@@ -286,14 +286,14 @@ def test_scans_cover_all_elements(kind: str, outputs: int, reduced: int, inner: 
 
 @pytest.mark.req("V11")
 @pytest.mark.parametrize("kind", ["software", "vulkan", "cuda"])
-@pytest.mark.parametrize("make", [fold_stages, scan_stages, sort_stages])
+@pytest.mark.parametrize("make", [fold_stages, scan_stages, merge_stages, digit_stages])
 @pytest.mark.parametrize("inner", [True, False])
 def test_any_sizes_have_one_kernel(kind: str, make: MakeStages, inner: bool) -> None:
     """For each layout, body and accumulator, whatever the sizes; two by length on GPUs, and for columns by number on a CPU.
 
     Scans have two by length on GPUs along rows that lie side by side.
 
-    A sort has one for blocks and one that merges.
+    A sort has one for blocks and one that merges. By digits it has one for each of three steps, and one for keys.
     """
     folds = make is fold_stages
     rng = np.random.default_rng(5)
@@ -301,10 +301,32 @@ def test_any_sizes_have_one_kernel(kind: str, make: MakeStages, inner: bool) -> 
         work, variant = Work(1, 1, inner, copies, nbytes), Variant(linear, 2)
         known = all_variants(make, kind, work, variant)
         short = make is scan_stages and kind != "software" and inner and linear and nbytes < 600
-        few = make is sort_stages or (folds and (kind != "software" or (not inner and linear)))
-        assert len(known) == 1 + (few or short)
+        few = make is merge_stages or (folds and (kind != "software" or (not inner and linear)))
+        assert len(known) == (4 if make is digit_stages else 1 + (few or short))
         for _ in range(60):
             outputs, reduced = (int(2 ** rng.uniform(0, 15)) for _ in "ab")
             for count, length in ((outputs, reduced), (1, reduced**2), (0, reduced), (outputs, 0)):
                 asked = replace(work, outputs=count, reduced=length)
                 assert {s.variant for s in make(kind, asked, variant)} <= known
+
+
+@pytest.mark.parametrize("kind", ["software", "vulkan", "cuda"])
+def test_a_row_is_sorted_by_digits_from_some_length_on(kind: str) -> None:
+    """The more bytes a key has, the longer is the row. Chunks are whole tiles, and counts lie behind the pairs of each array."""
+    first = list[int]()
+    for digits in (1, 2, 4, 8):
+        work = Work(3, 1, True, LEAN, 12 if digits == 8 else 8, staged=digits)
+        ways = [sort_stages(kind, replace(work, reduced=1 << n), Variant(True, 2))[0].variant.digits for n in range(26)]
+        assert ways == sorted(ways)
+        first.append(ways.index(True))
+        stages = sort_stages(kind, replace(work, reduced=(1 << 25) + 1), Variant(True, 2))
+        assert len(stages) == 3 * digits
+        shape, sizes = stages[-1].variant.shape, stages[-1].sizes
+        assert sizes["chunk"] % (shape.threads * shape.unroll) == 0 or kind == "software"
+        assert (sizes["chunks"] - 1) * sizes["chunk"] < sizes["reduced"] <= sizes["chunks"] * sizes["chunk"]
+        assert [s.partials for s in stages if s.partials] == [3 * ((1 << 25) + 1 + 256 * (sizes["chunks"] + 1))] * min(digits, 2)
+        assert [s.sizes["shift"] for s in stages[2::3]] == [8 * n for n in range(digits)]
+        assert [s.writes for s in stages[2::3]] == [*((1 - n % 2) for n in range(digits - 1)), -1]
+    assert first == sorted(first)
+    far = digit_stages(kind, Work(1 << 15, (1 << 16) - 64, True, LEAN, staged=1), Variant(True, 2))
+    assert all(stage.variant.wide for stage in far), "numbers of counts have more than 31 bits"

@@ -44,7 +44,11 @@ class FoldChunks:
         fields += [Field("uint", "turns", "turns")] if shape.turns else []
         fields += [Field("uint", "share", "share")] if shape.short and shape.ordered else []
         fields += [Field("uint", "totals", "totals")] if variant.scans else []
-        fields += [Field(index, "run", "run"), Field("uint", "last", "last")] if variant.sorts and not variant.of_elements else []
+        if variant.digits:
+            fields += [Field(index, "pairs", "pairs"), Field("uint", "shift", "shift")]
+        elif variant.sorts and not variant.of_elements:
+            fields.append(Field(index, "run", "run"))
+        fields += [Field("uint", "last", "last")] if variant.sorts and variant.finishes and not variant.of_elements else []
         fields += (
             [Field(index, role, role) for role in ("rows", "full_rows", "elements")]
             if shape.columns > 1 and not shape.short

@@ -11,8 +11,9 @@ from types import MappingProxyType
 from fusepy.backend.emit.fold.accumulators import NOWHERE, Accumulator
 from fusepy.backend.emit.fold.chunks import FoldChunks
 from fusepy.backend.emit.fold.partials import Partials, SharedMemory, flag_functions
+from fusepy.backend.emit.fold.sorting.functions import sort_functions
 from fusepy.backend.emit.fold.staging import Staging
-from fusepy.backend.emit.fold.structs import accumulator_text, sort_functions
+from fusepy.backend.emit.fold.structs import accumulator_text
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field
@@ -64,7 +65,8 @@ class FoldElements:
         listed = text.listed(used)
         fields = [f for f in listed if f.role == "pointer"] + text.stored(stored)
         fields += [] if variant.reads == "elements" else self.before.fields()
-        fields += self.after.fields() if variant.scans or variant.writes != "results" or variant.shape.waits else []
+        kept = variant.scans or variant.writes in ("partials", "either") or variant.shape.waits
+        fields += self.after.fields() if kept else []
         fields += [self.after.flags] if variant.shape.waits else []
         return [*fields, *self.chunks.fields(), *(f for f in listed if f.role != "pointer"), *text.strides(stored)]
 
@@ -186,7 +188,7 @@ def functions_of(stages: Sequence[FoldElements]) -> list[str]:
         if a.fold.kind == "call":
             lines += [*text.program(f"fz_join_{a.j}", a.joined, [f"a{a.j}", f"b{a.j}"]), ""]
     sorts = first.variant.sorts
-    functions = sort_functions(accumulators[0], first.variant.shape) if sorts else accumulator_text(accumulators)
+    functions = sort_functions(accumulators[0], first.variant, text.cuda) if sorts else accumulator_text(accumulators)
     lines += unhidden(functions, text.given.taken, text.shims)
     if any(stage.variant.shape.group for stage in stages) and not sorts:
         lines += [*first.shared.declared(first.variant.shape.threads), ""]

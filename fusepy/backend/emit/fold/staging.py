@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fusepy.backend.emit.fold.accumulators import Accumulator
+from fusepy.backend.emit.fold.sorting.keys import digits_of
 from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.emit.tuning import SHARED_BYTES
 from fusepy.ir.types import Kind, Type
@@ -79,7 +80,9 @@ class Staging:
 
 
 def staged_bytes(accumulators: Sequence[Accumulator]) -> int:
-    """Returns the bytes of an element and its results; 0 for those that have no place in shared memory."""
+    """Returns the bytes of an element and its results; 0 for those that have no place in shared memory. A sort has keys there."""
+    if accumulators[0].fold.sorts:
+        return digits_of(accumulators[0].have)
     found = sum(_bytes(type) for type, _ in Staging(accumulators, FoldShape(True, True, 1)).arrays())
     return int(found) if math.isfinite(found) else 0
 

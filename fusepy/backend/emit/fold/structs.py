@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.accumulators import Accumulator
-from fusepy.backend.emit.fold.sorting.keys import key_function
-from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.ir.value import declare
 
 
@@ -17,20 +15,6 @@ def accumulator_text(accumulators: Sequence[Accumulator], stage: int | None = No
     """
     end, shared = ("", fold_functions(accumulators)) if stage is None else (str(stage), [])
     return [*_structs(accumulators, end), *shared, *_uses(accumulators, end)]
-
-
-def sort_functions(accumulator: Accumulator, shape: FoldShape) -> list[str]:
-    """Returns the struct of a pair, the shared memory of a group, and the functions that make keys and compare pairs."""
-    piece = accumulator.pieces[0]
-    cells = shape.threads * shape.unroll
-    shared = [f"groupshared {declare(piece.type, 'fz_keys')}[{cells}];", f"groupshared uint fz_places[{cells}];", ""]
-    return [
-        *("struct FzAcc", "{", *(f"    {declare(type, name)};" for name, type in accumulator.members()), "};", ""),
-        *(shared if shape.group else ()),
-        *(*key_function(accumulator.j, accumulator.fold.kind, accumulator.have), ""),
-        f"bool fz_before({piece.type} a, uint place_of_a, {piece.type} b, uint place_of_b)",
-        *("{", "    return a < b || (a == b && place_of_a < place_of_b);", "}", ""),
-    ]
 
 
 def fold_functions(accumulators: Sequence[Accumulator]) -> list[str]:

@@ -165,23 +165,6 @@ def shape_along_rows(reduced: int, row: int, copies: int = LEAN) -> tuple[FoldSh
     return FoldShape(True, True, LANES, min(8, copies), 16, rows=True), max(1, chunks)
 
 
-def sort_shape(kind: str, inner: bool) -> FoldShape:
-    """Returns the shape of a group that sorts blocks of ``threads * unroll`` elements."""
-    return FoldShape(True, inner, LANES if kind == "software" else 256, 4, shared=True)
-
-
-def merge_shape(kind: str, inner: bool, nbytes: int = 8) -> tuple[FoldShape, int]:
-    """Returns the shape of what merges sorted runs, and the number of elements that a thread, or a group, writes.
-
-    Args:
-        nbytes: bytes of a key and an index.
-    """
-    if kind == "software":
-        return FoldShape(False, inner, LANES), 64
-    shape = FoldShape(True, inner, 256, 8 if nbytes * 256 * 8 <= SHARED_BYTES else 4, shared=True)
-    return shape, shape.threads * shape.unroll
-
-
 def power_between(number: int, low: int, high: int) -> int:
     """Returns the power of two at or below `number`, within bounds."""
     return max(low, min(high, 1 << max(number, 1).bit_length() - 1))

@@ -61,6 +61,7 @@ class FoldVariant(Variant):
         scans: writes the result up to each element instead of the total; each of several chunks starts from a partial. It
             writes the totals of chunks instead if ``totals`` is set in the parameter block.
         sorts: writes elements in order; it reads elements, or partials that are sorted in runs.
+        digits: it sorts by one digit of the keys after the other, see `fold.sorting.digits`; ``"counts"`` are of its digits.
         others: further stages of the same kernel; ``stage`` in the parameter block chooses, 0 is the variant's own. They share
             nothing with it, as loops and results are shared where a kernel reads either.
     """
@@ -70,6 +71,7 @@ class FoldVariant(Variant):
     writes: str = "results"
     scans: bool = False
     sorts: bool = False
+    digits: bool = False
     others: tuple[FoldVariant, ...] = ()
 
     @property
@@ -93,7 +95,7 @@ class FoldVariant(Variant):
 
     @property
     def of_elements(self) -> bool:
-        return self.reads != "partials"
+        return self.reads in ("elements", "either")
 
     @property
     def finishes(self) -> bool:
@@ -102,7 +104,7 @@ class FoldVariant(Variant):
 
     def __str__(self) -> str:
         s = self.shape
-        what = "sort" if self.sorts else "scan" if self.scans else "fold"
+        what = "sort by digits" if self.digits else "sort" if self.sorts else "scan" if self.scans else "fold"
         shared = ", some to a chunk" if s.shared else " in order" if s.ordered else " along rows" if s.rows else ""
         shared = ", rows side by side" if s.short else f"{shared}, of which the last merges" if s.waits else shared
         how = f"groups of {s.threads}{shared}" if s.group else f"threads of {s.columns}{' short' * s.short}"

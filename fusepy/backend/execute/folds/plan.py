@@ -23,7 +23,7 @@ from fusepy.backend.execute.folds import grids
 from fusepy.backend.execute.folds.grids import different_extents, epilogue_feeds, factor_feeds, lies_inner, stretched_results
 from fusepy.backend.execute.folds.pairs import may_pair, pair_stages
 from fusepy.backend.execute.folds.products import MARGIN, Shapes, check_product, is_far, lying, product_stages, sides_of
-from fusepy.backend.execute.folds.sorts import sort_stages
+from fusepy.backend.execute.folds.sorts import merge_stages, sort_stages
 from fusepy.backend.execute.folds.stages import FoldRecipe, Stage, Work, all_variants, fold_stages, scan_stages
 from fusepy.backend.execute.folds.words import has_words, stages_in_words, with_words
 from fusepy.backend.execute.launch import Launch
@@ -170,13 +170,14 @@ class ReducePlan(Plan):
     def others(self, launches: Sequence[Launch]) -> Sequence[FoldVariant]:
         """Returns further kernels, which calls of the same layouts and other sizes need."""
         own = {launch.variant for launch in launches if isinstance(launch.variant, FoldVariant)}
-        if not own or any(v.shape.tile for v in own):  # products and pairs choose among tiles
+        if not own or any(v.shape.tile or v.digits for v in own):  # products and pairs choose among tiles, sorts by length
             return ()
         recipe, variant = launches[0].recipe, Variant(launches[0].variant.linear, self.rank, launches[0].variant.wide)
         assert isinstance(recipe, FoldRecipe)
         assert recipe.work is not None
         even = recipe.even and variant.linear == bool(recipe.stages)
-        found = all_variants(self._make, self.device.target.kind, recipe.work, variant, even)
+        make = merge_stages if self._make is sort_stages else self._make
+        found = all_variants(make, self.device.target.kind, recipe.work, variant, even)
         space = self.together.space if variant.linear else ""
         return sorted((found | {with_words(v, space) for v in found if has_words(v, space)}) - own, key=str)
 

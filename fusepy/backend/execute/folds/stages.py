@@ -32,7 +32,7 @@ class Work:
         inner: true if the elements of one result are neighbours in memory.
         copies: the number of elements for which the body may be unrolled.
         nbytes: the size of an accumulator.
-        staged: the bytes of an element of a scan and its results.
+        staged: the bytes of an element of a scan and its results; of a sort the digits of its keys.
         waits: groups may wait for others, see `Target.in_order`.
         row: the extent of the grid's last dimension, if that is folded and the body asks for coordinates; else 0.
     """

@@ -155,10 +155,23 @@ SORT = """graph @order(%x: Tensor<float>[?,?]) -> (Tensor<float>[?,?], Tensor<in
   }
   return %0, %1
 }"""
+DIGITS = FoldShape(True, True, 128, 12)
+
+
+def by_digits(base: Variant, shape: FoldShape, reads: str, writes: str) -> FoldVariant:
+    return variant(base, shape, sorts=True, digits=True, reads=reads, writes=writes)
+
+
 CASES += [
     ("sort_blocks", SORT, variant(LINEAR, FoldShape(True, True, 256, 4, shared=True), sorts=True, writes="either"), "vulkan"),
     ("sort_columns", SORT, variant(STRIDED, FoldShape(True, False, 8, 4, shared=True), sorts=True, writes="either"), "software"),
     ("sort_merges", SORT, variant(LINEAR, FoldShape(True, True, 256, 4, shared=True), sorts=True, reads="partials", writes="either"), "cuda"),
+    ("sort_digit_keys", SORT, by_digits(LINEAR, DIGITS, "elements", "partials"), "cuda"),
+    ("sort_digit_counts", SORT, by_digits(STRIDED, DIGITS, "partials", "counts"), "vulkan"),
+    ("sort_digit_sums", SORT, by_digits(LINEAR, DIGITS, "counts", "counts"), "cuda"),
+    ("sort_digit_moves", SORT, by_digits(LINEAR, DIGITS, "partials", "either"), "vulkan"),
+    ("sort_digit_moves_of_doubles", SORT.replace("float", "double"), by_digits(LINEAR, DIGITS, "partials", "either"), "cuda"),
+    ("sort_digit_moves_by_threads", SORT, by_digits(STRIDED, FoldShape(False, True, 8), "partials", "either"), "software"),
     ("sort_merges_by_threads", SORT, variant(STRIDED, FoldShape(False, True, 8), sorts=True, reads="partials", writes="either"), "software"),
 ]  # fmt: skip
 

@@ -7,7 +7,9 @@ keep their order whatever the network does.
 from __future__ import annotations
 
 from fusepy.backend.emit.fold.elements import FoldElements
+from fusepy.backend.emit.fold.sorting.digits import DigitLoops
 from fusepy.backend.emit.fold.sorting.merges import MergeLoops
+from fusepy.backend.emit.fold.sorting.tiles import DigitTiles
 from fusepy.backend.emit.operand import BARRIER, BLOCK
 from fusepy.ir.ops.control import block
 from fusepy.ir.value import declare
@@ -83,6 +85,8 @@ class SortLoops:
         return [f"{self.elements.unroll} for (uint u = 0; u < {half}; ++u)", *block(pair), BARRIER]
 
 
-def sort_loops(elements: FoldElements) -> SortLoops | MergeLoops:
-    """Returns the loops of a sort: of blocks of elements, or of runs."""
+def sort_loops(elements: FoldElements) -> SortLoops | MergeLoops | DigitLoops | DigitTiles:
+    """Returns the loops of a sort: of blocks of elements, of runs, or by a digit."""
+    if elements.variant.digits:
+        return (DigitTiles if elements.variant.shape.group else DigitLoops)(elements)
     return SortLoops(elements) if elements.variant.of_elements else MergeLoops(elements)
