@@ -69,7 +69,9 @@ class GraphBuilder:
         key = (name, recipe, tuple(given))
         found = self._kept.pop(key, None)
         if found is None:
-            found = _wired({name: recipe}, [(name, a) for a in given], {}, [(name, p.name) for p in recipe.kind.outputs])
+            found = _wired(
+                {name: recipe.by_itself()}, [(name, a) for a in given], {}, [(name, p.name) for p in recipe.kind.outputs]
+            )
         self._kept[key] = found  # the last of them now
         while len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]

@@ -21,6 +21,7 @@ from fusepy.studio.recipes import NodeRecipe, distinct, slang_recipe
 from fusepy.studio.sources import SOURCES, PhotographRecipe, sources
 
 SLANG = (".slang", ".slangh")
+THREADS = 512  # of a group of a node's own kernel, each with one element: a loop over several takes twice as long to compile
 
 
 class Library:
@@ -132,8 +133,9 @@ class Library:
         """Makes the recipes of a Slang file in place of those of its old source."""
         module = self.modules[name]
         with self._in_place(name):
-            for function, node in fp.NodeLibrary.from_module(module).items():
-                self._add(module.find_function(function), node, function, name)
+            for label, node in fp.NodeLibrary.from_module(module).items():
+                function = module.find_function(label)
+                self._add(function, node, label, name, function.options(numthreads=THREADS).node())
 
     def _take_functions(self, file: PythonFile) -> bool:
         """Makes the recipes of a Python file, which runs it, in place of those of its last run. Returns True."""
@@ -156,11 +158,12 @@ class Library:
         ordered = sorted(self.recipes.items(), key=lambda item: places.get(item[1].kind.group, len(places)))
         self.recipes = dict(ordered)
 
-    def _add(self, function: Function, node: fp.Node, name: str, file: str) -> None:
+    def _add(self, function: Function, node: fp.Node, name: str, file: str, alone: fp.Node | None = None) -> None:
         """Adds the recipes of a Slang function: one for each way to name its parameters.
 
         Args:
             file: that from which programs take the function.
+            alone: see `NodeRecipe`.
         """
         source = function.tracer.loaded.source
         oracle, notes = function.tracer.device.oracle({source.alias: source}), notes_on(source.text, function.__name__)
@@ -168,6 +171,7 @@ class Library:
             found = {p.name: oracle.default(source.alias, function.__name__, signature, p.name) for p in signature.params}
             defaults: dict[str, PortValue] = {n: value for n, value in found.items() if value is not None}
             recipe = slang_recipe(node, name, signature, file, notes, defaults, i)
+            recipe.alone = alone or node
             if recipe.kind.outputs:  # a node is its outputs
                 self.recipes[recipe.kind.name] = recipe
                 self.notes[recipe.kind.name] = Path(source.label).name, notes

@@ -6,6 +6,7 @@ import builtins
 import json
 import keyword
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, cast
 
@@ -23,6 +24,7 @@ class NodeRecipe:
     """The way from a kind of nodes to calls. This one is of a function with one argument for each input, in their order.
 
     Attributes:
+        node: makes the node in a graph; `alone` does so in a graph that has no other, whose kernel should compile fast.
         module: the name of the Slang file that it needs; empty for others.
         needs: the definitions that an exported program needs for it.
         calls: the lines of a Python function of the user's, which stand in errors and kernels in place of the node's.
@@ -34,7 +36,7 @@ class NodeRecipe:
 
     def __init__(self, kind: NodeKind, node: Callable[..., Any], spelled: str):
         self.kind = kind
-        self.node = node
+        self.node = self.alone = node
         self.spelled = spelled
 
     def arguments(self, values: Values) -> dict[str, Any]:
@@ -48,6 +50,12 @@ class NodeRecipe:
     def written(self, values: Values) -> dict[str, str]:
         """Returns the arguments as Python expressions."""
         return {name: spelled_value(cast("Port", self.kind.input(name)), value) for name, value in values.items()}
+
+    def by_itself(self) -> NodeRecipe:
+        """Returns this recipe for a graph that has no other node."""
+        found = copy(self)
+        found.node = self.alone
+        return found
 
     def build(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Calls the node with values of a graph by the names of inputs and arguments; returns its outputs by name."""

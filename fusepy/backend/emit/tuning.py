@@ -25,7 +25,7 @@ HEAVY_PRICE = (
 )
 # Elements that a thread on a CPU computes together, if their code is short, see `run_of`: the processor works on several at a
 # time, and the driver masks the variables that a loop changes once for all of them (decision 002).
-RUN, BRIEF_PRICE, BRIEF_WEIGHT = 4, 32.0, 48
+RUN, BRIEF_PRICE, BRIEF_WEIGHT = 4, 16.0, 48
 LIGHT_NODES = 12  # a body of so many nodes is unrolled, see `backend.emit.spaces.linear`; for folds `backend.emit.fold.tuning`
 # Simple operations that lavapipe compiles in the time of one call: of a function of floats, of a power, which may loop, of a
 # function of doubles, and of a double's sine, which takes a second
