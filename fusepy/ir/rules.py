@@ -54,7 +54,7 @@ class Scope:
 def _named_once(scope: Scope, value: Value) -> str | None:
     if not value.name:
         return "an input has no name"
-    if any(v.name == value.name for v in scope.defined):
+    if value.name in [v.name for v in scope.defined]:
         return f"two inputs are named {value.name!r}"
     return None
 
@@ -88,7 +88,7 @@ def _defined_before_use(scope: Scope, node: Node) -> str | None:
 
 
 def _defined_once(scope: Scope, node: Node) -> str | None:
-    clash = len(set(node.results)) != len(node.results) or any(v in scope.defined for v in node.results)
+    clash = len(set(node.results)) != len(node.results) or not scope.defined.isdisjoint(node.results)
     return "a result is defined twice" if clash else None
 
 
@@ -159,7 +159,7 @@ def _infers(scope: Scope, node: Node) -> str | None:
 
 def _as_loaded(node: Node) -> Node:
     """Returns `node` on operands of the types that its vcasts load, for operations that infer from types alone."""
-    if node.op.nests or node.op.name in ("slang.call", "struct", "cast") or all(m.type is None for m in node.maps):
+    if node.op.nests or node.op.name in ("slang.call", "struct", "cast") or not [m for m in node.maps if m.type is not None]:
         return node
     loaded: list[Value] = []
     for v, m in zip(node.operands, node.maps):

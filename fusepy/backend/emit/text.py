@@ -80,7 +80,7 @@ class KernelText:
         self.loaded = [o for o in operands if o.want.kind not in (Kind.WHOLE, Kind.RESOURCE)]
         whole = [o.want for o in (*operands, *then) if o.want.kind is Kind.WHOLE]
         self.arrays = ArrayNames(whole, self.shims, given.imports)
-        self.name = "fz" if given.plain else "".join(c if c.isalnum() else "_" for c in self.body.name).strip("_") or "f"
+        self.name = "fz" if given.plain else "".join([c if c.isalnum() else "_" for c in self.body.name]).strip("_") or "f"
         self.plain = len(self.body.outputs) - len(self.spec.folds)  # results that are stored element by element
         self.kept = tuple(d for d in range(variant.rank) if d not in self.spec.over)
         self.place = CallShape(variant.rank, given.options.group) if given.placed else None
@@ -151,8 +151,8 @@ class KernelText:
         write = Statements(names, self.shims, self.given.plain, name, self.given.rounded())
         lines = write.nodes(body)
         lines += [f"r_{j} = {names[v]};" for j, v in enumerate(body.outputs)]
-        values = [*body.inputs, *(v for n in body.nodes for v in n.results)]
-        inlined = "[ForceInline] " * any(is_narrow(v.type) for v in values)
+        values = [*body.inputs, *[v for n in body.nodes for v in n.results]]
+        inlined = "[ForceInline] " * bool([v for v in values if is_narrow(v.type)])
         return [*write.functions, f"{inlined}void {name}({', '.join(params)})", *block(lines)]
 
     def source(
@@ -191,12 +191,12 @@ class KernelText:
         sources = with_own_modules(program, self.shims.sources)
         visible = imports if self.shims.imported is None else self.shims.imported
         imported = [name for alias, names in imports.items() if alias in visible for name in names]
-        imported += ["fusepy", GRADED] * any("graded" in node.attrs for node in self.calls.walk())
-        imported += ["fusepy"] * any("sums" in node.attrs for node in self.calls.walk())
+        attributes = {name for node in self.calls.walk() for name in node.attrs}
+        imported += ["fusepy", GRADED] * ("graded" in attributes) + ["fusepy"] * ("sums" in attributes)
         text = [] if self.given.plain else [f"// {self._signature()}, {self.variant}"]
         text += [f"import {name};" for name in dict.fromkeys((*imported, *self.arrays.imports, *sources))]
         text += [*(self.place.exports() if self.place else ()), *self.given.options.exports(), *exported(self.calls.walk())]
-        text += ["", "struct FzArguments", "{", *(f"    {f.declared} {f.name};" for f in inside), "};"]
+        text += ["", "struct FzArguments", "{", *[f"    {f.declared} {f.name};" for f in inside], "};"]
         if not target.entry_point_block:
             text += [f"uniform FzArguments {BLOCK};", *(f"{declare_resource(f)};" for f in bound)]
         preludes = dict.fromkeys(self.given.accesses[o.arrival].prelude for o in self.operands if not o.is_resource)

@@ -91,13 +91,13 @@ def run_of(region: Node, price: float) -> int:
     """
     assert region.body is not None
     nodes = region.body.nodes
-    brief = price <= BRIEF_PRICE and weight_of(nodes) <= BRIEF_WEIGHT
-    return RUN if brief and not any(n.bodies or n.op.name == "tanh" for n in nodes) else 1
+    brief = price <= BRIEF_PRICE and not [n for n in nodes if n.bodies or n.op.name == "tanh"]
+    return RUN if brief and weight_of(nodes) <= BRIEF_WEIGHT else 1
 
 
 def weight_of(nodes: Iterable[Node]) -> int:
     """Returns the number of simple operations that compile in the time of these nodes. The bodies of loops count once."""
-    return sum(_weight(n) + weight_of(inner for body in n.bodies for inner in body.nodes) for n in nodes)
+    return sum([_weight(n) + sum(map(weight_of, [body.nodes for body in n.bodies])) for n in nodes])
 
 
 def _weight(node: Node) -> int:

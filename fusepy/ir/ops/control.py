@@ -261,7 +261,7 @@ def loaded(node: Node) -> list[Type]:
 
 def block(lines: Sequence[str]) -> list[str]:
     """Returns statements in braces, indented; directives stay at the beginning of their line."""
-    return ["{", *(line if line.startswith("#") else f"    {line}" for line in lines), "}"]
+    return ["{", *[line if line.startswith("#") else f"    {line}" for line in lines], "}"]
 
 
 def _full(array: Array, type: Type, grid: tuple[int, ...]) -> Array:
