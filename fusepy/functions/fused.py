@@ -35,7 +35,7 @@ class HoldingTracer(PythonTracer):
         """Binds a call to the values that the object has now."""
         if not self.holds():
             return super().bind(args, kwargs, result)
-        bound, key, outs, named, result = super().bind(args, kwargs, result)
+        bound, key, named, result = self.named(args, kwargs, result)
         state: dict[str, Any] = {}
         kept = split(self.owner, "", state)
         made = cast("HoldingTracer", copy.copy(bound))
@@ -43,7 +43,7 @@ class HoldingTracer(PythonTracer):
         if state:
             made.take([*made.signature.parameters.values(), inspect.Parameter(_STATE, inspect.Parameter.KEYWORD_ONLY)])
             named = {**named, _STATE: {f"value_{i}": value for i, value in enumerate(state.values())}}
-        return made, ("method", self.owner.__class__, kept, key), outs, named, result
+        return made, ("method", self.owner.__class__, kept, key), (), named, result
 
     def call(self, trace: Any, args: Sequence[Any], kwargs: Mapping[str, Any], config: Any) -> Any:
         """Calls the function inside a trace: the object's values are those that it has now, or those that the trace passes."""
