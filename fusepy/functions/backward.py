@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+from fusepy.arguments.gradient_key import gradient_key
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
@@ -12,7 +13,7 @@ from fusepy.backend.marshals.registry import device_of, gradients_of
 from fusepy.errors import GradientError, GraphError, TraceError
 from fusepy.functions.accumulators import checked
 from fusepy.functions.autograd import has_autograd
-from fusepy.functions.gradient_request import CallGradients, GradientRequest
+from fusepy.functions.gradient_request import CallGradients, GradientRequest, KnownRequest
 from fusepy.functions.nodes import Use
 from fusepy.functions.parts import Config, Tracer, needs_bind
 from fusepy.ir.oracle import OUT, Param
@@ -24,6 +25,8 @@ from fusepy.trace.recording import Recording
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
 
+REQUESTS = 64
+
 
 class BackwardTracer:
     """A tracer of the backward pass of a function.
@@ -34,10 +37,11 @@ class BackwardTracer:
     positional: int | None = -1
     variadic = False
 
-    def __init__(self, function: Tracer, request: GradientRequest | None = None):
+    def __init__(self, function: Tracer, known: dict[Hashable, KnownRequest] | None = None):
         self.__name__ = f"{function.__name__}.bwds"
         self.function = function
-        self.request = request
+        self.request: GradientRequest | None = None
+        self.known = {} if known is None else known  # requests of earlier calls
         self.accumulators: Mapping[str, str] = {}
         self.owners: list[list[Any]] = []  # the arguments that get new tensors as gradients
 
@@ -59,6 +63,12 @@ class BackwardTracer:
         if tracer.positional is None or needs_bind(tracer, args, kwargs):
             tracer, static, args, kwargs, _ = tracer.bind(args, kwargs, result)
         params = tracer.parameters(args, kwargs)
+        form, leaves = gradient_key((*args, *kwargs.values()), result)
+        key = None if form is None else (form, *kwargs, len(args), static)
+        made, known = BackwardTracer(tracer), None if key is None else self.known.get(key)
+        if known is not None and known.request.params == tuple(params):
+            made.request, made.owners = known.request, [[leaves[i] for i in found] for found in known.owners]
+            return made, known.request, args, {**kwargs, **{n: leaves[i].grads[half] for n, i, half in known.grads}}, None
         with naming(self.__name__):
             found = CallGradients([p for _, p in params], (*args, *kwargs.values()), result)
         if not found.written:
@@ -79,8 +89,11 @@ class BackwardTracer:
         )
         written = {f"{path}.grad": found.written[k] for k, path in paths.items() if k not in fresh}
         read = {f"{path}.grad_in": grad for path, grad in found.read.items()}
-        made = BackwardTracer(tracer, asked)
-        made.owners = [found.owners[k] for k in fresh]
+        made.request, made.owners = asked, [found.owners[k] for k in fresh]
+        if len(self.known) >= REQUESTS:
+            self.known.clear()
+        if key is not None:
+            self.known[key] = KnownRequest.of(asked, leaves, {**read, **written}, made.owners)
         return made, asked, args, {**kwargs, **read, **written}, None
 
     @property

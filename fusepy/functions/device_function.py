@@ -155,8 +155,8 @@ class DeviceFunction(Inspectable):
         if not self.tracer.differentiable():
             return None
         made = object.__new__(DeviceFunction)
-        made.tracer, made.config, made.setup = BackwardTracer(self.tracer), self.config.of_tensors, self.setup
-        made.programs = self.programs.variant("bwds")
+        made.programs, made.setup = self.programs.variant("bwds"), self.setup
+        made.tracer, made.config = BackwardTracer(self.tracer, made.programs.again), self.config.of_tensors
         made.__name__ = made.tracer.__name__
         return made
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import is_nested, leaves_of
 from fusepy.backend.marshals.registry import gradients_of
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.accumulators import accumulated
 from fusepy.functions.parts import Config
@@ -47,6 +48,13 @@ class GradientRequest:
     replaced: frozenset[int]
     kinds: tuple[str | None, ...] = ()
     fresh: frozenset[int] = frozenset()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash((self.static, self.params, self.results, self.seeds, self.wanted, self.kinds))
 
     def target(self, trace: Trace, i: int, held: Traced | None) -> GradientTarget:
         """Returns the gradient number `i` as it is computed."""
@@ -93,6 +101,23 @@ class GradientRequest:
             grad, passed = given.get(path, (None, None))
             found.append((part, grad, passed.map if isinstance(passed, Mapped) else said))
         return found
+
+
+class KnownRequest(NamedTuple):
+    """A request, and the gradients that it names: each with the number of its leaf, and its place among those of the leaf."""
+
+    request: GradientRequest
+    grads: tuple[tuple[str, int, int], ...]
+    owners: tuple[tuple[int, ...], ...]
+
+    @staticmethod
+    def of(request: GradientRequest, leaves: Sequence[Any], named: Mapping[str, Any], owners: Any) -> KnownRequest:
+        """Returns the request of a call with its gradients by name, and the leaves that get new ones."""
+        tensors = [(i, leaf) for i, leaf in enumerate(leaves) if leaf.__class__ is Tensor]
+        places = {id(grad): (i, half) for i, leaf in tensors for half, grad in enumerate(leaf.grads or ())}
+        at = {id(leaf): i for i, leaf in tensors}
+        grads = tuple((name, *places[id(grad)]) for name, grad in named.items())
+        return KnownRequest(request, grads, tuple(tuple(at[id(owner)] for owner in found) for found in owners))
 
 
 class CallGradients:

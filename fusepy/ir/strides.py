@@ -69,7 +69,7 @@ def telling(shape: tuple[int, ...]) -> tuple[int | None, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def new_shape(extents: tuple[int, ...]) -> tuple[TensorShape, int, TensorShape, tuple[int | None, ...]]:
-    """Returns the shape of a new tensor, its number of elements, its strides, and what `telling` returns: calls make many such."""
+    """Returns the shape of a new tensor, its number of elements, its strides, and what `telling` returns. Calls make many."""
     shape = TensorShape(extents)
     return shape, math.prod(shape), contiguous_strides(shape), telling(shape)
 
