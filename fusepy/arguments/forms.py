@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from fusepy.errors import ArgumentError
+from fusepy.ir.oracle import Param
 from fusepy.symbolic import static_hint
 
 
@@ -60,6 +62,26 @@ class Form(NamedTuple):
             value = default if place < 0 else values[place]
             (static if is_static or value.__class__ in fixed else others)[name] = value
         return static, others
+
+
+Forms = dict[tuple[int | str, ...], Form]  # by the number of arguments by position, and the names of the others
+
+
+def parameter_parts(signature: inspect.Signature, parameters: Sequence[inspect.Parameter]) -> dict[str, Any]:
+    """Returns the attributes of a tracer that follow from its parameters."""
+    params = {p.name: (i, Param(p.name, None)) for i, p in enumerate(parameters)}
+    return {"signature": signature.replace(parameters=parameters), "params": params, "forms": Forms()}
+
+
+def other_parts(
+    forms: Forms, word: str, signature: inspect.Signature, choose: Callable[[Sequence[inspect.Parameter]], Any]
+) -> Mapping[str, Any]:
+    """Returns these attributes for the parameters that `choose` makes of a function's own; they are kept in `forms`."""
+    found = forms.get((word,))
+    if found is None:
+        parts = parameter_parts(signature, choose(list(signature.parameters.values())))
+        found = forms[word,] = Form((), (), parts)
+    return found.parts
 
 
 def static_keys(function: str, static: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:

@@ -25,8 +25,6 @@ from fusepy.trace.recording import Recording
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
 
-REQUESTS = 64
-
 
 class BackwardTracer:
     """A tracer of the backward pass of a function.
@@ -90,7 +88,7 @@ class BackwardTracer:
         written = {f"{path}.grad": found.written[k] for k, path in paths.items() if k not in fresh}
         read = {f"{path}.grad_in": grad for path, grad in found.read.items()}
         made.request, made.owners = asked, [found.owners[k] for k in fresh]
-        if len(self.known) >= REQUESTS:
+        if len(self.known) >= 64:
             self.known.clear()
         if key is not None:
             self.known[key] = KnownRequest.of(asked, leaves, {**read, **written}, made.owners)

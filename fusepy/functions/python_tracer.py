@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any
 
 from fusepy.arguments.declared import as_declared
-from fusepy.arguments.forms import Form, static_keys
+from fusepy.arguments.forms import Form, Forms, parameter_parts, static_keys
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
@@ -43,6 +43,8 @@ class PythonTracer:
 
     deliver = None
     accumulator: str | None = None  # of all results
+    params: dict[str, tuple[int, Param]]
+    forms: Forms
     kept: Kept | None = None  # what the destination of the accumulator keeps of the grid
 
     def __init__(self, function: Callable[..., Any], static: Sequence[str] = (), device: Device | None = None):
@@ -62,7 +64,7 @@ class PythonTracer:
             if name not in names:
                 raise ArgumentError(f"static: {self.__name__}() has no parameter {name!r}", hint=did_you_mean(str(name), names))
         plain = all(p.kind in _BY_PLACE and p.default is p.empty for p in self.signature.parameters.values())
-        self.take(list(self.signature.parameters.values()))
+        vars(self).update(parameter_parts(self.signature, list(self.signature.parameters.values())))
         self.positional: int | None = len(names) if plain and not static else -1
 
     def bind(
@@ -96,10 +98,8 @@ class PythonTracer:
         """Returns the form of a call whose form is new."""
         if self.variadic:
             more = [name for name in kwargs if name not in self.signature.parameters]
-            own = copy.copy(self)
-            own.variadic = False
-            own.take(list(of_count(self.signature, len(args), more).parameters.values()))
-            parts = {name: vars(own)[name] for name in ("variadic", "signature", "params", "forms")}
+            own, signature = copy.copy(self), of_count(self.signature, len(args), more)
+            vars(own).update(parts := {"variadic": False, **parameter_parts(signature, list(signature.parameters.values()))})
             return own._form(args, kwargs)._replace(key=("*", len(args), *more), parts=parts)
         try:
             bound = bound_arguments(self.signature, args, kwargs, self.__name__)
@@ -109,11 +109,6 @@ class PythonTracer:
             raise
         constants = apply_defaults(bound, [n for n, type in self.annotations.items() if type not in (int, bool)])
         return Form.of(bound.arguments, len(args), [*kwargs], self.static | constants)
-
-    def take(self, parameters: Sequence[inspect.Parameter]) -> None:
-        self.signature = self.signature.replace(parameters=parameters)
-        self.params = {p.name: (i, Param(p.name, None)) for i, p in enumerate(parameters)}
-        self.forms: dict[tuple[int | str, ...], Form] = {}  # by the number of arguments by position, and the names of others
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Calls the function inside a trace, so that it becomes part of the trace. A pullback calls a bound one, by keyword."""

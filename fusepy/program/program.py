@@ -43,7 +43,7 @@ class Program(Delivery):
         ready: True if the arguments are passed as they are, without a check.
         readback: returns one result without axes as a Python number; ``None`` for other results.
         simple, several: True for one result by itself, and for results in a container, if they need nothing of `deliver`.
-        filled: the arguments that all results are written to, if nothing is returned; else ``None``.
+        filled: the arguments that all results are written to, if nothing is returned.
         textured: runs a call that stores the only result into a texture; ``None`` for other results.
         convert: makes what the caller gets of a result of these two kinds; ``None`` if that is the tensor.
         element: the element of the first result.
@@ -59,7 +59,7 @@ class Program(Delivery):
     readback: Readback | None = field(init=False)
     simple: bool = field(init=False)
     several: bool = field(init=False)
-    filled: Sequence[int] | None = field(init=False)
+    filled: Sequence[int] = field(init=False)
     textured: TextureStore | None = field(init=False)
     convert: Callable[[Any], Any] | None = field(init=False)
     element: Element | None = field(init=False)
@@ -72,11 +72,10 @@ class Program(Delivery):
             plain := not (self.detours or written.outs or self.recording.prints or self.apart)
         ) and self.recording.structure is LEAF
         number = one and kind.number and not self.graph.outputs[0].rank and Readback.takes(written.elements[0])
-        apart = bool(written.said) or self.waits or kind.make is not None
-        wanted = apart or written.targets
+        wanted = (apart := bool(written.said) or self.waits or kind.make is not None) or written.targets
         several = plain and not (one or wanted or self.recording.grads)
-        outs = [o for o in written.outs if o is not None]
-        odd = self.detours or self.recording.prints or self.apart or self.recording.grads or self.inputs.moved or wanted
+        kept = not self.recording.keep or any(self.recording.keep) or None in written.outs
+        odd = kept or self.detours or self.recording.prints or self.apart or self.recording.grads or self.inputs.moved or wanted
         facts: dict[str, Any] = {
             "run": (self.executable.linear or self.executable).run,
             "nested": self.recording.nested,
@@ -84,7 +83,7 @@ class Program(Delivery):
             "readback": Readback(self.device, written.elements[0]) if number else None,
             "simple": one and bool(self.graph.nodes) and not (number or wanted),
             "several": several and bool(self.graph.nodes) and self.recording.structure.leaves == len(written.elements),
-            "filled": outs if len(outs) == len(written.elements) > 0 and not (odd or any(self.recording.keep)) else None,
+            "filled": () if odd else written.outs,
             "textured": TextureStore(self) if one and written.targets and not (number or apart or self.inputs.moved) else None,
             "convert": None if self.returns == "tensor" else kind.hand_out,
             "element": written.elements[0] if written.elements else None,

@@ -264,7 +264,8 @@ def copy_elements(source: Storage, target: Storage, sink: Sink | None = None) ->
 def _copy(source: Storage, target: Storage, sink: Sink | None = None) -> None:
     if not source.size:
         return
-    if source.address == target.address and source.steps == target.steps:
+    sides = [Side(t.address, t.low, t.steps) for t in (source, target)]
+    if sides[0] == sides[1]:
         return
     if overlap(source, target):
         raise ShapeError(
@@ -274,7 +275,6 @@ def _copy(source: Storage, target: Storage, sink: Sink | None = None) -> None:
         )
     if PENDING:
         before_write(target)
-    sides = [Side(t.address, t.low, t.steps) for t in (source, target)]
     device = source.device
     device.check()
     with device.lock:
