@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fusepy.arguments.mapped import Mapped, unmapped
-from fusepy.arguments.nested import is_nested, leaves_of
+from fusepy.arguments.nested import flat, is_nested, leaves_of
 from fusepy.backend.marshals.registry import gradients_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.accumulators import accumulated
+from fusepy.functions.autograd import has_autograd
 from fusepy.functions.parts import Config
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import IN, OUT, Param
@@ -207,3 +208,12 @@ class CallGradients:
 def path_of(i: int, count: int) -> str:
     """Returns the path of a returned result."""
     return "_result" if count == 1 else f"_result.{i}"
+
+
+def without_gradients(name: str, args: Sequence[Any]) -> GradientError:
+    """Returns the error of a call without a gradient among its arguments."""
+    hint = "attach one before the call, x = x.with_grads(); what is computed is added to x.grad"
+    if any(has_autograd(unmapped(leaf)) for leaf in flat(args)):
+        hint = "call the function itself with tensors that require gradients, and backward() of its result"
+    expected = "a Tensor with gradients among the arguments"
+    return GradientError(f"{name}(): no argument has a gradient", expected=expected, hint=hint)
