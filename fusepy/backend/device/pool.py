@@ -132,7 +132,8 @@ class Pool:
                     return None
             self._live += capacity
             self._peak = max(self._peak, self._live)
-        block = Block(span, nbytes, self._freed[capacity])
+            freed = self._freed[capacity]
+        block = Block(span, nbytes, freed)
         if (captured := CAPTURED.get()) is not None:
             captured.took(block)
         return block
