@@ -8,6 +8,7 @@ from typing import Any, cast
 from fusepy.arguments.key import signature
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat
+from fusepy.backend.kernels.references import ClosedArgumentError
 from fusepy.backend.marshals.registry import gradients_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
@@ -28,11 +29,13 @@ def gradient_key(values: Sequence[Any], result: Any) -> tuple[Hashable, list[Any
             return None, []
     leaves = flat([*values, *results])
     pattern = _pattern(leaves)
+    if pattern is None:
+        return None, leaves
     try:
         keys = tuple([v.key if v.__class__ is Tensor else signature(v) for v in values])
-    except (FusepyError, RecursionError):
+    except (FusepyError, ClosedArgumentError, RecursionError):
         return None, leaves
-    return None if pattern is None else (keys, len(results), pattern), leaves
+    return (keys, len(results), pattern), leaves
 
 
 def _pattern(leaves: Sequence[Any]) -> tuple[object, ...] | None:
