@@ -70,7 +70,7 @@ def telling(shape: tuple[int, ...]) -> tuple[int | None, ...]:
 @functools.lru_cache(maxsize=1024)
 def new_shape(extents: tuple[int, ...]) -> tuple[TensorShape, int, TensorShape, tuple[int | None, ...]]:
     """Returns the shape of a new tensor, its number of elements, its strides, and what `telling` returns. Calls make many."""
-    shape = TensorShape(extents)
+    shape = TensorShape(map(int, extents))  # equal numbers of NumPy come back as Python's
     return shape, math.prod(shape), contiguous_strides(shape), telling(shape)
 
 

@@ -42,9 +42,11 @@ class ByExtents:
     def _keep(self, program: Program) -> None:
         """Adds a program, and forgets the oldest of too many."""
         self.programs = [*self.programs[1 - PROGRAMS :], program]
-        self._places = sorted({place for p in self.programs for place in _places(p)})
-        self._plain = {p for p in self.programs if _is_plain(p)}
-        self._known: dict[tuple[tuple[int, ...], ...], Program] = {}  # by the shapes of the arguments that any program asks for
+        known: dict[tuple[tuple[int, ...], ...], Program] = {}
+        places = sorted({place for p in self.programs for place in _places(p)})
+        # the arguments whose extents programs ask for; the programs that ask for nothing else; the programs by these extents.
+        # It is replaced at once: other threads read it
+        self._lookup = places, frozenset(p for p in self.programs if _is_plain(p)), known
 
     @property
     def acts(self) -> bool:
@@ -57,19 +59,21 @@ class ByExtents:
         Raises:
             UnsupportedArgumentError: for an array that holds no whole number of structs.
         """
-        shapes = tuple([v.shape if v.__class__ is Tensor else _extents(v) for v in [args[i] for i in self._places]])
-        known = self._known.get(shapes)
-        if known is not None and (known in self._plain or _takes(known, args)):
-            return known
-        found = next((p for p in self.programs if _takes(p, args)), None)
-        if found is None:
-            found = compile()
-            found.device.counters.plan_misses += 1
-            self._keep(found)
-        elif len(self._known) >= KNOWN:
-            self._known.clear()
-        self._known[shapes] = found
-        return found
+        places, plain, known = self._lookup
+        shapes = tuple([v.shape if v.__class__ is Tensor else _extents(v) for v in [args[i] for i in places]])
+        found = known.get(shapes)
+        if found is not None and (found in plain or _takes(found, args)):
+            return found
+        for program in self.programs:
+            if _takes(program, args):
+                if len(known) >= KNOWN:
+                    known.clear()
+                known[shapes] = program
+                return program
+        made = compile()
+        made.device.counters.plan_misses += 1
+        self._keep(made)
+        return made
 
 
 def depends_on_extents(program: Program) -> bool:

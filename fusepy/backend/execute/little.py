@@ -1,7 +1,8 @@
 """Little memory between launches: what several launches leave for later ones lies in one block.
 
-A block of the pool costs a call 0.8 µs on the host, whatever its size. So memory of a few KiB is taken once for all launches, and
-given back after the last of them. Large memory is taken where it is filled, and given to the next launch once nobody reads it.
+A block of the pool costs a call 0.8 µs on the host, whatever its size. So memory of up to 64 KiB is taken once for all
+launches, and given back after the last of them. Large memory is taken where it is filled, and given to the next launch once
+nobody reads it.
 """
 
 from __future__ import annotations
