@@ -15,6 +15,7 @@ import numpy as np
 from fusepy.arguments.mapped import Mapped
 from fusepy.backend.marshals.base import INSTEAD
 from fusepy.backend.marshals.registry import kind_of_class
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.ir.argmap import ArgMap
 from fusepy.pytree import ENTRIES, ITEMS, TYPE, Container, Parts, attributes, container_of, reader
 from fusepy.symbolic import Symbolic, axes_of
@@ -54,6 +55,8 @@ def has_leaves(value: Sequence[Any], level: int = 0) -> bool:
     shape: Any = None
     for item in value:
         cls = item.__class__
+        if cls is Tensor:
+            return True
         if cls is float or cls is int or cls is bool:
             numbers = True
             continue

@@ -17,7 +17,7 @@ from fusepy.backend.marshals.registry import KINDS, Marshal, kind_of_value, regi
 from fusepy.backend.memory.host_arrays import lists_arrays
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
-from fusepy.pytree import Container
+from fusepy.pytree import ITEMS, Container
 from fusepy.symbolic import Symbolic, misplaced
 
 
@@ -36,7 +36,7 @@ def _of_field(value: OfField) -> Hashable:
 def _of_list(value: Any) -> Hashable:
     container = fields_of(value)
     if container is not None:
-        return _of_fields(container)(value)
+        return _of_items(value)
     if lists_arrays(value):
         closed(value)
     return KINDS[value.__class__].key(value)
@@ -81,6 +81,9 @@ def _of_fields(container: Container) -> Callable[[Any], Hashable]:
             if name == TYPE:
                 parts.append(getattr(leaf, "type", leaf))
                 continue
+            if leaf.__class__ is Tensor:
+                parts.append(leaf.key)
+                continue
             known = keys.get(leaf.__class__)
             try:
                 parts.append(signature(leaf) if known is None else known(leaf))
@@ -90,6 +93,9 @@ def _of_fields(container: Container) -> Callable[[Any], Hashable]:
         return tuple(parts)
 
     return key
+
+
+_of_items = _of_fields(ITEMS)
 
 
 def register(type: type, marshal: Marshal) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from fusepy.arguments.fields import FIELDS, TYPE, fields_of
 from fusepy.arguments.mapped import Mapped
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, FusepyError
 from fusepy.ir.types import Type
 from fusepy.pytree import ITEMS, Container
@@ -52,7 +53,9 @@ def collect(value: Any, leaves: list[Any]) -> None:
         leaves.append(value)
         return
     for name, inner in container.parts(value).items():
-        if name != TYPE:
+        if inner.__class__ is Tensor:
+            leaves.append(inner)
+        elif name != TYPE:
             collect(inner, leaves)
 
 
@@ -60,7 +63,10 @@ def flat(values: Sequence[Any]) -> list[Any]:
     """Returns the leaves of several arguments, one after the other."""
     leaves: list[Any] = []
     for value in values:
-        collect(value, leaves)
+        if value.__class__ is Tensor:
+            leaves.append(value)
+        else:
+            collect(value, leaves)
     return leaves
 
 

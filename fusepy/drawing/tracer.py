@@ -39,9 +39,10 @@ class RasterTracer(PythonTracer):
         found = self._bound.get(names)
         static = any(value.__class__ in STATIC for name, value in kwargs.items() if name != "image_formats")
         if args or static or not self.static.isdisjoint(kwargs):
-            return super().bind(args, kwargs, result)
+            made, key, named, result = self.named(args, kwargs, result)
+            return made, key, (), named, result
         if found is None:
-            made, key, _, named, _ = super().bind(args, kwargs, result)
+            made, key, named, _ = self.named(args, kwargs, result)
             found = self._bound[names] = made, key, tuple(named)
         made, key, order = found
         return made, key, (), {name: kwargs[name] for name in order}, result

@@ -57,7 +57,7 @@ class Tracked:
     open = True
 
     def __init__(self, callee: AnyFunction, recording: Recording, plain: Any = None):
-        self.plain = plain
+        self.plain, self.nested = plain, plain is not None and plain.nested
         self.device = recording.trace.device
         self.sources = list(recording.trace.sources.values())
         self.state = ProgramState()

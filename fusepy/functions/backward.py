@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+from fusepy.arguments.gradient_key import gradient_key
 from fusepy.arguments.mapped import unmapped
-from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
+from fusepy.arguments.nested import is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.registry import device_of, gradients_of
 from fusepy.errors import GradientError, GraphError, TraceError
 from fusepy.functions.accumulators import checked
-from fusepy.functions.autograd import has_autograd
-from fusepy.functions.gradient_request import CallGradients, GradientRequest
+from fusepy.functions.gradient_request import CallGradients, GradientRequest, KnownRequest, without_gradients
 from fusepy.functions.nodes import Use
 from fusepy.functions.parts import Config, Tracer, needs_bind
 from fusepy.ir.oracle import OUT, Param
@@ -34,10 +34,11 @@ class BackwardTracer:
     positional: int | None = -1
     variadic = False
 
-    def __init__(self, function: Tracer, request: GradientRequest | None = None):
+    def __init__(self, function: Tracer, known: dict[Hashable, KnownRequest] | None = None):
         self.__name__ = f"{function.__name__}.bwds"
         self.function = function
-        self.request = request
+        self.request: GradientRequest | None = None
+        self.known = {} if known is None else known  # requests of earlier calls
         self.accumulators: Mapping[str, str] = {}
         self.owners: list[list[Any]] = []  # the arguments that get new tensors as gradients
 
@@ -59,17 +60,37 @@ class BackwardTracer:
         if tracer.positional is None or needs_bind(tracer, args, kwargs):
             tracer, static, args, kwargs, _ = tracer.bind(args, kwargs, result)
         params = tracer.parameters(args, kwargs)
+        values = (*args, *kwargs.values())
+        form, leaves = gradient_key(values, result)
+        key = None if form is None else (form, *kwargs, len(args), static)
+        made, known = BackwardTracer(tracer), None if key is None else self.known.get(key)
+        if known is not None and known.request.params == tuple(params):
+            named = {name: leaves[i].grads[half] for name, i, half in known.grads}
+            made.request, made.owners = known.request, [[leaves[i] for i in found] for found in known.owners]
+            return made, known.request, args, {**kwargs, **named}, None
+        asked, named, made.owners = self._asked(static, params, len(args), values, result)
+        made.request = asked
+        if len(self.known) >= 64:
+            self.known.clear()
+        if key is not None:
+            self.known[key] = KnownRequest.of(asked, leaves, named, made.owners)
+        return made, asked, args, {**kwargs, **named}, None
+
+    def _asked(
+        self, static: Hashable, params: Sequence[tuple[int, Param]], positional: int, values: Sequence[Any], result: Any
+    ) -> tuple[GradientRequest, dict[str, Any], list[list[Any]]]:
+        """Returns the gradients that a call asks for, these by name, and the arguments that get new ones."""
         with naming(self.__name__):
-            found = CallGradients([p for _, p in params], (*args, *kwargs.values()), result)
+            found = CallGradients([p for _, p in params], values, result)
         if not found.written:
-            raise _without_gradients(self.__name__, (*args, *kwargs.values()))
+            raise without_gradients(self.__name__, values)
         paths = {k: found.paths[leaves[0]] for k, leaves in found.wanted.items()}
         kinds = found.kinds(self.__name__, {k: self.accumulators.get(path) for k, path in paths.items()})
         fresh = [k for k, kind in kinds.items() if kind == "push" or (kind is not None and found.written[k].size != 1)]
         asked = GradientRequest(
             static,
             tuple(params),
-            len(args),
+            positional,
             found.results,
             tuple(found.read),
             tuple(map(tuple, found.wanted.values())),
@@ -79,9 +100,7 @@ class BackwardTracer:
         )
         written = {f"{path}.grad": found.written[k] for k, path in paths.items() if k not in fresh}
         read = {f"{path}.grad_in": grad for path, grad in found.read.items()}
-        made = BackwardTracer(tracer, asked)
-        made.owners = [found.owners[k] for k in fresh]
-        return made, asked, args, {**kwargs, **read, **written}, None
+        return asked, {**read, **written}, [found.owners[k] for k in fresh]
 
     @property
     def deliver(self) -> Callable[[Any], None] | None:
@@ -199,11 +218,3 @@ def _check_captures(trace: Trace, name: str) -> None:
                 saw=f"{captured.dtype}{list(captured.shape)}",
                 hint="pass it as an argument, f.bwds(x, t); or read t.detach(), which has no gradients",
             )
-
-
-def _without_gradients(name: str, args: Sequence[Any]) -> GradientError:
-    hint = "attach one before the call, x = x.with_grads(); what is computed is added to x.grad"
-    if any(has_autograd(unmapped(leaf)) for leaf in flat(args)):
-        hint = "call the function itself with tensors that require gradients, and backward() of its result"
-    expected = "a Tensor with gradients among the arguments"
-    return GradientError(f"{name}(): no argument has a gradient", expected=expected, hint=hint)

@@ -78,6 +78,7 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
         if result is not None and returns is None and (word := getattr(program, "narrow", None)) is not None:
             key, returns = (key, word), word
             program = callee.programs.get(key) or _compiled(callee, key, args, kwargs, returns)
+        leaves = flat(args) if program.nested else args
         if program.open:
             if isinstance(program, Tracked):
                 if program.applies():
@@ -86,8 +87,7 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
             if isinstance(program, SizedByResult):
                 return run(callee, *program.sized(args, result), asked)
             if isinstance(program, ByExtents):
-                values = flat(args) if program.nested else args
-                program = program.of(values, lambda: compile_call(callee, args, kwargs, returns))
+                program = program.of(leaves, lambda: compile_call(callee, args, kwargs, returns))
         recorder = RECORDER.get()
         if recorder is not None:
             return recorder(callee, program, args, kwargs, asked)
@@ -95,8 +95,8 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
             program.before(args, result)
         if callee.setup is None:
             if program.follows is not None and not kwargs and not callee.config.structs:
-                return callee.programs.fast.run(program, flat(args) if program.nested else args, result, asked)
-            return program(flat(args) if program.nested else args, result)
+                return callee.programs.fast.run(program, leaves, result, asked)
+            return program(leaves, result)
         return run_program(callee.setup, callee, program, args, kwargs, result)
     except CompileError:  # kept, and raised again from other lines
         raise
@@ -209,7 +209,7 @@ def bound(
     callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
 ) -> tuple[AnyFunction, tuple[Any, ...], Mapping[str, Any], Any]:
     """Binds static arguments: returns the function with their values, the other arguments, and the destination."""
-    settings = {k: v for k, v in kwargs.items() if k in _SETTINGS}
+    settings = {} if _SETTINGS.isdisjoint(kwargs) else {k: v for k, v in kwargs.items() if k in _SETTINGS}
     kwargs = {k: v for k, v in kwargs.items() if k not in settings} if settings else kwargs
     if isinstance(callee.tracer, PythonTracer) and (callee.config.specs or callee.config.named_specs):
         kwargs = with_declared(callee.tracer.signature, args, kwargs, callee.config.spec)

@@ -103,7 +103,8 @@ class DeviceFunction(Inspectable):
         positional = self.tracer.positional
         if positional is not None and (len(args) != positional or kwargs or not STATIC.isdisjoint(map(type, args))):
             callee, args, named, _result = bound(self, args, kwargs, _result)
-            deliver, made = callee.tracer.deliver, run(callee, args, named, _result)
+            made = None if named or callee.setup is not None else callee.programs.fast.again(args, _result)
+            made, deliver = run(callee, args, named, _result) if made is None else made, callee.tracer.deliver
             return made if deliver is None else deliver(made)
         return run(self, args, kwargs, _result)
 
@@ -154,8 +155,8 @@ class DeviceFunction(Inspectable):
         if not self.tracer.differentiable():
             return None
         made = object.__new__(DeviceFunction)
-        made.tracer, made.config, made.setup = BackwardTracer(self.tracer), self.config.of_tensors, self.setup
-        made.programs = self.programs.variant("bwds")
+        made.programs, made.setup = self.programs.variant("bwds"), self.setup
+        made.tracer, made.config = BackwardTracer(self.tracer, made.programs.again), self.config.of_tensors
         made.__name__ = made.tracer.__name__
         return made
 

@@ -10,6 +10,7 @@ from types import MappingProxyType, MethodType
 from typing import Any, cast, overload
 
 from fusepy.arguments.copies import Copied, filled
+from fusepy.arguments.forms import other_parts
 from fusepy.arguments.objects import is_method_like, split
 from fusepy.backend.device.device import Device
 from fusepy.errors import ArgumentError
@@ -35,15 +36,16 @@ class HoldingTracer(PythonTracer):
         """Binds a call to the values that the object has now."""
         if not self.holds():
             return super().bind(args, kwargs, result)
-        bound, key, outs, named, result = super().bind(args, kwargs, result)
+        bound, key, named, result = self.named(args, kwargs, result)
         state: dict[str, Any] = {}
         kept = split(self.owner, "", state)
         made = cast("HoldingTracer", copy.copy(bound))
         made.state = state
         if state:
-            made.take([*made.signature.parameters.values(), inspect.Parameter(_STATE, inspect.Parameter.KEYWORD_ONLY)])
+            last = inspect.Parameter(_STATE, inspect.Parameter.KEYWORD_ONLY)
+            vars(made).update(other_parts(bound.forms, "state", bound.signature, lambda before: [*before, last]))
             named = {**named, _STATE: {f"value_{i}": value for i, value in enumerate(state.values())}}
-        return made, ("method", self.owner.__class__, kept, key), outs, named, result
+        return made, ("method", self.owner.__class__, kept, key), (), named, result
 
     def call(self, trace: Any, args: Sequence[Any], kwargs: Mapping[str, Any], config: Any) -> Any:
         """Calls the function inside a trace: the object's values are those that it has now, or those that the trace passes."""
@@ -84,16 +86,19 @@ class HoldingTracer(PythonTracer):
 
 def _method_tracer(tracer: PythonTracer, owner: Any) -> HoldingTracer:
     """Returns the tracer of a function as a method of `owner`."""
-    first = next(iter(tracer.signature.parameters.values()), None)
-    if first is None or first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD, first.VAR_POSITIONAL):
-        raise ArgumentError(
-            f"{tracer.__name__}() takes no object, and is read from one",
-            hint="write @staticmethod above @fp.fuse, or give it a parameter self",
-        )
+
+    def without_object(parameters: Sequence[inspect.Parameter]) -> Sequence[inspect.Parameter]:
+        first = next(iter(parameters), None)
+        if first is None or first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD, first.VAR_POSITIONAL):
+            raise ArgumentError(
+                f"{tracer.__name__}() takes no object, and is read from one",
+                hint="write @staticmethod above @fp.fuse, or give it a parameter self",
+            )
+        return parameters if first.kind is first.VAR_POSITIONAL else [p for p in parameters if p is not first]
+
     made = object.__new__(HoldingTracer)
-    vars(made).update(vars(tracer), owner=owner, positional=-1)
-    if first.kind is not first.VAR_POSITIONAL:
-        made.take([p for p in tracer.signature.parameters.values() if p is not first])
+    parts = other_parts(tracer.forms, "method", tracer.signature, without_object)
+    vars(made).update(vars(tracer), owner=owner, positional=-1, **parts)
     return made
 
 

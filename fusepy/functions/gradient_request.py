@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fusepy.arguments.mapped import Mapped, unmapped
-from fusepy.arguments.nested import is_nested, leaves_of
+from fusepy.arguments.nested import flat, is_nested, leaves_of
 from fusepy.backend.marshals.registry import gradients_of
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.accumulators import accumulated
+from fusepy.functions.autograd import has_autograd
 from fusepy.functions.parts import Config
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.oracle import IN, OUT, Param
@@ -47,6 +49,13 @@ class GradientRequest:
     replaced: frozenset[int]
     kinds: tuple[str | None, ...] = ()
     fresh: frozenset[int] = frozenset()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash((self.static, self.params, self.results, self.seeds, self.wanted, self.kinds))
 
     def target(self, trace: Trace, i: int, held: Traced | None) -> GradientTarget:
         """Returns the gradient number `i` as it is computed."""
@@ -93,6 +102,23 @@ class GradientRequest:
             grad, passed = given.get(path, (None, None))
             found.append((part, grad, passed.map if isinstance(passed, Mapped) else said))
         return found
+
+
+class KnownRequest(NamedTuple):
+    """A request, and the gradients that it names: each with the number of its leaf, and its place among those of the leaf."""
+
+    request: GradientRequest
+    grads: tuple[tuple[str, int, int], ...]
+    owners: tuple[tuple[int, ...], ...]
+
+    @staticmethod
+    def of(request: GradientRequest, leaves: Sequence[Any], named: Mapping[str, Any], owners: Any) -> KnownRequest:
+        """Returns the request of a call with its gradients by name, and the leaves that get new ones."""
+        tensors = [(i, leaf) for i, leaf in enumerate(leaves) if leaf.__class__ is Tensor]
+        places = {id(grad): (i, half) for i, leaf in tensors for half, grad in enumerate(leaf.grads or ())}
+        at = {id(leaf): i for i, leaf in tensors}
+        grads = tuple((name, *places[id(grad)]) for name, grad in named.items())
+        return KnownRequest(request, grads, tuple(tuple(at[id(owner)] for owner in found) for found in owners))
 
 
 class CallGradients:
@@ -182,3 +208,12 @@ class CallGradients:
 def path_of(i: int, count: int) -> str:
     """Returns the path of a returned result."""
     return "_result" if count == 1 else f"_result.{i}"
+
+
+def without_gradients(name: str, args: Sequence[Any]) -> GradientError:
+    """Returns the error of a call without a gradient among its arguments."""
+    hint = "attach one before the call, x = x.with_grads(); what is computed is added to x.grad"
+    if any(has_autograd(unmapped(leaf)) for leaf in flat(args)):
+        hint = "call the function itself with tensors that require gradients, and backward() of its result"
+    expected = "a Tensor with gradients among the arguments"
+    return GradientError(f"{name}(): no argument has a gradient", expected=expected, hint=hint)

@@ -89,7 +89,7 @@ class ProgramTable(dict[Hashable, Program]):
         variants: tables of the same function for values of its static arguments, or for Tensors as results.
         raw: the kernel for raw dispatch, by the closure of its source.
         pullbacks: the functions that go back through calls of torch's autograd.
-        fast, again: the fast paths of calls that come again; draws that do, by the size of the image.
+        fast, again: the fast paths of calls that come again; draws that do, by the size of the image; requests of gradients.
     """
 
     __slots__ = ("again", "fast", "pullbacks", "raw", "variants")

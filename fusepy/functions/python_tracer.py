@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import Any
 
 from fusepy.arguments.declared import as_declared
+from fusepy.arguments.forms import Form, Forms, parameter_parts, static_keys
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
@@ -23,8 +24,7 @@ from fusepy.functions.parts import STATIC, Config
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.oracle import Param
 from fusepy.pytree import Structure, several
-from fusepy.symbolic import static_hint
-from fusepy.trace.arity import apply_defaults, bound_arguments, is_variadic, of_count, signature_of, static_key
+from fusepy.trace.arity import apply_defaults, bound_arguments, is_variadic, of_count, signature_of
 from fusepy.trace.components.annotations import annotations_of, honoured
 from fusepy.trace.inputs import argument
 from fusepy.trace.moves.shapes import held_to
@@ -34,6 +34,7 @@ from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced, misused
 
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+Named = tuple["PythonTracer", tuple[object, ...], dict[str, Any], Any]  # tracer, key, arguments, destination
 LIMIT = 1000  # operations that one line of a program may record without a warning
 
 
@@ -42,6 +43,8 @@ class PythonTracer:
 
     deliver = None
     accumulator: str | None = None  # of all results
+    params: dict[str, tuple[int, Param]]
+    forms: Forms
     kept: Kept | None = None  # what the destination of the accumulator keeps of the grid
 
     def __init__(self, function: Callable[..., Any], static: Sequence[str] = (), device: Device | None = None):
@@ -61,21 +64,43 @@ class PythonTracer:
             if name not in names:
                 raise ArgumentError(f"static: {self.__name__}() has no parameter {name!r}", hint=did_you_mean(str(name), names))
         plain = all(p.kind in _BY_PLACE and p.default is p.empty for p in self.signature.parameters.values())
-        self.take(list(self.signature.parameters.values()))
+        vars(self).update(parameter_parts(self.signature, list(self.signature.parameters.values())))
         self.positional: int | None = len(names) if plain and not static else -1
 
     def bind(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any = None
-    ) -> tuple[PythonTracer, tuple[object, ...], tuple[()], dict[str, Any], Any]:
-        """Binds static arguments: returns the tracer with their values, their key, and the other arguments by name.
+    ) -> tuple[PythonTracer, tuple[object, ...], tuple[Any, ...], dict[str, Any], Any]:
+        """Binds static arguments: returns the tracer with their values, their key, and the other arguments.
+
+        These are by name beside static ones; else they are by position, so that all forms of a call have one program.
 
         Raises:
             ArgumentError: for too many, missing, unknown or doubled arguments, and for static ones that cannot be hashed.
         """
+        made, key, named, result = self.named(args, kwargs, result)
+        return (made, key, (), named, result) if made.values else (made, key, tuple(named.values()), {}, result)
+
+    def named(self, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any = None) -> Named:
+        """Does the same; the arguments are by name, in the order of the parameters."""
+        form = self.forms.get((len(args), *kwargs))
+        if form is None:
+            form = self.forms[(len(args), *kwargs)] = self._form(args, kwargs)
+        static, others = form.sorted((*args, *kwargs.values()), STATIC)
+        kept = None if self.accumulator is None else Kept.of(result)
+        if not (static or form.parts) and kept is None:
+            return self, (), others, result
+        made = object.__new__(self.__class__)
+        made.__dict__.update(self.__dict__, values=static, kept=kept, **form.parts)
+        key = (*form.key, *static_keys(self.__name__, static))
+        return made, key if kept is None else (*key, kept), others, result
+
+    def _form(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Form:
+        """Returns the form of a call whose form is new."""
         if self.variadic:
             more = [name for name in kwargs if name not in self.signature.parameters]
-            made, key, outs, named, result = PythonTracer.bind(self._of_count(len(args), more), args, kwargs, result)
-            return made, ("*", len(args), *more, *key), outs, named, result
+            own, signature = copy.copy(self), of_count(self.signature, len(args), more)
+            vars(own).update(parts := {"variadic": False, **parameter_parts(signature, list(signature.parameters.values()))})
+            return own._form(args, kwargs)._replace(key=("*", len(args), *more), parts=parts)
         try:
             bound = bound_arguments(self.signature, args, kwargs, self.__name__)
         except ArgumentError:
@@ -83,43 +108,13 @@ class PythonTracer:
                 raise misplaced(value, self.__name__) from None
             raise
         constants = apply_defaults(bound, [n for n, type in self.annotations.items() if type not in (int, bool)])
-        static: dict[str, Any] = {}
-        dynamic: dict[str, Any] = {}
-        for name, value in bound.arguments.items():
-            (static if name in self.static or name in constants or value.__class__ in STATIC else dynamic)[name] = value
-        for name, value in static.items():
-            try:
-                hash(value)
-            except TypeError:
-                raise ArgumentError(
-                    f"{self.__name__}(): the static argument {name!r} cannot be hashed",
-                    saw=type(value).__name__,
-                    hint=static_hint([value], "pass a number, string or tuple: it is part of the program's identity"),
-                ) from None
-        kept = None if self.accumulator is None else Kept.of(result)
-        if not static and kept is None:
-            return self, (), (), dynamic, result
-        made = object.__new__(self.__class__)
-        made.__dict__.update(self.__dict__, values=static, kept=kept)
-        key = tuple([(name, static_key(value)) for name, value in static.items()])
-        return made, key if kept is None else (*key, kept), (), dynamic, result
-
-    def take(self, parameters: Sequence[inspect.Parameter]) -> None:
-        self.signature = self.signature.replace(parameters=parameters)
-        self.params = {p.name: (i, Param(p.name, None)) for i, p in enumerate(parameters)}
-
-    def _of_count(self, count: int, names: Sequence[str]) -> PythonTracer:
-        """Returns the tracer of a function with ``*args`` or ``**kwargs`` for these arguments."""
-        made = copy.copy(self)
-        made.variadic = False
-        made.take(list(of_count(self.signature, count, names).parameters.values()))
-        return made
+        return Form.of(bound.arguments, len(args), [*kwargs], self.static | constants)
 
     def call(self, trace: Trace, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config) -> Any:
         """Calls the function inside a trace, so that it becomes part of the trace. A pullback calls a bound one, by keyword."""
         if config.specs or config.named_specs:
             args, kwargs = as_declared(config.spec, self.parameter_names(), args, kwargs)
-        own, _, _, named, _ = self.bind(args, kwargs) if self.annotations and not self.values else (self, (), (), kwargs, None)
+        own, _, named, _ = self.named(args, kwargs) if self.annotations and not self.values else (self, (), kwargs, None)
         with entered(self, self.__name__), held_to(trace, config.strict, config.strict_broadcasting):
             found = own._called(named, trace) if own.annotations or own.values or not args else self.function(*args, **kwargs)
         if self.accumulator is None:

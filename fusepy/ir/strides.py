@@ -67,6 +67,13 @@ def telling(shape: tuple[int, ...]) -> tuple[int | None, ...]:
     return tuple(dims)
 
 
+@functools.lru_cache(maxsize=1024)
+def new_shape(extents: tuple[int, ...]) -> tuple[TensorShape, int, TensorShape, tuple[int | None, ...]]:
+    """Returns the shape of a new tensor, its number of elements, its strides, and what `telling` returns. Calls make many."""
+    shape = TensorShape(map(int, extents))  # equal numbers of NumPy come back as Python's
+    return shape, math.prod(shape), contiguous_strides(shape), telling(shape)
+
+
 # ---- copies between two memories --------------------------------------------------------------------------------------
 
 

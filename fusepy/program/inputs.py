@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from fusepy.backend.memory.structs import ArgumentView
@@ -51,7 +52,7 @@ class Inputs:
         moved = [first + i for i, c in enumerate(captures) if isinstance(c, MovedView)]
         uses = narrowed_uses(recorded, recording.trace.oracle)
         narrows = {p: uses[v] for v, p in zip(recorded.inputs, positions) if v in uses}
-        values = [*recording.arguments, *views.of(recording.arguments)]
+        values = views.of(recording.arguments)
         places: list[Place | None] = [None] * len(values)
         for value, position in zip(graph.inputs, positions):
             what = f"{graph.name}: argument {value.name!r}"
@@ -65,9 +66,14 @@ class Inputs:
         """True if the arguments are passed as they are, without a check."""
         return not (any(self.places) or self.captures or self.checks)
 
+    @cached_property
+    def placing(self) -> list[tuple[int, Place]]:
+        """The values that are placed, by position."""
+        return [(i, place) for i, place in enumerate(self.places) if place is not None]
+
     def values(self, args: Sequence[Any]) -> list[Any]:
         """Returns the arguments and the captured values."""
-        return [*args, *self.views.of(args)]
+        return self.views.of(args)
 
     def placed(self, args: Sequence[Any]) -> Sequence[Any]:
         """Returns the arguments and the captured values as they are passed to the launches.
@@ -76,8 +82,9 @@ class Inputs:
             RangeError: for a number that does not fit its type in a kernel.
             TraceError: for a negative exponent of integers.
         """
-        values = self.values(args) if self.captures else args
-        placed = [value if place is None else place(value) for place, value in zip(self.places, values)]
+        placed = self.views.of(args) if self.captures else [*args]
+        for position, place in self.placing:
+            placed[position] = place(placed[position])
         if self.narrows:
             warn_narrowed(self.narrows)
         for position, check in self.checks:

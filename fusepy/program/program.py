@@ -43,6 +43,7 @@ class Program(Delivery):
         ready: True if the arguments are passed as they are, without a check.
         readback: returns one result without axes as a Python number; ``None`` for other results.
         simple, several: True for one result by itself, and for results in a container, if they need nothing of `deliver`.
+        filled: the arguments that all results are written to, if nothing is returned.
         textured: runs a call that stores the only result into a texture; ``None`` for other results.
         convert: makes what the caller gets of a result of these two kinds; ``None`` if that is the tensor.
         element: the element of the first result.
@@ -58,6 +59,7 @@ class Program(Delivery):
     readback: Readback | None = field(init=False)
     simple: bool = field(init=False)
     several: bool = field(init=False)
+    filled: Sequence[int] = field(init=False)
     textured: TextureStore | None = field(init=False)
     convert: Callable[[Any], Any] | None = field(init=False)
     element: Element | None = field(init=False)
@@ -70,9 +72,10 @@ class Program(Delivery):
             plain := not (self.detours or written.outs or self.recording.prints or self.apart)
         ) and self.recording.structure is LEAF
         number = one and kind.number and not self.graph.outputs[0].rank and Readback.takes(written.elements[0])
-        apart = bool(written.said) or self.waits or kind.make is not None
-        wanted = apart or written.targets
+        wanted = (apart := bool(written.said) or self.waits or kind.make is not None) or written.targets
         several = plain and not (one or wanted or self.recording.grads)
+        kept = not self.recording.keep or any(self.recording.keep) or None in written.outs
+        odd = kept or self.detours or self.recording.prints or self.apart or self.recording.grads or self.inputs.moved or wanted
         facts: dict[str, Any] = {
             "run": (self.executable.linear or self.executable).run,
             "nested": self.recording.nested,
@@ -80,6 +83,7 @@ class Program(Delivery):
             "readback": Readback(self.device, written.elements[0]) if number else None,
             "simple": one and bool(self.graph.nodes) and not (number or wanted),
             "several": several and bool(self.graph.nodes) and self.recording.structure.leaves == len(written.elements),
+            "filled": () if odd else written.outs,
             "textured": TextureStore(self) if one and written.targets and not (number or apart or self.inputs.moved) else None,
             "convert": None if self.returns == "tensor" else kind.hand_out,
             "element": written.elements[0] if written.elements else None,
@@ -132,6 +136,9 @@ class Program(Delivery):
             return self.recording.structure.fill(result or (made if self.convert is None else map(self.convert, made)))
         elif self.readback is not None and result is None:
             return self.readback(self.run, placed, sink, bindings)
+        elif self.filled and result is None and self.destinations.are_memory(given := tuple([args[o] for o in self.filled])):
+            self.run(placed, given, sink, bindings)
+            return self.recording.structure.fill(())
         elif self.textured is not None and (made := self.textured(placed, result, sink, bindings)) is not None:
             return made
         return self.deliver(args, placed, result, sink, bindings)

@@ -26,13 +26,13 @@ class Views:
         self._last: dict[int, tuple[ref[Tensor], int, Tensor]] = {}  # by capture: a tensor, its address, the view
 
     def of(self, args: Sequence[Any]) -> list[Any]:
-        """Returns the captured values for the arguments of a call."""
+        """Returns the arguments of a call, and the captured values for them."""
         if not self._at:
-            return [*self._captures]
+            return [*args, *self._captures]
         values = [*args]  # a view may be of one before it
         for i, c in enumerate(self._captures):
             values.append(self._view(i, c, values) if isinstance(c, ArgumentView) else c)
-        return values[len(args) :]
+        return values
 
     def _view(self, i: int, view: ArgumentView, args: Sequence[Any]) -> Any:
         value = args[self._at[view.place]]

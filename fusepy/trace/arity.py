@@ -153,13 +153,6 @@ def _is_integral(value: object) -> bool:
     return all(map(_is_integral, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else isinstance(value, int)
 
 
-def static_key(value: Any) -> Any:
-    """Returns the key of a static argument: unlike the argument it tells 1, 1.0 and True apart, and 0.0 from -0.0."""
-    if isinstance(value, tuple):
-        return (tuple, *map(static_key, cast("tuple[Any, ...]", value)))
-    return value.__class__, value.hex() if isinstance(value, float) else value
-
-
 def by_position(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
     """Returns the arguments of a call of a Python function by position, with the defaults between them.
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Collection
 from typing import Any, cast
 
@@ -77,7 +78,7 @@ class Pool:
         # re-entrant, because a garbage collection inside `allocate` may run a finaliser that allocates
         self._lock = lock or threading.RLock()
         self._free: dict[int, list[Span]] = {}
-        self._freed: list[Span] = []
+        self._freed = defaultdict[int, list[Span]](list)  # the spans of blocks that were dropped, by capacity
         self._slabs: list[Slab] = []
         self._live = self._peak = self._reserved = 0
         self._clock = clock
@@ -92,14 +93,10 @@ class Pool:
             ShapeError: if `nbytes` is negative.
         """
         capacity = size_class(nbytes)
-        freed = self._freed
         with self._lock:
-            span = freed.pop() if freed else None
-            # a block of the size that was dropped last changes no count: 0.5 µs with the drop, 0.75 µs without this shortcut
-            if span is None or span.capacity != capacity:
-                if span is not None:
-                    freed.append(span)
-                span = self._take(capacity, nbytes)
+            freed = self._freed[capacity]
+            # a dropped block of the size changes no count: 0.5 µs with the drop, 0.8 µs without this shortcut
+            span = freed.pop() if freed else self._take(capacity, nbytes)
         block = Block(span, nbytes, freed)
         if (captured := CAPTURED.get()) is not None:
             captured.took(block)
@@ -135,7 +132,8 @@ class Pool:
                     return None
             self._live += capacity
             self._peak = max(self._peak, self._live)
-        block = Block(span, nbytes, self._freed)
+            freed = self._freed[capacity]
+        block = Block(span, nbytes, freed)
         if (captured := CAPTURED.get()) is not None:
             captured.took(block)
         return block
@@ -190,13 +188,14 @@ class Pool:
 
     def _collect(self) -> None:
         """Moves the spans of dropped blocks to the free lists, and updates the count of live bytes."""
-        freed = self._freed
         now = self._clock.now() if self._clock is not None else 0
-        while freed:
-            span = freed.pop()
-            span.used = now
-            self._live -= span.capacity
-            self._free.setdefault(span.capacity, []).append(span)
+        for capacity in [*self._freed]:  # a finaliser that allocates may add to it
+            freed = self._freed[capacity]
+            while freed:
+                span = freed.pop()
+                span.used = now
+                self._live -= capacity
+                self._free.setdefault(capacity, []).append(span)
 
     def _grow(self, capacity: int, nbytes: int) -> Span:
         self._free.setdefault(capacity, [])

@@ -6,10 +6,11 @@ compiled for a word size, a number of axes, and 32- or 64-bit arithmetic. Axes t
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import slangpy as spy
@@ -28,11 +29,11 @@ _THREADS = 256
 _GROUPS_PER_ROW = 32768  # lavapipe dispatches at most 65,535 groups along one axis
 _PER_GROUP = 8192  # words per group of a software driver
 _SHORT = 16  # a last axis below this is copied by one thread
+_Planned = tuple[tuple[int, int, bool], tuple[int, ...], int]  # the key of a kernel, numbers beside the addresses, groups
 _LIMIT = 1 << 30  # the most words for 32-bit indices; a step beyond the last word must fit too
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """One of the two memories.
 
     Attributes:
@@ -43,20 +44,22 @@ class Side:
 
     address: int
     low: int
-    strides: Sequence[int]
+    strides: tuple[int, ...]
+
+    def near_zero(self) -> Side:
+        """Returns the same at the lowest addresses that words lie in alike: copies between such sides are planned once."""
+        return Side(self.address - self.low + (self.low & 15), self.low & 15, self.strides)
 
 
 class StridedCopies:
     """The copies of one device, with their compiled kernels."""
 
     def __init__(self, sgl: spy.Device, compiler: Compiler, target: Target, counters: Counters):
-        self._sgl = sgl
-        self._compiler = compiler
-        self._target = target
-        self._counters = counters
+        self._sgl, self._compiler = sgl, compiler
+        self._target, self._counters = target, counters
         self._kernels: dict[tuple[int, int, bool], _Kernel] = {}
 
-    def record(self, sink: Sink, shape: Sequence[int], nbytes: int, source: Side, target: Side) -> None:
+    def record(self, sink: Sink, shape: tuple[int, ...], nbytes: int, source: Side, target: Side) -> None:
         """Records a copy of all elements, of `nbytes` each. The device's lock is held.
 
         There is at least one element, and the two memories do not overlap.
@@ -64,26 +67,32 @@ class StridedCopies:
         Raises:
             CompileError: if Slang or the driver rejects the kernel.
         """
-        axes = merged(shape, nbytes, source.strides, target.strides)
-        size, axes = in_words(axes, (source.address, source.low, target.address, target.low))
         walks = self._target.kind == "software"
-        if walks:
-            axes = _for_lanes(axes)
-        count = math.prod(n for n, _, _ in axes)
-        reach = max(count, *(sum((n - 1) * abs(axis[k]) for n, *axis in axes) for k in (0, 1)))
-        groups, parts = _walk(axes) if walks else (-(-count // _THREADS), [count])
-        bases = [(side.address - side.low) // size for side in (source, target)]
-        key = (size, len(axes), reach >= _LIMIT)
+        key, numbers, groups = _planned(shape, nbytes, source.near_zero(), target.near_zero(), walks)
         kernel = self._kernels.get(key)
         if kernel is None:
             kernel = self._kernels[key] = _Kernel(self._sgl, self._compiler, self._target, *key)
             self._counters.kernels_compiled += 1
-        kernel.launch(sink, source.low, target.low, [*bases, *(number for axis in axes for number in axis), *parts], groups)
+        kernel.launch(sink, source.low, target.low, numbers, groups)
         self._counters.dispatches += 1
 
     def clear(self) -> None:
         """Drops the kernels."""
         self._kernels.clear()
+
+
+@functools.lru_cache(maxsize=1024)
+def _planned(shape: tuple[int, ...], nbytes: int, source: Side, target: Side, walks: bool) -> _Planned:
+    """Returns how to copy; `walks` on a software driver."""
+    axes = merged(shape, nbytes, source.strides, target.strides)
+    size, axes = in_words(axes, (source.address, source.low, target.address, target.low))
+    if walks:
+        axes = _for_lanes(axes)
+    count = math.prod(n for n, _, _ in axes)
+    reach = max(count, *(sum((n - 1) * abs(axis[k]) for n, *axis in axes) for k in (0, 1)))
+    groups, parts = _walk(axes) if walks else (-(-count // _THREADS), [count])
+    bases = [(side.address - side.low) // size for side in (source, target)]
+    return (size, len(axes), reach >= _LIMIT), (*bases, *(number for axis in axes for number in axis), *parts), groups
 
 
 def _for_lanes(axes: list[CopyAxis]) -> list[CopyAxis]:

@@ -173,6 +173,8 @@ class Given:
                 continue
             for operand, position in zip(self.operands, self.positions):
                 tensor = args[position]
+                if tensor.__class__ is Tensor and (tensor.high <= out.low or out.high <= tensor.low):
+                    continue
                 if not shares(tensor, out):
                     continue
                 alike = sorted(operand.dims) == sorted(self.dims[j]) and not operand.is_whole and not operand.is_resource

@@ -13,6 +13,7 @@ from fusepy.backend.emit.operand import Field
 from fusepy.backend.execute.folds.plan import ReducePlan
 from fusepy.backend.execute.launch import Launch, Make, Read, Row
 from fusepy.backend.execute.layouts import Layout
+from fusepy.backend.execute.little import in_one_block
 from fusepy.backend.execute.tape import LinkedTape, Tape, shown
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.tensor import Tensor
@@ -81,7 +82,7 @@ class _Linker:
         tensors = tuple(i for i, a in enumerate(self.args) if isinstance(a, Tensor))
         blank = [None] * (len(tape.slots) - len(self.args))
         empty = tuple(m._replace(element=self.elements[m.slot]) for m in left.values())
-        return LinkedTape(tape, tuple(rows), empty, tuple(self.reads), tensors, between, blank)
+        return LinkedTape(tape, in_one_block(rows), empty, tuple(self.reads), tensors, between, blank)
 
     def make(self, slot: int) -> Make:
         """Returns the memory of a slot."""

@@ -172,12 +172,14 @@ def item(tensor: Storage) -> Any:
     """Returns the element of a tensor of size 1."""
     if tensor.size != 1:
         raise ShapeError(f"a tensor of {tensor.size} elements is not one number", saw=tensor.shape, hint="index it, or reduce it")
-    device, element, block = tensor.device, tensor.element, tensor.block
-    if block.buffer is None:
+    device, element, buffer = tensor.device, tensor.element, tensor.block.buffer
+    if buffer is None:
         return to_numpy(tensor).reshape(element.shape).tolist()
     if device.lost is not None:
         device.check()
-    stored = np.frombuffer(device.transfer.read(block.buffer, tensor.byte_offset, element.nbytes), element.stored)
+    stored = np.frombuffer(device.transfer.read(buffer, tensor.byte_offset, element.nbytes), element.stored)
+    if element.scalar and element.stored is element.dtype:
+        return stored.item()
     stored = stored.reshape(element.shape)
     return (_as_bools(stored, element.dtype) if element.stored != element.dtype else stored).tolist()
 
@@ -264,7 +266,8 @@ def copy_elements(source: Storage, target: Storage, sink: Sink | None = None) ->
 def _copy(source: Storage, target: Storage, sink: Sink | None = None) -> None:
     if not source.size:
         return
-    if source.address == target.address and source.steps == target.steps:
+    sides = [Side(t.address, t.low, t.steps) for t in (source, target)]
+    if sides[0] == sides[1]:
         return
     if overlap(source, target):
         raise ShapeError(
@@ -274,7 +277,6 @@ def _copy(source: Storage, target: Storage, sink: Sink | None = None) -> None:
         )
     if PENDING:
         before_write(target)
-    sides = [Side(t.address, t.low, t.steps) for t in (source, target)]
     device = source.device
     device.check()
     with device.lock:

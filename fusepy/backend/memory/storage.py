@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -12,7 +11,7 @@ from fusepy.backend.memory.views import View
 from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.argmap import check_rank
 from fusepy.ir.narrowing import DEFAULTS
-from fusepy.ir.strides import TensorShape, contiguous_strides, is_contiguous, span, telling
+from fusepy.ir.strides import TensorShape, is_contiguous, new_shape, span, telling
 from fusepy.ir.types import Type
 
 Self = TypeVar("Self", bound="Storage")
@@ -60,18 +59,17 @@ class Storage:
         self.as_numbers = TENSORS
         self.device: Device = data
         self.element: Element = element
-        self.shape: TensorShape = extents if extents.__class__ is TensorShape else TensorShape(extents)
-        self.size = math.prod(extents)
-        self.block = data.pool.allocate(self.size * element.nbytes) if block is None else block
+        self.shape, self.size, dense, told = new_shape(extents)
+        nbytes, rank = self.size * element.nbytes, told if element.scalar else len(extents)
+        self.key = data.element_keys.get((element, rank)) or element.key(rank, data)
+        self.block = data.pool.allocate(nbytes) if block is None else block
         self.origin = offset
         self.grads: tuple[Any, Any] | None = None
-        self.address = self.block.address + offset
-        # a trailing extent of 2 to 4 can change the argument's Slang type, and so the program; other extents never do
-        self.key = element.key(telling(extents) if element.scalar else len(extents), data)
+        self.low = self.address = self.block.address + offset
         if strides is None:
-            self.strides: TensorShape = contiguous_strides(extents)
+            self.strides: TensorShape = dense
             self.linear = True
-            self.low, self.high = self.address, self.address + self.size * element.nbytes
+            self.high = self.address + nbytes
         else:
             self.strides = cast("TensorShape", strides if strides.__class__ is TensorShape else TensorShape(strides))
             self.linear = is_contiguous(extents, strides)
@@ -118,7 +116,7 @@ class Storage:
     @property
     def paired(self) -> bool:
         """True if it has gradients of its shape. An accumulator may have made another one."""
-        return self.grads is not None and all(g is None or g.shape == self.shape for g in self.grads)
+        return self.grads is not None and all([g is None or g.shape == self.shape for g in self.grads])  # noqa: C419  # on calls
 
     @property
     def accumulator(self) -> str | None:
@@ -164,6 +162,7 @@ class Storage:
     def attach(self, grad_in: Any, grad_out: Any) -> None:
         """Sets the gradients of a new view, without checks. Internal."""
         self.grads, self.as_numbers = (grad_in, grad_out), TENSORS  # an array of the host has none
+        self._accumulator = self.accumulator  # set, so that reading it asks no `__getattr__`
         plain = telling(self.shape) if self.element.scalar else len(self.shape)
         self.key = self.element.key(("pair", telling(self.shape)) if self.paired else plain, self.device)
         # one index serves both halves of a pair
@@ -178,7 +177,8 @@ def overlap(a: Any, b: Any) -> bool:
 
     Views that alternate along their first axis, such as ``t[::2]`` and ``t[1::2]``, do not overlap.
     """
-    return isinstance(a, Storage) and isinstance(b, Storage) and a.low < b.high and b.low < a.high and not _alternate(a, b)
+    met = isinstance(a, Storage) and isinstance(b, Storage) and a.low < b.high and b.low < a.high
+    return met and (a.low == b.low or not _alternate(a, b))
 
 
 def _alternate(a: Storage, b: Storage) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import accumulate
 from typing import Any
 
 from fusepy.backend.device.block import size_class
@@ -21,7 +20,6 @@ from fusepy.program.program import Program
 from fusepy.pytree import LEAF
 
 FastCall = Callable[[Sequence[Any], Any], Any]
-SMALL = 1 << 16  # bytes; more is made where it is needed, and dropped where it is not needed any more
 
 
 class FastCallMaker:
@@ -38,7 +36,6 @@ class FastCallMaker:
         self._tensors = {i: args[i] for i in linked.tensors}
         self._places = {slot: place_of(t) or (None, 0) for slot, t in (*self._tensors.items(), *self._given.items())}
         self._outputs = {slot: j for j, (slot, _) in enumerate(linked.tape.owner.outputs)}
-        self._lain = self._packed()
         self.names: dict[str, Any] = {}
 
     def call(self) -> FastCall:
@@ -73,29 +70,20 @@ class FastCallMaker:
         fields = [f"c{n}_{i}" for i in range(len(row.values))]
         self.names |= dict(zip(fields, row.values))
         for i, slot, offset in row.addresses:
-            home, at = self._lain.get(slot, (slot, 0))
-            fields[i] = f"p{home} + {at + offset}" if at + offset else f"p{home}"
+            fields[i] = f"p{slot} + {offset}" if offset else f"p{slot}"
         for i, k in row.numbers:
             slot, read = reads[k]
             fields[i] = f"x{slot}" if read is None else f"read_{k}(x{slot})"
             self.names[f"read_{k}"] = read
-        makes = [make for make in row.makes if self._lain.get(make.slot, (make.slot, 0))[0] == make.slot]
-        for make in makes:
+        for make in row.makes:
             self._name_made(make)
-        return FastLaunch([slot for slot in row.frees if slot not in self._lain], [make.slot for make in makes], fields)
-
-    def _packed(self) -> dict[int, tuple[int, int]]:
-        """Returns the places of little memory between launches, which is one tensor: its slot, and the bytes before this part."""
-        makes = [make for row in self._linked.rows for make in row.makes if make.slot not in self._outputs]
-        small = {make.slot: size_class(make.nbytes) for make in makes if size_class(make.nbytes) <= SMALL}
-        self._little = sum(small.values())
-        return {slot: (next(iter(small)), start) for slot, start in zip(small, accumulate(small.values(), initial=0))}
+        return FastLaunch([*row.frees], [make.slot for make in row.makes], fields)
 
     def _name_made(self, make: Make) -> None:
         """Names the shape and dtype of a new tensor: a result, or memory between launches."""
         slot, j, elements = make.slot, self._outputs.get(make.slot), self._program.elements
         if j is None:
-            shape, dtype = (self._little if slot in self._lain else size_class(make.nbytes),), need_torch().uint8
+            shape, dtype = (size_class(make.nbytes),), need_torch().uint8
         else:
             shape, dtype = self._linked.tape.out_shapes[j] + elements[j].shape, torch_dtype(elements[j])
         self.names |= {f"shape_t{slot}": tuple(shape), f"strides_t{slot}": tuple(contiguous_strides(tuple(shape)))}

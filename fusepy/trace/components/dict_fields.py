@@ -42,7 +42,10 @@ def with_attributes(value: Any) -> Any:
 def _rebuilt(like: Any, parts: Parts) -> Any:
     """Returns a dict with these entries; as `DictFields` only where it holds traced values."""
     made = {**like, **parts}
-    return DictFields(made) if any(isinstance(part, (Symbolic, Mapped, DictFields)) for part in parts.values()) else made
+    for part in parts.values():
+        if isinstance(part, (Symbolic, Mapped, DictFields)):
+            return DictFields(made)
+    return made
 
 
 register(DictFields, Container(lambda value: value, _rebuilt, entry=ENTRIES.entry, cls=dict))

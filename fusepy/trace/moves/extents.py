@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import extents_of
 from fusepy.backend.memory.sampling import LevelView, SettingView, level_of, levels_of, setting_of
 from fusepy.backend.memory.structs import ArgumentView
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.derivatives.extents import Axis, Pick
 from fusepy.errors import GradientError, TraceError
 from fusepy.ir.argmap import ArgMap
@@ -38,8 +38,11 @@ class ExtentView(ArgumentView):
     view: ArgumentView | None = None
 
     def of(self, value: Any) -> float:
-        extents = extents_of(value if self.view is None else self.view.of(value))
-        return float(math.prod(extents[a] for a in self.axes))
+        given = value if self.view is None else self.view.of(value)
+        extents, count = given.shape if given.__class__ is Tensor else extents_of(given), 1
+        for axis in self.axes:
+            count *= extents[axis]
+        return float(count)
 
 
 @functools.lru_cache(maxsize=16)

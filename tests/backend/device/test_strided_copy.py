@@ -69,3 +69,16 @@ def test_recorded_calls_read_what_a_copy_overwrites_before_it_does(device: Any) 
         twice = t + t
     t.copy_from(fp.Tensor.zeros(device, 4))
     assert twice.tolist() == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("dtype", ["uint8_t", "half", "float"])
+def test_copies_from_and_to_places_of_other_alignments(device: Any, dtype: str) -> None:
+    """One shape and one distance: a copy that is planned already moves words, which must not be longer than addresses allow."""
+    numbers = np.random.default_rng(1).integers(0, 99, 96).astype(fp.Tensor.empty(device, (1,), dtype).element.dtype)
+    source = fp.Tensor.from_numpy(device, numbers)
+    for start in (0, 1, 2, 3, 4, 8, 16, 0, 1, 17):
+        part = source[start : start + 64]
+        assert part.copy().tolist() == numbers[start : start + 64].tolist()
+        over = fp.Tensor.zeros(device, (96,), dtype)
+        over[start : start + 64].copy_from(source[:64])
+        assert over.tolist() == [*[0] * start, *numbers[:64].tolist(), *[0] * (32 - start)]

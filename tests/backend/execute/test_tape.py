@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
+from fusepy.backend.device.block import size_class
 from fusepy.backend.execute.executable import Executable
+from fusepy.backend.execute.little import SMALL
 from tests.support.examples import examples
 from tests.support.python_calls import python_calls
 
@@ -32,11 +34,11 @@ def lib(device: Any) -> Any:
     return fp.Module.load_from_source(device, "replays", SOURCE)
 
 
-def ladder(lib: Any, steps: int) -> Any:
+def ladder(lib: Any, steps: int, grid: Any = G) -> Any:
     @fp.fuse
     def climb(x: Any) -> Any:
         for _ in range(steps):
-            x = lib.next(G, x)
+            x = lib.next(grid, x)
         return x
 
     return climb
@@ -134,16 +136,18 @@ def test_a_kernel_that_runs_twice_keeps_both_blocks(lib: Any, device: Any) -> No
     assert all(kernel._packed is before for kernel, before in zip(kernels, packed))  # nothing was written anew
 
 
-def test_memory_goes_from_step_to_step(lib: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a chain stores alternates between two blocks, which are taken from the pool once a call."""
-    climb = ladder(lib, 9)
-    x, out = fp.Tensor.full(device, N, 1.0), fp.Tensor.empty(device, N)
+@pytest.mark.parametrize("n", [N, SMALL // 4 + 64])
+def test_memory_goes_from_step_to_step(lib: Any, device: Any, monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    """What a chain stores alternates between two blocks, which are taken from the pool once a call; as one if they are little."""
+    climb = ladder(lib, 9, fp.grid((n,)))
+    x, out = fp.Tensor.full(device, n, 1.0), fp.Tensor.empty(device, n)
     climb(x, _result=out)
     taken: list[int] = []
     plain = device.pool.allocate
     monkeypatch.setattr(device.pool, "allocate", lambda nbytes: (taken.append(nbytes), plain(nbytes))[1])
     climb(x, _result=out)
-    assert taken == [4 * N] * 2
+    assert taken == ([2 * size_class(4 * n)] if n == N else [4 * n] * 2)
+    assert out.to_numpy().tolist() == [1.0] * n
 
 
 def test_a_result_over_the_argument_step_by_step(lib: Any, device: Any) -> None:
