@@ -48,5 +48,6 @@ def digit_shape(kind: str, inner: bool, nbytes: int = 8) -> FoldShape:
 def digit_chunks(kind: str, outputs: int, reduced: int, tile: int) -> int:
     """Returns the maximal number of chunks of a row: each has counters of its own for all digits."""
     if kind == "software":
-        return power_between(min(64 * LANES // max(outputs, 1), reduced // 1024), 1, 64 * LANES)
+        filling = power_between(64 * LANES // max(outputs, 1), LANES, 64 * LANES)  # the lanes of a vector share a row's cache
+        return power_between(reduced // 512, 1, filling)
     return max(1, min(-(-reduced // tile), 2 * GROUPS_OF_GPU // max(outputs, 1)))
