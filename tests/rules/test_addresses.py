@@ -79,7 +79,6 @@ ELSEWHERE: dict[str, str] = {
     "backend/execute/destinations.py": "errors/test_misuse.py",
     "backend/emit/fold/sorting/digits.py": "vocabulary/test_sorting.py",
     "backend/emit/fold/sorting/merges.py": "vocabulary/test_sorting.py",
-    "backend/emit/fold/sorting/tiles.py": "vocabulary/test_sorting.py",
     "backend/execute/folds/grids.py": "language/test_reductions.py",
     "backend/execute/folds/pairs.py": "backend/emit/fold/groups/test_pairs.py",
     "backend/execute/folds/plan.py": "language/test_reductions.py",

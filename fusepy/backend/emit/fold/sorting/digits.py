@@ -47,9 +47,9 @@ class Digits:
         computed = self.elements.computed_at(e, "fz_out", ahead)
         return [*computed, f"{self.key} key = fz_key_{j}(r_{j});", f"{into}[{self.pair('e')}] = key;"]
 
-    def place(self, e: str) -> str:
-        """Returns the place of a pair's number in the row that is sorted, as a ``uint``."""
-        return f"{BLOCK}.shift == 0 ? uint({e}) : uint({BLOCK}.q_{self.name}_at[{self.pair(e)}])"
+    def place(self, e: str, at: str) -> str:
+        """Returns the place of pair `e` in the row that is sorted, as a ``uint``; it is at index `at` of the array."""
+        return f"{BLOCK}.shift == 0 ? uint({e}) : uint({BLOCK}.q_{self.name}_at[{at}])"
 
     def moved(self, place: str, to: str) -> list[str]:
         """Returns lines that store the place of a number that is moved to `to`, or pass it on as a result."""
@@ -93,7 +93,7 @@ class DigitLoops:
         start = [f"int total = {digits.count('value', f'{BLOCK}.chunks')};", f"{digits.count('value')} += sum;", "sum += total;"]
         one = [
             *digits.keyed("fz_e"),
-            f"uint place = {digits.place('fz_e')};",
+            f"uint place = {digits.place('fz_e', digits.pair('fz_e'))};",
             f"{digits.index} cell = {digits.index}({digits.digit('key')});",
             f"int to = {digits.count('cell')};",
             f"{digits.count('cell')} = to + 1;",

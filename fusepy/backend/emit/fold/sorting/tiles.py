@@ -90,29 +90,32 @@ class DigitTiles:
         ]
 
     def _ranked(self) -> list[str]:
-        """Returns lines that load the keys of a tile, and number those of a wave with the same digit in order."""
+        """Returns lines that load the keys of a tile, and number those of a wave with the same digit in order.
+
+        Cells beyond the end of a row have the largest key, so that they are the last ones of the sorted tile.
+        """
         digits = self.digits
         number = [
             f"uint cell = fz_wave + {digits.digit('keys[u]')};",
-            f"if ({self.near} < fz_count)",
-            "    InterlockedOr(fz_cells[cell], fz_bit);",
+            "InterlockedOr(fz_cells[cell], fz_bit);",
             "fz_meet();",
             "uint same = fz_cells[cell];",
             f"uint before = fz_cells[cell + {self.counters}];",
-            "ranks[u] = before + countbits(same & (fz_bit - 1));",
             "fz_meet();",
-            f"if ({self.near} < fz_count && (same & (fz_bit - 1)) == 0)",
+            "if ((same & (fz_bit - 1)) == 0)",
             *block(["fz_cells[cell] = 0;", f"fz_cells[cell + {self.counters}] = before + countbits(same);"]),
             "fz_meet();",
+            *self._set("ranks", "before + countbits(same & (fz_bit - 1))", 2),
         ]
-        load = [f"keys[u] = {digits.key}(0);", f"if ({self.near} < fz_count)"]
-        load.append(f"    keys[u] = {BLOCK}.q_{digits.name}[{digits.pair(f'fz_e + {self.index}({self.near})')}];")
+        load = [f"keys[u] = ~{digits.key}(0);", f"if ({self.near} < fz_count)"]
+        load.append(f"    keys[u] = {BLOCK}.q_{digits.name}[fz_from + {self.index}(u * {WAVE})];")
         return [
             f"uint fz_count = uint(fz_last - fz_e < {self.tile} ? fz_last - fz_e : {self.tile});",
+            f"{self.index} fz_from = {digits.pair(f'fz_e + {self.index}(fz_first)')};",
             f"for (uint n = fz_lane; n < {2 * self.counters}; n += {self.threads})",
             "    fz_cells[n] = 0;",
             f"{declare(digits.key, 'keys')}[{self.count}];",
-            f"uint ranks[{self.count}];",
+            f"uint ranks[{-(-self.count // 2)}];",
             *self._each(load),
             BARRIER,
             *self._each(number),
@@ -137,7 +140,7 @@ class DigitTiles:
             "fz_next[i] += fz_totals[i];",
             "fz_start += fz_totals[i];",
         ]
-        digit = f"uint digit = {self.digits.digit('keys[u]')};"
+        digit, before = f"uint digit = {self.digits.digit('keys[u]')};", f"fz_cells[{self.counters} + fz_wave + digit]"
         return [
             f"uint fz_totals[{self.own}];",
             "uint fz_start = 0;",
@@ -145,32 +148,36 @@ class DigitTiles:
             "fz_start = fz_sum_before(fz_lane, fz_start);",
             *self._values(start),
             BARRIER,
-            *self._each([digit, f"ranks[u] += fz_starts[digit] + fz_cells[{self.counters} + fz_wave + digit];"]),
+            *self._each([digit, f"ranks[u / 2] += (fz_starts[digit] + {before}) << (u % 2 * 16);"]),
             BARRIER,
         ]
 
     def _written(self) -> list[str]:
         """Returns lines with which neighbouring threads write the neighbours of a sorted tile: all keys, then all places."""
-        digits, near, cell = self.digits, f"if ({self.near} < fz_count)", f"u * {self.threads} + fz_lane"
+        digits, rank = self.digits, "(ranks[u / 2] >> (u % 2 * 16) & 0xffff)"
         key = f"{digits.key}(fz_cells[n])"
         if self.wide:
             key = f"({key} | {digits.key}(fz_cells[n + {self.tile}]) << 32)"
-        keys = [f"fz_cells[ranks[u] + {self.tile}] = uint(keys[u] >> 32);"] if self.wide else []
+        keys = [f"fz_cells[{rank} + {self.tile}] = uint(keys[u] >> 32);"] if self.wide else []
+        inside = [f"uint n = u * {self.threads} + fz_lane;", "if (n < fz_count)"]
         write = [
+            *inside[:1],
             f"{digits.key} key = {key};",
-            f"to[u] = fz_shifts[{digits.digit('key')}] + n;",
-            *digits.moved_key("key", "to[u]"),
+            f"uint digit = {digits.digit('key')};",
+            *self._set("values", "digit", 4),
+            *(inside[1], *block(digits.moved_key("key", "fz_shifts[digit] + n"))),
         ]
-        inside = [f"uint n = {cell};", "if (n < fz_count)"]
+        place = digits.place(f"fz_e + {self.index}({self.near})", f"fz_from + {self.index}(u * {WAVE})")
+        to = "fz_shifts[values[u / 4] >> (u % 4 * 8) & 0xff] + n"
         return [
-            *self._each([near, *block(["fz_cells[ranks[u]] = uint(keys[u]);", *keys])]),
+            *self._each([f"fz_cells[{rank}] = uint(keys[u]);", *keys]),
             BARRIER,
-            f"uint to[{self.count}];",
-            *self._each([*inside, *block(write)]),
+            f"uint values[{-(-self.count // 4)}];",
+            *self._each(write),
             BARRIER,
-            *self._each([near, f"    fz_cells[ranks[u]] = {digits.place(f'(fz_e + {self.index}({self.near}))')};"]),
+            *self._each([f"if ({self.near} < fz_count)", f"    fz_cells[{rank}] = {place};"]),
             BARRIER,
-            *self._each([*inside, *block(digits.moved("fz_cells[n]", "to[u]"))]),
+            *self._each([*inside, *block([f"uint to = {to};", *digits.moved("fz_cells[n]", "to")])]),
             BARRIER,
         ]
 
@@ -178,6 +185,12 @@ class DigitTiles:
     def near(self) -> str:
         """The place in a tile of the key ``u`` of a thread: those of a wave lie side by side."""
         return f"fz_first + u * {WAVE}"
+
+    def _set(self, name: str, value: str, count: int) -> list[str]:
+        """Returns lines that set number ``u`` of an array whose words hold `count` small numbers each: registers are few."""
+        bits = 32 // count
+        word, shifted = f"{name}[u / {count}]", f"({value}) << (u % {count} * {bits})"
+        return [f"{word} = u % {count} == 0 ? {value} : {word} | {shifted};"]
 
     def _each(self, lines: Sequence[str]) -> list[str]:
         """Returns a loop of `lines` over the pairs of a thread in a tile."""

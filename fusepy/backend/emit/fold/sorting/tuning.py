@@ -7,12 +7,15 @@ from fusepy.backend.emit.fold.variant import FoldShape
 from fusepy.backend.emit.tuning import LANES, SHARED_BYTES
 
 VALUES = 256  # of a digit
-COPIES = 8  # counters of a digit, among which the threads of a group take turns: equal digits are counted one after the other
+COPIES = 8  # counters of a value in shared memory, each for every eighth thread: additions to one counter wait for each other
 WAVE = 32  # threads that number equal digits together
 # Merges of runs that take as long as a pass by a digit, which is a byte of the key. A row is sorted by digits if it would need
 # more merges than so many for each digit, and one for the beginning
 MERGES_OF_A_PASS = {"software": 0.6}
 MERGES_OF_A_PASS_ON_GPU = 1.25
+RESIDENT_TILES = {
+    "cuda": 5
+}  # CUDA's compiler would take 168 registers, which leave room for 3 groups; with 96 it stores 10 of them
 
 
 def sort_shape(kind: str, inner: bool) -> FoldShape:
@@ -42,11 +45,12 @@ def digit_shape(kind: str, inner: bool, nbytes: int = 8) -> FoldShape:
     """Returns the shape of the kernels that sort by a digit. A group moves tiles of ``threads * unroll`` elements."""
     if kind == "software":
         return FoldShape(False, inner, LANES)
-    return FoldShape(True, inner, 128, 24 if nbytes <= 8 else 12)
+    return FoldShape(True, inner, 128, 24 if nbytes <= 8 else 12, resident=RESIDENT_TILES.get(kind, 0))
 
 
 def digit_chunks(kind: str, outputs: int, reduced: int, tile: int) -> int:
     """Returns the maximal number of chunks of a row: each has counters of its own for all digits."""
     if kind == "software":
-        return power_between(min(64 * LANES // max(outputs, 1), reduced // 1024), 1, 64 * LANES)
+        filling = power_between(64 * LANES // max(outputs, 1), LANES, 64 * LANES)  # the lanes of a vector share a row's cache
+        return power_between(reduced // 512, 1, filling)
     return max(1, min(-(-reduced // tile), 2 * GROUPS_OF_GPU // max(outputs, 1)))
