@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.execute.folds.plan import ReducePlan
@@ -39,15 +41,7 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
         return f"{recipe.why} ({plan.other_lengths(recipe)}, compiled on first use)"
     if isinstance(plan, ReducePlan):
         stages = piece.launches
-        own = {stage.variant for stage in stages}
-        more = len(plan.others(stages))
-        why = f"since the sizes ask for {'as many stages' if len(stages) > 1 else 'one stage'}"
-        if any(variant.shape.tile for variant in own if isinstance(variant, FoldVariant)):
-            why += " (other sizes may ask for other tiles, compiled on first use)"
-        elif more:
-            why += f" (for all sizes there are {len(own) + more} kernels, compiled with the first call)"
-        else:
-            why += " (one kernel for all sizes)"
+        why = f"since the sizes ask for {'as many stages' if len(stages) > 1 else 'one stage'} ({_other_sizes(plan, stages)})"
         return why + ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing" * bool(
             program.options.numthreads
         )
@@ -61,3 +55,17 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
         return f"since an axis of extent 1 is stretched {_SECOND}"
     single = " or single values" * any(not o.dims for o in plan.memory) * bool(plan.rank)
     return f"since all arguments are contiguous and of one shape{single}"
+
+
+def _other_sizes(plan: ReducePlan, stages: Sequence[Launch]) -> str:
+    """Returns which kernels of a fold other sizes have, and when these are compiled."""
+    if any(variant.shape.tile for stage in stages if isinstance(variant := stage.variant, FoldVariant)):
+        return "other sizes may ask for other tiles, compiled on first use"
+    if plan.tiled:
+        return "other sizes may ask for tiles, compiled on first use"
+    linear = stages[0].variant.linear
+    if plan.beside and not linear:  # the largest array says in which order elements are read
+        return "other sizes may ask for another order, compiled on first use"
+    count = len({stage.variant for stage in stages}) + len(plan.others(stages))
+    told = "one kernel for all sizes" if count == 1 else f"for all sizes there are {count} kernels, compiled with the first call"
+    return told + "; a stretched axis of extent 1 asks for another one, compiled on first use" * plan.beside

@@ -523,7 +523,10 @@ WORK = {  # what is computed, its meaning, the rank of its argument, and its ker
 }
 
 
-OTHER_SIZES = "softmax and its like (columns, rows on GPUs, one long row on CPUs), products of matrices, stretched extents of 1"
+OTHER_SIZES = (
+    "softmax and its like (columns, rows on GPUs, one long row on CPUs), products of matrices, folds of several arrays, "
+    "stretched extents of 1"
+)
 
 
 @pytest.mark.req("V11", partly=f"these choose among a few kernels, compiled on first use: {OTHER_SIZES}")
