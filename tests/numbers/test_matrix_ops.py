@@ -98,14 +98,14 @@ def test_user_code_that_compares_matrices_is_refused(device: Any, monkeypatch: p
     """After a trial in a new process, which other tests fork from one that has imported fusepy."""
     if "vulkan" not in device.identity.lower():
         pytest.skip("Slang's code generation for SPIR-V is what dies")
-    m = fp.Module.load_from_source(device, "below", MASK.format("bool3x3 b = m < x; return b;"))
+    m = fp.Module.load_from_source(device, "below", MASK.format("\n\n bool3x3 b = m\n < x; return b;"))
     x = np.arange(9, dtype=np.float32).reshape(1, 3, 3)
     with monkeypatch.context() as patch:
         patch.setattr(trial, "subprocess", subprocess)
         for _ in range(2):
             with pytest.raises(fp.CompileError, match="compared as a whole") as failure:
                 m.below(x, 3.0)
-            assert "b = m < x" in str(failure.value)
+            assert "below.slang:3: bool3x3 b = m < x" in str(failure.value)
     np.testing.assert_array_equal(m.twice(x), x * 2)  # what does not reach it is compiled without a trial
     _, said = failure.value.hint.split("compare row by row: ")  # which is followed as it stands
     rows = fp.Module.load_from_source(device, "rows", MASK.format(f"return {said};"))
