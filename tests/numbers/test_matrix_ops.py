@@ -136,6 +136,21 @@ def test_a_trial_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -
         tried()
 
 
+def test_matrices_of_one_row_or_column_are_refused_by_words_that_help(device: Any) -> None:
+    """The hint said to reshape an array that had these very axes, or to mend a source that there was none of."""
+    m = fp.Module.load_from_source(
+        device, "flat", "float row(float1x3 m) { return m[0][0]; } float column(float3x1 m) { return m[2][0]; }"
+    )
+    calls: list[Any] = [lambda: m.row(np.ones((2, 1, 3), np.float32)), lambda: m.column(np.ones((2, 3, 1), np.float32))]
+    if "vulkan" in device.identity.lower():
+        calls += [
+            lambda t=t: fp.fuse(lambda a: fp.vcast(a, t) + 1)(np.ones((2, 3, 1, 3), np.float32)) for t in ("float1x3", "half1x3")
+        ]
+    for call in calls:
+        with pytest.raises(fp.FusepyError, match="use vectors in the place of matrices of one row or column"):
+            call()
+
+
 def test_hints_of_kernels_that_drivers_refuse() -> None:
     assert "arrays of vectors" in unbuilt("matrix<int8_t,2,2> v0 = a;", "failed with error: -13 (unknown)")[1]
     assert "one row or column" in unbuilt("float1x3 v0 = a;", "matrices with 1 column or row are not supported")[1]

@@ -33,6 +33,8 @@ float two(float2 c) { return c.x + 10 * c.y; }
 float two(float w[2]) { return w[0]; }
 float three(float w[2]) { return w[0] + w[1]; }
 float three(int w[2]) { return w[0]; }
+float row(float1x3 c) { return c[0][1]; }
+float vector(float3 c) { return c.y; }
 float either(Ray r) { return r.position.x; }
 float either(Ray r[2]) { return r[1].position.x; }
 float first(Pair p) { return p.rays[0].position.x + p.rays[1].position.y; }
@@ -155,6 +157,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         'fp.vcast(w, "int[2]") or fp.vcast(w, "float[2]")',
         lambda m: fused(lambda x: s(m).three(fp.vcast([x, 2.0], "float[2]")), X),
         X + 2,
+    ),
+    "a matrix of one row": (
+        lambda m: s(m).row(np.ones((2, 1, 3), F32)),
+        "use vectors in the place of matrices of one row or column",
+        lambda m: s(m).vector(np.ones((2, 3), F32)),
+        np.ones(2, F32),
     ),
     "a list of structs for one struct or an array": (
         lambda m: s(m).either([ray((1, 2, 3), (0, 0, 0)), ray((4, 5, 6), (0, 0, 0))]),
