@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import sys
 import warnings
@@ -20,7 +19,7 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _APPLICATION = os.path.join(_PACKAGE, "cli", "")  # the demo uses the library as anybody would
 _NUMPY = os.path.join(os.path.dirname(os.path.abspath(np.__file__)), "")  # its functions call the methods of traced values
 _PYTHON = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")
-_NOT_THE_USER = (_PACKAGE, _NUMPY, contextlib.__file__, functools.__file__, "<frozen")
+_NOT_THE_USER = (_PACKAGE, _NUMPY, "<frozen")
 _users: dict[str, bool] = {}  # a cache, since every recorded call asks: True for a file of the user's
 _said: ContextVar[tuple[FrameType, str] | None] = ContextVar("fusepy_line", default=None)
 
@@ -77,9 +76,14 @@ def line_of(place: Place | None) -> str | None:
 def _is_users(name: str) -> bool:
     known = _users.get(name)
     if known is None:  # torch calls the functions that it differentiates, and is not imported here
-        known = not name.startswith(_NOT_THE_USER) and f"-packages{os.sep}torch{os.sep}" not in name
+        known = not name.startswith(_NOT_THE_USER) and f"-packages{os.sep}torch{os.sep}" not in name and not _is_pythons(name)
         known = _users[name] = known or name.startswith(_APPLICATION)
     return known
+
+
+def _is_pythons(name: str) -> bool:
+    """True for a file of Python's own library, such as `random`, which asks its arguments for their integers."""
+    return name.startswith(_PYTHON) and "-packages" not in name
 
 
 def _is_made(frame: FrameType) -> bool:
@@ -92,7 +96,7 @@ def line_in(trace: TracebackType | None) -> str | None:
     line = None
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
-        if _is_users(name) and (not name.startswith(_PYTHON) or "-packages" in name):
+        if _is_users(name):
             line = line_of((name, trace.tb_lineno))
         trace = trace.tb_next
     return line

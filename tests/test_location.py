@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from typing import Any
 
@@ -51,6 +52,11 @@ def test_code_of_the_user_that_is_run_inside_is_nearer() -> None:
 def test_errors_of_functions_that_are_made_from_text(device: object) -> None:
     with pytest.raises(fp.UnsupportedArgumentError, match=rf"^test_location\.py:{here() + 1}: sqrt"):
         fp.sqrt("x")
+
+
+def test_pythons_own_library_is_not_the_user(device: object) -> None:
+    with pytest.raises(fp.TraceError, match=rf"^test_location\.py:{here() + 1}: int\(\)"):
+        fp.fuse(lambda n: random.randint(0, n))(np.ones(2, np.int32))
 
 
 def test_code_that_a_file_makes_of_text_is_no_line_of_the_user() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.row.variant import RowVariant
 from fusepy.backend.execute.folds.plan import ReducePlan
@@ -39,20 +41,7 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
         return f"{recipe.why} ({plan.other_lengths(recipe)}, compiled on first use)"
     if isinstance(plan, ReducePlan):
         stages = piece.launches
-        own = {stage.variant for stage in stages if isinstance(stage.variant, FoldVariant)}
-        more = len(plan.others(stages))
-        why = f"since the sizes ask for {'as many stages' if len(stages) > 1 else 'one stage'}"
-        if any(variant.shape.tile for variant in own):
-            why += " (other sizes may ask for other tiles, compiled on first use)"
-        elif any(variant.digits for variant in own):
-            why += " (shorter rows are merged, by kernels compiled on first use)"
-        elif any(variant.sorts for variant in own):
-            all = f"for all rows that are merged there are {len(own) + more} kernels, compiled with the first call"
-            why += f" ({all}; longer rows are sorted by digits, by kernels compiled on first use)"
-        elif more:
-            why += f" (for all sizes there are {len(own) + more} kernels, compiled with the first call)"
-        else:
-            why += " (one kernel for all sizes)"
+        why = f"since the sizes ask for {'as many stages' if len(stages) > 1 else 'one stage'} ({_other_sizes(plan, stages)})"
         return why + ", in groups of its own, since options(numthreads=…) shapes those of kernels that fold nothing" * bool(
             program.options.numthreads
         )
@@ -66,3 +55,25 @@ def _why(piece: TapePiece, tape: Tape, program: Program) -> str:
         return f"since an axis of extent 1 is stretched {_SECOND}"
     single = " or single values" * any(not o.dims for o in plan.memory) * bool(plan.rank)
     return f"since all arguments are contiguous and of one shape{single}"
+
+
+def _other_sizes(plan: ReducePlan, stages: Sequence[Launch]) -> str:
+    """Returns which kernels of a fold other sizes have, and when these are compiled."""
+    own = {stage.variant for stage in stages if isinstance(stage.variant, FoldVariant)}
+    if any(variant.shape.tile for variant in own):
+        return "other sizes may ask for other tiles, compiled on first use"
+    if plan.tiled:
+        return "other sizes may ask for tiles, compiled on first use"
+    if any(variant.digits for variant in own):
+        return "shorter rows are merged, by kernels compiled on first use"
+    if plan.beside and not stages[0].variant.linear:  # the largest array says in which order elements are read
+        return "other sizes may ask for another order, compiled on first use"
+    count = len(own) + len(plan.others(stages))
+    if any(variant.sorts for variant in own):
+        told = f"for all rows that are merged there are {count} kernels, compiled with the first call"
+        told += "; longer rows are sorted by digits, by kernels compiled on first use"
+    else:
+        told = "one kernel for all sizes"
+        if count > 1:
+            told = f"for all sizes there are {count} kernels, compiled with the first call"
+    return told + "; a stretched axis of extent 1 asks for another one, compiled on first use" * plan.beside

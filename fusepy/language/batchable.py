@@ -10,9 +10,11 @@ import numpy as np
 from fusepy.arguments.fields import TYPE
 from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import Tree, check_finite
+from fusepy.backend.marshals.registry import kind_of_class
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError
 from fusepy.ir.argmap import ArgMap
+from fusepy.language.movement.joins import stack
 
 
 class Batchable:
@@ -63,13 +65,16 @@ def _transposed(items: list[Any], path: str) -> Any:
 
 
 def _stacked(items: list[Any]) -> Any:
-    """Stacks equal leaves: arrays to an array, tensors to a tensor. Other leaves stay a list."""
+    """Stacks equal leaves: arrays to an array, tensors to a tensor, also those of torch. Other leaves stay a list."""
     first = items[0]
     alike = len({(cast("Any", type(i)), getattr(i, "shape", None), getattr(i, "dtype", None)) for i in items}) == 1
     if alike and isinstance(first, Tensor):
         return Tensor.from_numpy(first.device, np.stack([i.to_numpy() for i in items]), first.element)
     if alike and isinstance(first, (np.ndarray, np.void)):
         return np.stack(items)
+    kind = kind_of_class(first.__class__)
+    if alike and kind is not None and kind.tracked is not None:
+        return stack(items)
     return [cast("Any", i).tolist() if isinstance(i, np.ndarray) else i for i in items]
 
 

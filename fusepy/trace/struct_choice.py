@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from fusepy.arguments.fields import fields_of
+from fusepy.arguments.fields import TYPE, fields_of
 from fusepy.arguments.nested import Tree
 from fusepy.errors import AmbiguousCallError, ArgumentError, FusepyError, UnknownNameError, UnsupportedArgumentError, did_you_mean
-from fusepy.ir.oracle import Oracle
+from fusepy.ir.oracle import Oracle, parts
 from fusepy.ir.resolve.refusals import implementing, say_struct
 from fusepy.ir.types import Kind, Type
-from fusepy.pytree import Container
+from fusepy.pytree import ITEMS, Container
 
 
 def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type | None], place: str | None) -> Type:
@@ -87,6 +87,37 @@ def _nearest_field(names: Iterable[str], structs: Mapping[Type, Sequence[str]]) 
     return did_you_mean(unknown[0], known) if unknown else "give every field of one of them"
 
 
+def whole_or_each(
+    oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type | None], place: str | None
+) -> Sequence[Type | None]:
+    """Returns the candidates for a list of values with fields: arrays of structs, or structs, for which the call runs for each.
+
+    Raises:
+        AmbiguousCallError: if there are both.
+    """
+    read = [container.parts(v) for v in tree.fields.values() if (container := fields_of(v)) not in (None, ITEMS)]
+    names = [set(given) - {TYPE} for given in read]
+
+    def fits(type: Type | None) -> bool:
+        known = None if type is None else oracle.fields(type)
+        return known is not None and all({p.name for p in known} == found for found in names)
+
+    each = [c for c in dict.fromkeys(candidates) if c is not None and c.kind is Kind.NAMED and fits(c)]
+    if len(read) < len(tree.fields) or not each:
+        return candidates
+    arrays = [c for c in dict.fromkeys(candidates) if c is not None and c.kind is Kind.ARRAY]
+    arrays = [c for c in arrays if (items := parts(oracle, c)) and fits(items[0].type)]
+    if arrays:
+        raise AmbiguousCallError(
+            f"{path}: a list of values with fields is one array, or a value for each call",
+            place=place,
+            saw=f"a list of {len(read)} values",
+            expected=" or ".join(map(str, (*arrays, *each))),
+            hint=" or ".join((*(f'fp.vcast({path}, "{c}")' for c in arrays), f"fp.Batchable({path})")),
+        )
+    return each
+
+
 class ListedStructs(UnsupportedArgumentError):
     """A list of values with fields for a parameter that is one of them: the call runs for each."""
 
@@ -109,9 +140,7 @@ def list_type(tree: Tree, path: str, candidates: Sequence[Type | None], place: s
             place=place,
             saw=f"a list of {count} values",
             expected=" or ".join(map(str, fits)),
-            hint="build the value by its type: " + " or ".join(f"m.{c}(…)" for c in fits if c.kind is not Kind.ARRAY)
-            if any(c.kind is not Kind.ARRAY for c in fits)
-            else "call a function that has one of them",
+            hint=" or ".join(f'fp.vcast({path}, "{c}")' for c in fits),
         )
     known = " or ".join(dict.fromkeys(str(c) for c in candidates if c is not None)) or "a value whose type is known"
     several = not takes and all(isinstance(fields_of(v), Container) for v in tree.fields.values())

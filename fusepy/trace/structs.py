@@ -23,7 +23,7 @@ from fusepy.trace.buffers import member_elements
 from fusepy.trace.components.operands import Regrouping
 from fusepy.trace.inputs import add_input, of_owner
 from fusepy.trace.open_trace import OpenTrace
-from fusepy.trace.struct_choice import list_type, struct_type
+from fusepy.trace.struct_choice import list_type, struct_type, whole_or_each
 from fusepy.trace.traced import Traced
 
 
@@ -47,9 +47,10 @@ def operand(trace: OpenTrace, value: Any, path: str, candidates: Sequence[Type |
     tree = Tree.of(value, path)
     if tree is not None and not _is_array(tree, candidates):
         named = trace.named.get(id(value))
+        tree = tree if named is None else replace(tree, type=named[1].name)
         if tree.listed:
             return listed(trace, tree, path, candidates if tree.type is None else [Type.parse(tree.type)])
-        return struct(trace, tree if named is None else replace(tree, type=named[1].name), path, candidates)
+        return struct(trace, tree, path, candidates)
     inner, map = (value.value, value.map) if isinstance(value, Mapped) else (value, UNSAID)
     found = trace.lift(inner, path)
     said = trace.maps.get(found, UNSAID).type or map.type  # of the argument itself, or of this use of it
@@ -117,7 +118,8 @@ def struct(trace: OpenTrace, tree: Tree, path: str, candidates: Sequence[Type | 
 
 def listed(trace: OpenTrace, tree: Tree, path: str, candidates: Sequence[Type | None]) -> tuple[Value, ArgMap]:
     """Composes a list of leaves: an array of fixed size, a vector, or the rows of a matrix."""
-    type = list_type(tree, path, candidates, user_line())
+    loc = user_line()
+    type = list_type(tree, path, whole_or_each(trace.oracle, tree, path, candidates, loc), loc)
     names = [p.name for p in parts(trace.oracle, type) or ()]
     return composed(trace, replace(tree, fields=dict(zip(names, tree.fields.values()))), type, path)
 

@@ -28,6 +28,10 @@ void step(inout Pair p) { p.w[0] += 1; p.rays[1].pos += 2; }
 float3 mixed(float3 c[2], float x) { return c[0] + x * c[1]; }
 float two(float2 c) { return c.x; }
 float two(float w[2]) { return w[0]; }
+float length_of(Ray r) { return length(r.pos); }
+float one_or_two(Ray r) { return r.pos.x; }
+float one_or_two(Ray r[2]) { return 100; }
+float one_or_two(float2 r) { return 200; }
 """
 SOURCE += "".join(
     f"{t} sum_{t}({t}2x3 a) {{ return a[0][0] + {t}(2) * a[0][2] + {t}(3) * a[1][1]; }}\n"
@@ -170,6 +174,29 @@ def test_lists_that_do_not_fit(m: Any, device: Any) -> None:
     looped.append({"again": looped})
     with pytest.raises(fp.FusepyError, match="contains itself"):
         m.whole(looped)
+
+
+@pytest.mark.req("C9", "V16")
+@pytest.mark.parametrize("count", [2, 3])
+def test_lists_of_structs_for_one_struct_or_an_array_are_never_guessed(m: Any, count: int) -> None:
+    """The whole array was taken without a word, and a `vcast` of the list counted in fused functions only."""
+    rays = [{"pos": [i + 1, 0, 0], "dir": [0, 0, 0]} for i in range(count)]
+    fused = fp.fuse(lambda r: m.one_or_two(r))
+    for call in (m.one_or_two, fused, lambda r: m.one_or_two(fp.vmap(r, (0,))), lambda r: fp.resolve(m.one_or_two, r)):
+        with pytest.raises(fp.AmbiguousCallError, match=r'fp.vcast\(r, "Ray\[2\]"\) or fp.Batchable\(r\)'):
+            call(rays)
+    assert m.one_or_two(fp.Batchable(rays)) == fused(fp.Batchable(rays)) == [1.0, 2.0, 3.0][:count]
+    if count == 2:
+        assert m.one_or_two(fp.vcast(rays, "Ray[2]")) == fused(fp.vcast(rays, "Ray[2]")) == 100
+
+
+@pytest.mark.req("V16")
+def test_what_is_said_of_a_list_of_structs_is_what_the_call_does(m: Any) -> None:
+    """`resolve` refused it."""
+    rays = [{"pos": [i + 1.0, 0.0, 0.0], "dir": [0.0, 0.0, 0.0]} for i in range(3)]
+    answer = fp.resolve(m.length_of, rays)
+    assert (answer.grid, [str(t) for t in answer.types]) == (1, ["Ray"])
+    assert m.length_of(rays).tolist() == [1, 2, 3]
 
 
 @pytest.mark.req("T7", "N1", "N3")

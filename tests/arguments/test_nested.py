@@ -325,6 +325,17 @@ def test_a_leaf_without_a_word_beside_mapped_ones(m: Any) -> None:
 
 
 @pytest.mark.req("C14")
+def test_batches_of_tensors_of_torch_are_stacked_as_others(m: Any) -> None:
+    """Its fields were said to recur."""
+    torch = pytest.importorskip("torch")
+    t = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    found = m.at(fp.Batchable([{"position": t, "direction": t * i} for i in range(2)]), 2.0)
+    assert found.tolist() == [[1, 2, 3], [3, 6, 9]]
+    sides = m.of({"x": fp.Batchable([v.detach() for v in t]), "y": fp.Batchable([1, 1, 1])})
+    assert sides.tolist() == [0, 1, 2]
+
+
+@pytest.mark.req("C14")
 def test_batchable(m: Any) -> None:
     rays = [{"position": [i, 0, 0], "direction": [0, i, 0]} for i in range(3)]
     assert m.at(fp.Batchable(rays), 2) == [[i, 2 * i, 0] for i in range(3)]

@@ -415,6 +415,34 @@ def test_a_second_kernel_is_told(device: Any) -> None:
     assert counts == [1, 1, 0, device.target.kind != "software"]  # GPUs read columns in another order
 
 
+SIZES: dict[
+    str, tuple[Any, list[tuple[tuple[int, ...], ...]], str]
+] = {  # what is folded, extents, what is told of the first ones
+    "product": (lambda a, b: a @ b, [((4, 5), (5, 6)), ((80, 90), (90, 70)), ((64, 1), (1, 64))], "tiles"),
+    "pairs": (lambda a, b: fp.sum(abs(a[:, None] - b), 1), [((5,), (6,)), ((6,), (5,)), ((1,), (7,))], "another order"),
+    "rows": (lambda a, b: fp.max(a * b, 1), [((5, 6), (6,)), ((1, 6), (6,)), ((9, 1), (2,))], "another order"),
+    "one shape": (lambda a, b: fp.sum(a * b), [((5, 6), (5, 6)), ((7, 1), (7, 1)), ((5, 6), (1, 6))], "a stretched axis"),
+    "one array": (lambda a, _: fp.sum(a, 0), [((5, 6), ()), ((1, 1), ()), ((4096, 3), ()), ((2, 5000), ())], ""),
+    "turned": (lambda a, _: fp.sum(a.T, 0), [((5, 6), ()), ((1, 1), ()), ((4096, 3), ()), ((2, 5000), ())], ""),
+}
+
+
+@pytest.mark.req("V11")
+@pytest.mark.parametrize("name", SIZES)
+def test_what_other_sizes_of_a_fold_compile_is_told(device: Any, name: str) -> None:
+    work, extents, told = SIZES[name]
+    fused, compiled = fp.fuse(work), [0]
+    for shapes in extents:
+        given = [np.ones(shape, np.float32) for shape in shapes]
+        said = fused.explain(*given).variants[0]
+        assert ("compiled on first use" in said) == bool(told), said
+        assert told in said or shapes is not extents[0], said
+        fused(*given)
+        stats = fp.stats(device)
+        compiled.append(stats.kernels_compiled + stats.disk_hits)
+    assert told or len({*compiled[1:]}) == 1
+
+
 @pytest.mark.req("V11")
 def test_extents_that_a_program_is_for_are_told() -> None:
     x, at = np.ones((2, 3), np.float32), np.zeros((2, 3), np.int32)

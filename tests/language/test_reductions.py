@@ -525,6 +525,7 @@ WORK = {  # what is computed, its meaning, the rank of its argument, and its ker
 
 OTHER_SIZES = (
     "softmax and its like (columns, rows on GPUs, one long row on CPUs), sorted rows (short, long), products of matrices, "
+    "folds of several arrays, "
     "stretched extents of 1"
 )
 

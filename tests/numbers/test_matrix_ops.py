@@ -98,14 +98,14 @@ def test_user_code_that_compares_matrices_is_refused(device: Any, monkeypatch: p
     """After a trial in a new process, which other tests fork from one that has imported fusepy."""
     if "vulkan" not in device.identity.lower():
         pytest.skip("Slang's code generation for SPIR-V is what dies")
-    m = fp.Module.load_from_source(device, "below", MASK.format("bool3x3 b = m < x; return b;"))
+    m = fp.Module.load_from_source(device, "below", MASK.format("\n\n bool3x3 b = m\n < x; return b;"))
     x = np.arange(9, dtype=np.float32).reshape(1, 3, 3)
     with monkeypatch.context() as patch:
         patch.setattr(trial, "subprocess", subprocess)
         for _ in range(2):
             with pytest.raises(fp.CompileError, match="compared as a whole") as failure:
                 m.below(x, 3.0)
-            assert "b = m < x" in str(failure.value)
+            assert "below.slang:3: bool3x3 b = m < x" in str(failure.value)
     np.testing.assert_array_equal(m.twice(x), x * 2)  # what does not reach it is compiled without a trial
     _, said = failure.value.hint.split("compare row by row: ")  # which is followed as it stands
     rows = fp.Module.load_from_source(device, "rows", MASK.format(f"return {said};"))
@@ -134,6 +134,21 @@ def test_a_trial_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(comparisons, "_survives", lambda *_: pytest.fail("what is known is tried again"))
     with pytest.raises(fp.CompileError, match="compared as a whole"):
         tried()
+
+
+def test_matrices_of_one_row_or_column_are_refused_by_words_that_help(device: Any) -> None:
+    """The hint said to reshape an array that had these very axes, or to mend a source that there was none of."""
+    m = fp.Module.load_from_source(
+        device, "flat", "float row(float1x3 m) { return m[0][0]; } float column(float3x1 m) { return m[2][0]; }"
+    )
+    calls: list[Any] = [lambda: m.row(np.ones((2, 1, 3), np.float32)), lambda: m.column(np.ones((2, 3, 1), np.float32))]
+    if "vulkan" in device.identity.lower():
+        calls += [
+            lambda t=t: fp.fuse(lambda a: fp.vcast(a, t) + 1)(np.ones((2, 3, 1, 3), np.float32)) for t in ("float1x3", "half1x3")
+        ]
+    for call in calls:
+        with pytest.raises(fp.FusepyError, match="use vectors in the place of matrices of one row or column"):
+            call()
 
 
 def test_hints_of_kernels_that_drivers_refuse() -> None:

@@ -20,7 +20,7 @@ from fusepy.backend.slang.stage import COMPUTE, PipelineStage
 from fusepy.backend.slang.trial import tried
 from fusepy.backend.sources.lacking import own_texts
 from fusepy.backend.sources.libraries import INCLUDE_DIRS
-from fusepy.backend.sources.matrix_comparisons import by_rows, mentions_matrices, reached_words, suspicion
+from fusepy.backend.sources.matrix_comparisons import by_rows, line_of, mentions_matrices, reached_words, suspicion
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 
@@ -48,21 +48,28 @@ def check_comparisons(
     if kind != spy.DeviceType.vulkan:
         return
     users = [source for source in sources if not source.path.startswith(INCLUDE_DIRS)]  # libraries are known to compile
-    texts = [own for source in users for _, own in own_texts(source)]
+    named = [found for source in users for found in own_texts(source)]
+    texts = [own for _, own in named]
     defined = [value for source in sources for _, value in source.defines]
     about = "\n".join((text, *texts, *defined))
     if not mentions_matrices(about):
         return
     called = reached_words(texts, re.findall(r"\w+", " ".join((text, *defined))))
-    found = next((s for own in texts if (s := suspicion(own, called, about)) is not None), None)
+    found = next(((s, *of) for of in named if (s := suspicion(of[1], called, about)) is not None), None)
     if found is None:
         return
+    statement, label, own = found
     asked = (spy.SGL_VERSION, arguments) if stage is COMPUTE else (spy.SGL_VERSION, arguments, stage)
     key = hashlib.sha256(repr(asked).encode()).hexdigest()[:32]
     ask = partial(_survives, kind, arguments, stage)
     if ask() if facts is None else facts.get("compared", key, ask):
         return
-    raise CompileError("Slang's compiler crashes where matrices are compared as a whole", saw=found, hint=by_rows(found, about))
+    line = line_of(statement, own)
+    raise CompileError(
+        "Slang's compiler crashes where matrices are compared as a whole",
+        saw=f"{label}{f':{line}' if line else ''}: {statement}",
+        hint=by_rows(statement, about),
+    )
 
 
 def _survives(kind: spy.DeviceType, arguments: tuple[object, ...], stage: PipelineStage) -> bool:

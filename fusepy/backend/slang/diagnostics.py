@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from fusepy.errors import CompileError, FusepyError, UnsupportedArgumentError
 from fusepy.ir.names import spell_function_call
+from fusepy.ir.resolve.spelling import flat_matrix_hint
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.whole import library, spelled
 
@@ -20,6 +21,7 @@ _NOISE = re.compile(
 _NARROW_MATRIX = re.compile(r"\bmatrix\s*<\s*u?int(?:8|16|64)_t\b|\bu?int(?:8|16|64)_t[1-4]x[1-4]\b")
 
 
+_FLAT_MATRIX = re.compile(r"(?:1x[1-4]|[2-4]x1)\b|, *1>")
 _ARRAY_TYPE = re.compile(r"undefined identifier '(?:W|RW|Atomic)?(?:Diff)?(?:Tensor|NDBuffer)'")
 _WITHOUT = re.compile(r"call to non-(?:backward-|forward-)?differentiable function `(\w+)`")
 _OF_TEXTURES = ("Load", "SampleLevel", "Sample", "SampleBias", "SampleGrad", "Gather", "GetDimensions")
@@ -80,6 +82,8 @@ def advice(words: str, searched: Sequence[object]) -> str:
         return (
             "make a pipeline of the function: fp.ray_gen(m, name, miss=…, closesthit=…); or ask a RayQuery, which runs anywhere"
         )
+    if "see using of 'matrix.init'" in words and _FLAT_MATRIX.search(words):
+        return flat_matrix_hint()
     if "'_indices'" in words:  # the name of a parameter of fusepy's Tensor, which an assertion there repeats
         return "a tensor takes one index per axis: t[y, x], or t[int2(x, y)]"
     if "error[E30002]" in words:  # Slang 2026.12 evaluates a loop's variables before their first step as if they never changed
@@ -130,7 +134,7 @@ def unbuilt(text: str, words: str) -> tuple[str, str]:
     hint.
     """
     if "matrices with 1 column or row" in words:
-        return "the driver cannot build", "use vectors in the place of matrices of one row or column"
+        return "the driver cannot build", flat_matrix_hint()
     if _NARROW_MATRIX.search(text):
         what = "a matrix of 8, 16 or 64-bit integers that a function returns or keeps, of which Slang makes bad SPIR-V, is in"
         return what, "use arrays of vectors in the place of such matrices"

@@ -128,10 +128,17 @@ def entry_of(
     binaries: Callable[[], Binaries | None],
     sources: Sequence[ModuleSource],
 ) -> Entry | None:
-    """Returns a kernel's entry for the disk cache. Also stores the imports of its modules, unless another kernel did."""
-    made = binaries()
-    if made is None:
-        return None
+    """Returns a kernel's entry for the disk cache. Also stores the imports of its modules, unless another kernel did.
+
+    ``None`` if there is nothing to store, or a session's folder goes with its device meanwhile.
+    """
+    with suppress(FileNotFoundError):
+        if (made := binaries()) is not None:
+            return _entry(cache, identity, header, made, sources)
+    return None
+
+
+def _entry(cache: DiskCache, identity: str, header: dict[str, Any], made: Binaries, sources: Sequence[ModuleSource]) -> Entry:
     imports = _keyed(identity, made.imports, sources)
     for part, path in imports:
         _store(cache, part.key, part, path)

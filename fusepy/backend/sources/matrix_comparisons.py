@@ -92,6 +92,18 @@ def suspicion(text: str, called: Collection[str], about: str = "") -> str | None
     return None
 
 
+def line_of(statement: str, text: str) -> int | None:
+    """Returns the line of a text where a statement that `suspicion` returns begins; ``None`` for one of several declared at once.
+
+    Example:
+        >>> line_of("return m < x", "bool2x2 f(float2x2 m, float x)\\n{ // m < x\\n return  m\\n < x; }")
+        3
+    """
+    plain = bare(text, in_place=True)
+    found = re.search(r"\s+".join(map(re.escape, statement.split())), plain)
+    return None if found is None else plain.count("\n", 0, found.start()) + 1
+
+
 def _one_each(found: re.Match[str]) -> str:
     """Returns a declaration of several scalars or vectors, as ``float a = f(x, y), b``, as one for each."""
     flat = found[0]

@@ -8,7 +8,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.arrivals import arrival_named
 from fusepy.ir.oracle import INOUT, Oracle, Param, enum_scalar, parts
 from fusepy.ir.resolve.offers import cast_offers
-from fusepy.ir.resolve.spelling import array_extents, cast_call, extents, numbers_of, python_name, python_type
+from fusepy.ir.resolve.spelling import array_extents, cast_call, extents, flat_matrix_hint, numbers_of, python_name, python_type
 from fusepy.ir.resources import casts_texel, channels
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Value, is_stored
@@ -166,8 +166,7 @@ def _grid_hint(value: Value, want: Type, oracle: Oracle) -> str:
 
 def _memory_hint(value: Value, want: Type) -> str:
     """Returns the hint for a pointer, or for an array of fixed size."""
-    scalar = want.scalar
-    element = want.element or want
+    scalar, element = want.scalar, want.element or want
     if is_stored(value):
         return f"what is computed is not in memory yet: return it, and pass that as the {want}; of a field pass t.copy()"
     if want.kind is Kind.POINTER:
@@ -178,6 +177,8 @@ def _memory_hint(value: Value, want: Type) -> str:
 
 def _numeric_hint(value: Value, want: Type) -> str:
     have = value.type
+    if want.kind is Kind.MATRIX and 1 in want.shape:
+        return flat_matrix_hint()
     if is_scalar_array(value) and want.shape and value.arrival.plain:
         return components_hint(value, want)
     if have.kind is Kind.SCALAR:

@@ -52,3 +52,8 @@ def array_extents(want: Type) -> str:
         shape += inner.shape
         inner = inner.element
     return " x ".join(map(str, shape))
+
+
+def flat_matrix_hint() -> str:
+    """Returns the hint for matrices of one row or column, of which Slang makes no code."""
+    return "use vectors in the place of matrices of one row or column"

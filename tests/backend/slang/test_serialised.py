@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
+from fusepy.backend.cache.disk import DiskCache
 from fusepy.backend.device import device as device_module
 from fusepy.backend.slang import comparisons, serialised
 from fusepy.backend.slang.compiler import Compiler
@@ -154,3 +156,19 @@ def test_libraries_are_not_tried_in_a_process_of_their_own(monkeypatch: pytest.M
     source = ModuleSource.make("libraries", "import slangpy; float next(float x) { return x + 1; }")
     assert len(source.files) > 10
     comparisons.check_comparisons(spy.DeviceType.vulkan, [source], (), "next(x)")
+
+
+def test_a_folder_that_goes_with_its_device_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread of the disk cache ended with a traceback, and what it still had to write waited."""
+    module = tmp_path / "options" / "0" / "k.slang-module"
+    module.parent.mkdir(parents=True)
+    module.write_bytes(b"binary")
+    read = Path.read_bytes
+
+    def late(path: Path) -> bytes:
+        path.unlink()
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", late)
+    session: Any = SimpleNamespace(binaries=tmp_path, searched=(), folder=SimpleNamespace(numbered=False, is_open=True))
+    assert serialised.entry_of(DiskCache(None), "", {}, lambda: serialised.collect(session, ["k"], []), []) is None

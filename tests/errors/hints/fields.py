@@ -33,7 +33,10 @@ float two(float2 c) { return c.x + 10 * c.y; }
 float two(float w[2]) { return w[0]; }
 float three(float w[2]) { return w[0] + w[1]; }
 float three(int w[2]) { return w[0]; }
-float alone(float w[2]) { return w[0] + w[1]; }
+float row(float1x3 c) { return c[0][1]; }
+float vector(float3 c) { return c.y; }
+float either(Ray r) { return r.position.x; }
+float either(Ray r[2]) { return r[1].position.x; }
 float first(Pair p) { return p.rays[0].position.x + p.rays[1].position.y; }
 float add(float a, float b) { return a + b; }
 float any_of<T : IShape>(T s) { return s.area(); }
@@ -145,15 +148,33 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a list for a vector or an array": (
         lambda m: fused(lambda x: s(m).two([x, 2.0]), X),
-        "build the value by its type: m.float2(…)",
-        lambda m: fused(lambda x: s(m).two(m.float2(x, 2.0)), X),
+        'fp.vcast(w, "float[2]") or fp.vcast(w, "float2")',
+        lambda m: fused(lambda x: s(m).two(fp.vcast([x, 2.0], "float2")), X),
         X + 20,
     ),
     "a list for one of two arrays": (
         lambda m: fused(lambda x: s(m).three([x, 2.0]), X),
-        "call a function that has one of them",
-        lambda m: fused(lambda x: s(m).alone([x, 2.0]), X),
+        'fp.vcast(w, "int[2]") or fp.vcast(w, "float[2]")',
+        lambda m: fused(lambda x: s(m).three(fp.vcast([x, 2.0], "float[2]")), X),
         X + 2,
+    ),
+    "a matrix of one row": (
+        lambda m: s(m).row(np.ones((2, 1, 3), F32)),
+        "use vectors in the place of matrices of one row or column",
+        lambda m: s(m).vector(np.ones((2, 3), F32)),
+        np.ones(2, F32),
+    ),
+    "a list of structs for one struct or an array": (
+        lambda m: s(m).either([ray((1, 2, 3), (0, 0, 0)), ray((4, 5, 6), (0, 0, 0))]),
+        'fp.vcast(r, "Ray[2]") or fp.Batchable(r)',
+        lambda m: s(m).either(fp.vcast([ray((1, 2, 3), (0, 0, 0)), ray((4, 5, 6), (0, 0, 0))], "Ray[2]")),
+        4,
+    ),
+    "a list of structs for one struct or an array, each by itself": (
+        lambda m: s(m).either([ray((1, 2, 3), (0, 0, 0)), ray((4, 5, 6), (0, 0, 0))]),
+        "or fp.Batchable(r)",
+        lambda m: s(m).either(fp.Batchable([ray((1, 2, 3), (0, 0, 0)), ray((4, 5, 6), (0, 0, 0))])),
+        [1, 4],
     ),
     "one struct for an array of two": (
         lambda m: s(m).first({"rays": ray((1, 2, 3), (0, 0, 0))}),

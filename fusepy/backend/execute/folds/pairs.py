@@ -55,6 +55,8 @@ def may_pair(region: Node, operands: Sequence[Operand], context: PlanContext) ->
     own = operands[: len(body.inputs)]
     if any(o.is_whole or o.is_resource or _way(o) not in ("memory", "uniform") for o in own) or may_write(region):
         return False
+    if sum(_way(o) == "memory" and spec.over[0] in o.dims and len(o.dims) > 1 for o in own) < 2:
+        return False
     members = [m for f in accumulators_of(region) for m in (*f.members(), *f.members(run=True))]
     return sum(Element.of(type).nbytes for _, type in members) <= STATE
 

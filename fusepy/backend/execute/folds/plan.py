@@ -46,7 +46,7 @@ class ReducePlan(Plan):
 
     __slots__ = (
         "_contiguous", "_copies", "_factors", "_kept", "_left", "_make", "_members", "_over", "_own", "_pairs", "_placed",
-        "_plain", "_scans", "_sides", "_staged", "_strict",
+        "_plain", "_scans", "_sides", "_staged", "_strict", "beside", "tiled",
     )  # fmt: skip
 
     def __init__(self, context: PlanContext, region: Node, *given: Any):
@@ -72,6 +72,8 @@ class ReducePlan(Plan):
         self._staged = staged_bytes(accumulators_of(region)) if self._scans else 0
         self._sides = sides_of(region, self.operands, self.device.target) if self._factors is not None else None
         self._pairs = self._sides is None and not self.sinks and may_pair(region, self.operands, self.context)
+        self.tiled = self._pairs or self._sides is not None  # for some sizes
+        self.beside = sum(bool(o.dims) and not o.is_whole for o in self.memory if o.position < first) > 1
 
     def _listed(self) -> list[Operand]:
         first = super()._listed()
