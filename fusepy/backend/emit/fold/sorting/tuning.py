@@ -13,9 +13,7 @@ WAVE = 32  # threads that number equal digits together
 # more merges than so many for each digit, and one for the beginning
 MERGES_OF_A_PASS = {"software": 0.6}
 MERGES_OF_A_PASS_ON_GPU = 1.25
-RESIDENT_TILES = {
-    "cuda": 5
-}  # CUDA's compiler would take 168 registers, which leave room for 3 groups; with 96 it stores 10 of them
+RESIDENT_TILES = {"cuda": 5}  # its compiler would take 168 registers, room for 3 groups; with 96 it stores 10 of them
 
 
 def sort_shape(kind: str, inner: bool) -> FoldShape:
