@@ -14,7 +14,7 @@ from fusepy.backend.execute.recipe import LINEAR_LIMIT
 def sort_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     """Returns the stages of a sort on a device `kind`; see `fold_stages`. Two arrays of pairs take turns."""
     shape = sort_shape(kind, work.inner)
-    by_digits = has_digits(kind, work.reduced, work.staged, shape.threads * shape.unroll)
+    by_digits = has_digits(kind, work.outputs, work.reduced, work.staged, shape.threads * shape.unroll)
     return (digit_stages if by_digits else merge_stages)(kind, work, variant)
 
 

@@ -9,11 +9,12 @@ from fusepy.backend.emit.tuning import LANES, SHARED_BYTES
 VALUES = 256  # of a digit
 COPIES = 8  # counters of a value in shared memory, each for every eighth thread: additions to one counter wait for each other
 WAVE = 32  # threads that number equal digits together
-# Merges of runs that take as long as a pass by a digit, which is a byte of the key. A row is sorted by digits if it would need
-# more merges than so many for each digit, and one for the beginning
-MERGES_OF_A_PASS = {"software": 0.6}
-MERGES_OF_A_PASS_ON_GPU = 1.25
-RESIDENT_TILES = {"cuda": 5}  # its compiler would take 168 registers, room for 3 groups; with 96 it stores 10 of them
+MERGES_OF_A_PASS = 0.6  # merges of runs that take as long, on a CPU, as a pass by a digit, which is a byte of the key
+FULL = 1 << 19  # elements from which on a GPU is busy; below, the number of launches decides
+# Threads of a group that sorts by a digit, its elements for each, and the groups whose threads share the registers of a
+# multiprocessor. CUDA's takes 20 KiB of shared memory, more than each Vulkan device has
+TILES = {"cuda": (256, 12, 3)}
+TILE_ON_GPU = (128, 24, 0)
 
 
 def sort_shape(kind: str, inner: bool) -> FoldShape:
@@ -33,17 +34,20 @@ def merge_shape(kind: str, inner: bool, nbytes: int = 8) -> tuple[FoldShape, int
     return shape, shape.threads * shape.unroll
 
 
-def has_digits(kind: str, reduced: int, digits: int, block: int) -> bool:
+def has_digits(kind: str, outputs: int, reduced: int, digits: int, block: int) -> bool:
     """True if rows of `reduced` elements are sorted by digits; else blocks of so many elements are merged."""
     merges = max(-(-reduced // block) - 1, 0).bit_length()
-    return merges > 1 + digits * MERGES_OF_A_PASS.get(kind, MERGES_OF_A_PASS_ON_GPU)
+    if kind == "software":
+        return merges > 1 + digits * MERGES_OF_A_PASS
+    return merges > (digits + 2 if outputs * reduced >= FULL else 3 * digits - 1)
 
 
 def digit_shape(kind: str, inner: bool, nbytes: int = 8) -> FoldShape:
     """Returns the shape of the kernels that sort by a digit. A group moves tiles of ``threads * unroll`` elements."""
     if kind == "software":
         return FoldShape(False, inner, LANES)
-    return FoldShape(True, inner, 128, 24 if nbytes <= 8 else 12, resident=RESIDENT_TILES.get(kind, 0))
+    threads, each, resident = TILES.get(kind, TILE_ON_GPU)
+    return FoldShape(True, inner, threads, each if nbytes <= 8 else each // 2, resident=resident)
 
 
 def digit_chunks(kind: str, outputs: int, reduced: int, tile: int) -> int:

@@ -46,7 +46,7 @@ KERNELS = {
 @pytest.mark.parametrize("type", daily(["float", "int64_t", "half"], "int64_t"))
 @pytest.mark.parametrize(("reads", "writes"), KERNELS)
 def test_cudas_code(reads: str, writes: str, type: str) -> None:
-    """Tiles are in registers and in shared memory that every device has. Only waves meet while digits are numbered."""
+    """Tiles are in registers and in shared memory that every device of CUDA has. Only waves meet while digits are numbered."""
     shape = digit_shape("cuda", True, 12 if type == "int64_t" else 8)
     variant = FoldVariant(True, 2, shape=shape, sorts=True, digits=True, reads=reads, writes=writes)
     source = emit_fold(parse_graph(ORDER.replace("float", type)).nodes[0], variant, Emission(Target("cuda"), ACCESSES, {}))
@@ -55,7 +55,18 @@ def test_cudas_code(reads: str, writes: str, type: str) -> None:
     assert made.count("bar.sync") == barriers + sums * shape.threads.bit_length()
     assert made.count("bar.warp.sync") == meetings * shape.unroll
     assert ".local" not in made.split(".entry")[1]
-    assert sum(map(int, re.findall(r"\.shared .*\[(\d+)\]", made))) <= SHARED_BYTES
+    assert sum(map(int, re.findall(r"\.shared .*\[(\d+)\]", made))) <= 48 << 10
+
+
+@pytest.mark.parametrize("type", ["float", "int64_t"])
+@pytest.mark.parametrize(("reads", "writes"), KERNELS)
+def test_shared_memory_of_other_devices(reads: str, writes: str, type: str) -> None:
+    """Every Vulkan device has as much."""
+    shape = digit_shape("vulkan", True, 12 if type == "int64_t" else 8)
+    variant = FoldVariant(True, 2, shape=shape, sorts=True, digits=True, reads=reads, writes=writes)
+    target = Target("vulkan", True)
+    text = emit_fold(parse_graph(ORDER.replace("float", type)).nodes[0], variant, Emission(target, ACCESSES, {})).text
+    assert 0 < sum(4 * int(n) for n in re.findall(r"groupshared uint \w+\[(\d+)\]", text)) <= SHARED_BYTES
 
 
 @pytest.fixture
