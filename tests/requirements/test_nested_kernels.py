@@ -46,10 +46,11 @@ def test_n1_bounds_loads_trampoline_stores(m: Any, rows: int) -> None:
     kernel = body(source, "add_kernel")
     along_row = m.device.target.kind == "software" and rows == 1
     bound = "< fz_to" if along_row else ">= fz_args.count"
-    texts = (bound, "float a_a = fz_args.a_a", "fz_call_add(", "fz_args.r_0[")
-    bounds, load, call, store = (kernel.index(text) for text in texts)
-    assert bounds < load < call < store
-    assert kernel.count("fz_call_add(") == 1
+    single = kernel[kernel.rindex(bound) :]  # on a CPU four elements are computed together where there are as many
+    load, call, store = (single.index(text) for text in ("float a_a = fz_args.a_a", "fz_call_add(", "fz_args.r_0["))
+    assert load < call < store
+    assert single.count("fz_call_add(") == 1
+    assert source.count("void fz_call_add(") == 1
     assert re.search(r"\badd\(a_a, a_b\)", body(source, "fz_call_add"))
     same(m.add(ramp(5), ramp(rows)), ramp(5) + ramp(rows))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,10 +40,8 @@ class ExtentView(ArgumentView):
 
     def of(self, value: Any) -> float:
         given = value if self.view is None else self.view.of(value)
-        extents, count = given.shape if given.__class__ is Tensor else extents_of(given), 1
-        for axis in self.axes:
-            count *= extents[axis]
-        return float(count)
+        extents = given.shape if given.__class__ is Tensor else extents_of(given)
+        return float(math.prod(map(extents.__getitem__, self.axes)))
 
 
 @functools.lru_cache(maxsize=16)
@@ -158,11 +157,10 @@ class TraceShapes:
         """True if two inputs have memory in common. The program is used for arguments with the same answer only."""
         if not {value, other} <= {*self.trace.given, *self.trace.builder.inputs}:  # in a body
             return value is other
-        (one, at, by), (another, place, view) = self._given(value), self._given(other)
-        found = in_common(one, another)
+        (one, at, by), (two, place, view) = self._given(value), self._given(other)
+        found = in_common(one, two)
         if at is not None or place is not None:
-            pair = (at, one if at is None else by), (place, another if place is None else view)
-            self.trace.extents.shared.append((*pair, found))
+            self.trace.extents.shared.append(((at, one if at is None else by), (place, two if place is None else view), found))
         return found
 
     def numbers(self, extent: int) -> Value:
@@ -212,12 +210,11 @@ class TraceShapes:
 
     def _given(self, value: Value) -> tuple[Any, int | None, ArgumentView | None]:
         """Returns what an input is in the first call; its place if it is an argument, or a view of one; and the view."""
-        trace = self.trace
-        if value in trace.given:
-            place, given = trace.given[value]
+        if value in self.trace.given:
+            place, given = self.trace.given[value]
             return given, place, None
         captured = self._captured(value)
         if not isinstance(captured, ArgumentView):
             return captured, None, None
-        given = next(given for place, given in trace.given.values() if place == captured.place)
+        given = next(given for place, given in self.trace.given.values() if place == captured.place)
         return captured.of(given), captured.place, captured
