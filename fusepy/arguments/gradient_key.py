@@ -53,5 +53,6 @@ def _pattern(leaves: Sequence[Any]) -> tuple[object, ...] | None:
             read, written = leaf.grads
             at = None if read is None else places.setdefault(id(read), len(places))
             to = None if written is None else (places.setdefault(id(written), len(places)), written.size == 1)
-            found.append((at, to, leaf.key, leaf.accumulator))  # the key tells if they have the shape of the leaf
+            own = places.setdefault(id(leaf), len(places))  # each of several leaves gets a new gradient that they share
+            found.append((own, at, to, leaf.key, leaf.accumulator))  # the key tells if they have the shape of the leaf
     return tuple(found)

@@ -70,7 +70,7 @@ class ByExtents:
                     known.clear()
                 known[shapes] = program
                 return program
-        made = compile()
+        made = _with_numbers(compile())
         made.device.counters.plan_misses += 1
         self._keep(made)
         return made
@@ -78,9 +78,15 @@ class ByExtents:
 
 def depends_on_extents(program: Program) -> bool:
     """True if a call of the same key may need another program, for its extents."""
+    trace = _with_numbers(program).recording.trace
+    return bool(trace.extents or trace.held) or any(isinstance(c, StructView) for c in program.inputs.captures)
+
+
+def _with_numbers(program: Program) -> Program:
+    """Returns a program, after its trace was told the types of the integers that each call computes."""
     trace = program.recording.trace
     trace.extents.numbers = types_of_numbers(trace, program.recording.graph)
-    return bool(trace.extents or trace.held) or any(isinstance(c, StructView) for c in program.inputs.captures)
+    return program
 
 
 def _places(program: Program) -> set[int]:

@@ -137,6 +137,21 @@ def test_forms_in_turn() -> None:
         assert [x.grad.tolist(), y.grad.tolist()] == wanted
 
 
+@pytest.mark.parametrize("kind", ["sum", "push"])
+def test_one_argument_twice_and_two_with_one_gradient(kind: str) -> None:
+    """An accumulator makes a new gradient, which each of the arguments gets."""
+
+    def summing() -> Any:
+        return fp.fuse(lambda x, y: x * y).bwds.accumulate({"x.grad": kind, "y.grad": kind})
+
+    known = summing()
+    for make in (twice, shared, twice):
+        args, others = make(), make()
+        known(*args)
+        summing()(*others)
+        assert [a.grad.tolist() for a in args] == [a.grad.tolist() for a in others]
+
+
 def test_a_shape_of_a_gradient_decides() -> None:
     """A gradient of another shape, which an accumulator has made, is refused as at the first call."""
     x, y = tensor(1.0), tensor(2.0, False)

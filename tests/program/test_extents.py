@@ -67,6 +67,16 @@ def test_shapes_without_end_keep_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(programs_of(back).programs) == 1
 
 
+@pytest.mark.parametrize("numbers", [(5, 2**30), (2**30, 5)])
+def test_integers_that_calls_of_one_shape_compute(numbers: tuple[int, int]) -> None:
+    """Each program of a key knows their types, not the first alone."""
+    back = fp.fuse(lambda x, y, n: (fp.grad(product)(x, y), n * 4))
+    x = fp.Tensor.zeros((4, 6))
+    for n in numbers * 3:
+        found = back(x, x, n)[1]
+        assert (str(found.dtype), found.item()) == ("int64_t" if n > 5 else "int", n * 4)
+
+
 class Scaler(fp.Struct):
     scaled: fp.Function
 
