@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusepy as fp
-from fusepy.backend.emit.fold.sorting.tuning import digit_chunks, digit_shape, merge_shape, sort_shape
+from fusepy.backend.emit.fold.sorting.tuning import COUNTS, digit_chunks, digit_shape, merge_shape, sort_shape
+from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.folds import sorts
+from fusepy.backend.execute.folds.stages import Work
 from tests.support.examples import examples
 from tests.support.selection import daily, seldom
 from tests.support.slang_functions import F32, ramp
@@ -76,6 +79,7 @@ def test_infinities_and_nan() -> None:
     assert np.sort(fp.Tensor(ROUGH)).to_numpy().tolist() == np.sort(ROUGH).tolist()
     assert fp.Tensor(ROUGH).argsort(axis=0).to_numpy().tolist() == np.argsort(ROUGH, axis=0).tolist()
     assert fp.sort(ROUGH[:, :0]).shape == (3, 0)
+    assert fp.sort(np.zeros((0, 9000), np.uint8)).shape == (0, 9000)
 
 
 @pytest.mark.parametrize("dtype", daily(["float16", "float64", "uint8", "int64", "bool"], "float16", "bool"))
@@ -198,6 +202,17 @@ def test_long_rows_are_sorted_by_digits_and_short_ones_merged(dtype: str, digits
         assert text.count("sort by digits") == 3 * digits * long
         said = "shorter rows are merged" if long else "longer rows are sorted by digits"
         assert f"{said}, by kernels compiled on first use" in text
+
+
+@pytest.mark.parametrize("kind", ["software", "cuda", "vulkan"])
+@pytest.mark.parametrize("digits", [1, 2, 4, 8])
+def test_memory_of_counts_is_no_more_than_that_of_elements(kind: str, digits: int) -> None:
+    """Or than a limit: a million rows just long enough for digits had nine times as many counts as elements."""
+    for outputs, reduced in itertools.product((1, 3, 64, 500, 70_000, 10**6), [*BORDERS, 65, 129, 257, 511, 512, 4097, 70_000]):
+        work = Work(outputs, reduced, True, 1, 12 if digits == 8 else 8, staged=digits)
+        pairs = outputs * reduced
+        for stage in sorts.sort_stages(kind, work, Variant(True, 2, False)):
+            assert stage.partials - pairs <= max(pairs, COUNTS), (outputs, reduced)
 
 
 @pytest.mark.req("V11")

@@ -45,8 +45,8 @@ def digit_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
     tile = shape.threads * shape.unroll
     sizes = sizes_of(outputs, reduced, digit_chunks(kind, outputs, reduced, tile), reduced, tile)
     sizes["pairs"] = pairs = outputs * reduced
-    counts = outputs * VALUES * (sizes["chunks"] + 1)
-    if pairs + counts + tile >= LINEAR_LIMIT:
+    length = max(pairs + outputs * VALUES * (sizes["chunks"] + 1), 1)
+    if length + tile >= LINEAR_LIMIT:
         variant = replace(variant, wide=True)
     sums = sizes_of(outputs * VALUES, sizes["chunks"] + 1, 1, reduced) | {"pairs": pairs, "shift": 0}
 
@@ -60,8 +60,8 @@ def digit_stages(kind: str, work: Work, variant: Variant) -> list[Stage]:
         if digit:
             stages.append(Stage(kernel("partials", "counts"), shifted, reads=at))
         else:
-            stages.append(Stage(kernel("elements", "partials"), shifted, writes=0, partials=pairs + counts))
+            stages.append(Stage(kernel("elements", "partials"), shifted, writes=0, partials=length))
         stages.append(Stage(kernel("counts", "counts"), sums, reads=at))
         moved = Stage(kernel("partials", "either"), shifted | {"last": int(last)}, reads=at, writes=-1 if last else 1 - at)
-        stages.append(replace(moved, partials=pairs + counts if digit == 0 and not last else 0))
+        stages.append(replace(moved, partials=length if digit == 0 and not last else 0))
     return stages

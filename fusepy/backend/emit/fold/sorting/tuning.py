@@ -10,6 +10,7 @@ VALUES = 256  # of a digit
 COPIES = 8  # counters of a value in shared memory, each for every eighth thread: additions to one counter wait for each other
 WAVE = 32  # threads that number equal digits together
 MERGES_OF_A_PASS = 0.6  # merges of runs that take as long, on a CPU, as a pass by a digit, which is a byte of the key
+COUNTS = 1 << 25  # at most, on a CPU, of rows that have more counts than elements: those of a million rows of 65 bytes took 5 GB
 FULL = 1 << 19  # elements from which on a GPU is busy; below, the number of launches decides
 # Threads of a group that sorts by a digit, its elements for each, and the groups whose threads share the registers of a
 # multiprocessor. CUDA's takes 20 KiB of shared memory, more than each Vulkan device has
@@ -38,7 +39,8 @@ def has_digits(kind: str, outputs: int, reduced: int, digits: int, block: int) -
     """True if rows of `reduced` elements are sorted by digits; else blocks of so many elements are merged."""
     merges = max(-(-reduced // block) - 1, 0).bit_length()
     if kind == "software":
-        return merges > 1 + digits * MERGES_OF_A_PASS
+        counts = 2 * VALUES  # of a short row, which is one chunk, and their totals
+        return merges > 1 + digits * MERGES_OF_A_PASS and (reduced >= counts or outputs * counts <= COUNTS)
     return merges > (digits + 2 if outputs * reduced >= FULL else 3 * digits - 1)
 
 
