@@ -49,7 +49,7 @@ class Explanation:
         inputs: for each argument how it is passed; a nested one is a tree of several lines.
         neighbours: for each pair of producer and consumer, whether one kernel runs both, and why.
         stored: the values that kernels store for later kernels, with their sizes for these arguments.
-        peak_bytes: the peak memory of results and values between kernels.
+        peak_bytes: the peak memory of results and values between kernels, and between stages of one.
         cache: whether a program for such arguments exists; if not, the difference to the nearest one.
     """
 

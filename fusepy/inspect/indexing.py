@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.variant import FoldVariant
@@ -21,7 +22,9 @@ def indexing(piece: TapePiece, tape: Tape, program: Program) -> str:
     stage = stage_of(piece.plan.region)
     if stage.described is not None:
         return "; ".join(map(stage.described, piece.launches))
-    return f"{'; then '.join(map(_said, piece.launches))}, {stage.why or _why(piece, tape, program)}"
+    said = Counter(map(_said, piece.launches))  # a sort by digits has up to 24 launches
+    kernels = [one + f" ({count} launches)" * (count > 1) for one, count in said.items()]
+    return f"{'; then '.join(kernels)}, {stage.why or _why(piece, tape, program)}"
 
 
 def _said(launch: Launch) -> str:

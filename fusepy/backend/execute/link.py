@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from fusepy.backend.device.block import size_class
 from fusepy.backend.device.sink import Sink
-from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.operand import Field
+from fusepy.backend.execute.folds.between import made_between
 from fusepy.backend.execute.folds.plan import ReducePlan
 from fusepy.backend.execute.launch import Launch, Make, Read, Row
 from fusepy.backend.execute.layouts import Layout
@@ -57,11 +57,7 @@ class _Linker:
         tape = self.tape
         launches = tape.launches
         blocks = [self.block(launch) for launch in launches]
-        makes = {slot: self.make(slot) for slot in self.made}
-        for launch in launches:
-            if isinstance(launch.plan, ReducePlan) and isinstance(launch.variant, FoldVariant):
-                size, waits = launch.plan.partial_bytes, launch.variant.shape.waits
-                makes |= {slot: Make(slot, size(n, waits), None, (n,)) for slot, n in launch.made}
+        makes = {slot: self.make(slot) for slot in self.made} | made_between(launches)
         left = makes.copy()
         rows: list[Row] = []
         homes: dict[int, int] = {}  # slots that lie in the memory of an earlier one

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from fusepy.backend.device.block import size_class
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.execute.arrays.packed import packed
+from fusepy.backend.execute.folds.between import made_between
 from fusepy.backend.execute.launch import Launch, Make, Owner, Read, Row
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.number_range import bad_number
@@ -87,16 +88,17 @@ class Tape:
 
     @property
     def peak_bytes(self) -> int:
-        """The largest number of bytes that results of regions take at one time, results of the program included."""
+        """The largest number of bytes that results of regions and accumulators take at one time."""
         size = {
             slot: element.nbytes * math.prod(self.slots[slot].shape)
             for piece in self.pieces
             for slot, element in zip(piece.results, piece.plan.elements)
         } | dict.fromkeys(self.unread, 0)
+        size |= {slot: made.nbytes for slot, made in made_between(self.launches).items()}
         live, peak = set[int](), 0
         for launch in self.launches:
             live.difference_update(launch.release)
-            live.update(launch.results)
+            live.update(launch.touched)
             peak = max(peak, sum(size[slot] for slot in live))
         return peak
 
