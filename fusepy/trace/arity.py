@@ -202,7 +202,8 @@ def of_count(signature: inspect.Signature, count: int, names: Sequence[str] = ()
     found: list[inspect.Parameter] = []
     for p in signature.parameters.values():
         if p.kind is p.VAR_POSITIONAL:
-            found = [before.replace(kind=p.POSITIONAL_ONLY) for before in found]
+            if count > len(found):  # then those before it have values by position, too
+                found = [before.replace(kind=p.POSITIONAL_ONLY, default=p.empty) for before in found]
             found += [inspect.Parameter(f"{p.name}_{i}", p.POSITIONAL_ONLY) for i in range(count - len(found))]
         elif p.kind is p.VAR_KEYWORD:
             found += [inspect.Parameter(name, p.KEYWORD_ONLY) for name in names]

@@ -34,6 +34,10 @@ def named(first: Any, /, *others: Any, k: Any = 1.0, **more: Any) -> Any:
     return several(first, *others) + k * 1000 + sum((x * (i + 7) for i, x in enumerate(more.values())), first * 0)
 
 
+def open_ended(a: Any, b: Any = 2.0, *others: Any, **more: Any) -> Any:
+    return several(a, b, *others) + sum((x * (i + 7) for i, x in enumerate(more.values())), a * 0)
+
+
 A, B, C, D = range(1, 5)
 CALLS: list[tuple[Callable[..., Any], list[tuple[tuple[int, ...], dict[str, int]]]]] = [
     (
@@ -43,6 +47,10 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[tuple[int, ...], dict[str, int]
     (defaults, [((A,), {}), ((A, B), {}), ((A,), {"c": B}), ((B,), {}), ((A,), {"c": C, "b": B}), ((A, C), {"c": D})]),
     (several, [((A, B, C), {}), ((A,), {}), ((C, B, A), {}), ((A, B, C, D), {}), ((B, A), {})]),
     (named, [((A,), {}), ((A, B), {"k": C}), ((A,), {"p": B, "q": C}), ((A,), {"q": B, "p": C}), ((A, B, C), {"p": D, "k": A})]),
+    (
+        open_ended,
+        [((A,), {}), ((A, B), {}), ((A,), {"b": B}), ((), {"b": A, "p": C, "a": B}), ((A, B, C), {}), ((A, B, C, D), {"p": A})],
+    ),
 ]
 
 
