@@ -17,9 +17,21 @@ def is_long(value: Val) -> bool:
     return value.v.dtype.kind in "iuO" and any(abs(int(x)) >= 1 << 31 for x in value.v.flat)
 
 
+def has_no_class(scalar: str, comp: Sequence[int]) -> bool:
+    """Whether slangpy has no class for a vector or matrix of numbers, so that an array of NumPy stands for it."""
+    return len(comp) == 2 or scalar in NARROW or scalar == "double"
+
+
+def is_array(value: Val) -> bool:
+    """Whether a value is such an array."""
+    return value.named and has_no_class(value.scalar, value.comp)
+
+
 def known(step: Step, operands: Sequence[Val], results: Sequence[Val]) -> str | None:
     """Why a step is not drawn."""
     narrow = any(len(x.comp) == 2 and x.scalar in NARROW for x in [*operands, *results])
     if narrow and (step.op in ("reduce", "scan", "call") or (step.op == "index" and len(operands) > 1)):
         return "narrow matrix"
+    if step.op in ("reduce", "scan") and step.attrs.get("vectors") and is_array(operands[0]):
+        return "an array of NumPy, whose elements are numbers"
     return None

@@ -13,7 +13,7 @@ import numpy as np
 from tests.fuzz.calls import WRITES
 from tests.fuzz.compare import KINDS, from_slangpy, kind_of, watched, wrong_numbers
 from tests.fuzz.inputs import CALLS, container, given, meant, of_tensors
-from tests.fuzz.known import KERNELS_NUMBER, LACKING, is_long
+from tests.fuzz.known import KERNELS_NUMBER, LACKING, has_no_class, is_long
 from tests.fuzz.limits import limits_of
 from tests.fuzz.meaning import evaluate
 from tests.fuzz.module import SOURCE
@@ -295,7 +295,7 @@ class Runner:
                 and makes_arrays(program)
                 and str(got.dtype) == want.scalar
             ):
-                want = Val(want.scalar, (), want.v, want.e)  # words go along the axes of such arrays
+                want = along_axes(want, tuple(got.shape))
             handed = container(program) if mode.split(",")[0] in ("fused", "replay", "again", "graph") else ""
             if handed == "numpy" and want.weak:  # beside NumPy arrays what is computed of numbers and lists alone stays such
                 handed = "list" if want.grid else "number"
@@ -343,10 +343,16 @@ class Runner:
         return wrong_numbers(array, want)
 
 
+def along_axes(want: Val, shape: tuple[int, ...]) -> Val:
+    """Vectors or matrices as an array of numbers: words go along its axes, and one of extent 1 may join with a component's."""
+    same = [n for n in want.v.shape if n != 1] == [n for n in shape if n != 1]
+    return Val(want.scalar, (), *(a.reshape(shape) if same and np.shape(a) else a for a in (want.v, want.e)))
+
+
 def makes_arrays(program: Program) -> bool:
-    """Whether a vector or matrix of numbers may be an array of NumPy: of doubles, or a matrix, for which slangpy has no class."""
+    """Whether a vector or matrix of numbers may be an array of NumPy, since slangpy has no class for it."""
     made = (s.attrs for s in program.steps if s.op == "construct")
-    return any(attrs["scalar"] == "double" or len(attrs["comp"]) == 2 for attrs in made)
+    return any(has_no_class(attrs["scalar"], attrs["comp"]) for attrs in made)
 
 
 def on_one_line(text: str) -> Any:
