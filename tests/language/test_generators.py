@@ -274,6 +274,19 @@ def test_noncontiguous_and_broadcast_companions(m: Any) -> None:
     np.testing.assert_array_equal(m.mad(np.ones((3, 1), F32), np.ones(5, F32), fp.rand_float()), F32(1) + floats((3, 5), 0))
 
 
+@pytest.mark.req("C16")
+@pytest.mark.parametrize("word", [fp.argsort, fp.cumsum], ids=["argsort", "cumsum"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_beside_sorts_and_scans_of_what_is_no_contiguous_array(m: Any, device: Any, word: Any, axis: int) -> None:
+    """What follows a scan in its kernel asks for the number of the element, too."""
+    tensor = fp.Tensor.from_numpy(device, np.random.default_rng(0).permutation(15).reshape(3, 5).astype(F32))
+    for view in (tensor, tensor[::-1], tensor[:, ::-1]):
+        x = view.to_numpy()
+        found = fp.fuse(lambda x: m.spread(x, fp.thread_id()) + word(x, axis))(view)
+        known = np.argsort(x, axis) if word is fp.argsort else np.cumsum(x, axis)
+        np.testing.assert_array_equal(found.to_numpy(), 100 * np.arange(15, dtype=F32).reshape(3, 5) + x + known)
+
+
 @pytest.mark.req("C16", "V12", "V13")
 def test_inside_a_trace(m: Any) -> None:
     @fp.fuse

@@ -90,8 +90,9 @@ class KernelText:
             self.stores.append(store_of(StoredResult(j, type, result, along, variant, self.cuda)))
 
     def any_addressed(self, way: str) -> bool:
-        """True if the `backend.emit.operand.addressing` of some operand of the body is `way`."""
-        return any(addressing(self.given.accesses[o.arrival], o) == way for o in self.operands)
+        """True if the `backend.emit.operand.addressing` of an operand is `way`, of the body or, of a scan, of what follows."""
+        operands = [*self.operands, *(self.then if self.spec.scans else ())]
+        return any(addressing(self.given.accesses[o.arrival], o) == way for o in operands)
 
     def is_uniform(self, operand: Operand) -> bool:
         """True if an operand lies in the parameter block, so that it is the same for all elements."""
