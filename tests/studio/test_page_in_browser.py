@@ -185,8 +185,9 @@ def test_by_keyboard_alone_and_the_values_behind_a_pixel(page: Page) -> None:
         page.press("Enter")
         page.stands(name)
     page.run("document.activeElement.blur()")
+    page.until(page.thumbnail("photograph"))  # results draw the nodes again, and a key that is pressed meanwhile is lost
     for end in ("photograph.picture", "logarithm.c"):
-        page.run(f"document.querySelector('{page.port(end)}').focus()")
+        page.until(f"(p => (p.focus(), document.activeElement === p))(document.querySelector('{page.port(end)}'))")
         page.press("Enter")
         page.until("document.querySelector('.begun, .react-flow__edge')")
     page.lines(1)
