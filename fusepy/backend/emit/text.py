@@ -78,8 +78,7 @@ class KernelText:
         self.shims = make_shims(calls, given.imports, given.taken)
         self.whole = [o for o in operands if o.want.kind is Kind.WHOLE]
         self.loaded = [o for o in operands if o.want.kind not in (Kind.WHOLE, Kind.RESOURCE)]
-        whole = [o.want for o in (*operands, *then) if o.want.kind is Kind.WHOLE]
-        self.arrays = ArrayNames(whole, self.shims, given.imports)
+        self.arrays = ArrayNames([o.want for o in (*operands, *then) if o.want.kind is Kind.WHOLE], self.shims, given.imports)
         self.name = "fz" if given.plain else "".join([c if c.isalnum() else "_" for c in self.body.name]).strip("_") or "f"
         self.plain = len(self.body.outputs) - len(self.spec.folds)  # results that are stored element by element
         self.kept = tuple(d for d in range(variant.rank) if d not in self.spec.over)
@@ -91,7 +90,7 @@ class KernelText:
 
     def any_addressed(self, way: str) -> bool:
         """True if the `backend.emit.operand.addressing` of an operand is `way`, of the body or, of a scan, of what follows."""
-        operands = [*self.operands, *(self.then if self.spec.scans else ())]
+        operands = [*self.operands, *self.then] if self.spec.scans else self.operands
         return any(addressing(self.given.accesses[o.arrival], o) == way for o in operands)
 
     def is_uniform(self, operand: Operand) -> bool:
