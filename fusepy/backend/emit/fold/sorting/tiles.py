@@ -31,8 +31,7 @@ class DigitTiles:
 
     def lines(self) -> list[str]:
         """Returns the body of the entry point."""
-        summed, counted = self.variant.reads == "counts", self.variant.of_elements or self.variant.writes == "counts"
-        return [*self.chunks.grouped(), *(self.summed() if summed else self.counted() if counted else self.sorted())]
+        return [*self.chunks.grouped(), *self.digits.part(self.counted, self.summed, self.sorted)]
 
     def counted(self) -> list[str]:
         """Returns lines that count the values of a digit."""
