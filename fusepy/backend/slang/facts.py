@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-FACTS_VERSION = 26  # part of the key of facts on disk; raise it when their content changes
+FACTS_VERSION = 27  # part of the key of facts on disk; raise it when their content changes
 
 
 class Facts:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import slangpy as spy
 
+from fusepy.backend.slang.prelude import INCLUDE
 from fusepy.backend.slang.session import digest_name
 from fusepy.backend.slang.stage import COMPUTE, THREAD_INDEX
 from fusepy.backend.slang.trial import tried
@@ -122,7 +123,7 @@ def _entry(function: str, inputs: Sequence[Typed], outputs: Sequence[Typed], for
         given = ", ".join([*passed, *(f"{name}_to" for name, _, _ in outputs)])
         lines = [*pairs, f"bwd_diff({function})({given});", *(f"*s_{name} = q_{name}.d;" for name, _ in moved)]
     head = COMPUTE.head(ENTRY, THREAD_INDEX, "".join(f", {param}" for param in params))
-    return [*COMPUTE.attributes((1, 1, 1)), head, "{", *lines, "}"]
+    return [*COMPUTE.attributes((1, 1, 1)), head, "{", INCLUDE, *lines, "}"]
 
 
 def _parameter(name: str, type: Type, wanted: bool) -> str:

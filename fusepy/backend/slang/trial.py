@@ -25,6 +25,7 @@ from fusepy.backend.slang.trial import trial
 trial()
 """
 TIMEOUT = 120.0  # seconds for the other process; it compiles a kernel
+NO_DEVICE = 3  # the exit status of a process that could not open the device, which says nothing about the program
 
 
 def tried(kind: spy.DeviceType, arguments: tuple[object, ...], stage: PipelineStage = COMPUTE) -> tuple[int, str]:
@@ -37,7 +38,7 @@ def tried(kind: spy.DeviceType, arguments: tuple[object, ...], stage: PipelineSt
         how the process ended, and the words of Slang: 0 if the program compiles, 1 if Slang refuses it, else Slang crashed.
 
     Raises:
-        OSError: if the process could not be started.
+        OSError: if the process could not be started, or opened no device.
         subprocess.TimeoutExpired: if it took too long.
     """
     if not sys.executable:
@@ -49,7 +50,10 @@ def tried(kind: spy.DeviceType, arguments: tuple[object, ...], stage: PipelineSt
         check=False,
         timeout=TIMEOUT,
     )
-    return child.returncode, child.stderr.decode("utf-8", "replace")
+    words = child.stderr.decode("utf-8", "replace")
+    if child.returncode == NO_DEVICE:
+        raise OSError(f"the process opened no device: {words.strip()}")
+    return child.returncode, words
 
 
 def trial() -> None:
@@ -59,7 +63,13 @@ def trial() -> None:
     path, kind, arguments, stage = pickle.load(sys.stdin.buffer)
     sys.path[:] = path
     spy.Logger.get().remove_all_outputs()
-    device = spy.Device(type=spy.DeviceType[kind], enable_hot_reload=False, compiler_options={"include_paths": [spy.SHADER_PATH]})
+    try:
+        device = spy.Device(
+            type=spy.DeviceType[kind], enable_hot_reload=False, compiler_options={"include_paths": [spy.SHADER_PATH]}
+        )
+    except RuntimeError as error:
+        sys.stderr.write(str(error).partition("\n")[0])
+        sys.exit(NO_DEVICE)
     compiler = Compiler(device, threading.RLock())
     make = compiler.link_existing if isinstance(arguments[0], ModuleSource) else compiler.compile
-    stage.pipeline(device, make(*arguments).program)
+    compiler.pipeline("a trial", make(*arguments), (), stage=stage)

@@ -19,9 +19,12 @@ from fusepy.backend.device.target import Target
 from fusepy.backend.slang import prelude
 from fusepy.backend.slang.codegen import PRECISE, Codegen
 from fusepy.backend.slang.prelude import INCLUDE, SHORT, needs_all
+from fusepy.backend.slang.second_order import ENTRY, kernel_of
 from fusepy.backend.slang.session import _session_key
 from fusepy.backend.sources.libraries import FOLDER
 from fusepy.backend.sources.source import ModuleSource
+from fusepy.ir.oracle import IN, CallTypes
+from fusepy.ir.types import Type
 from fusepy.program import lowering
 from tests.support import nvrtc
 from tests.support.selection import daily
@@ -118,6 +121,18 @@ def test_code_is_the_same_behind_the_short_prelude(name: str, device: Any, emitt
 def test_the_kernel_that_checks_a_device() -> None:
     text = nvrtc.cuda(KERNEL, "selfcheck", [])
     short, whole = both(text)
+    assert nvrtc.code(short) == nvrtc.code(whole)
+
+
+@pytest.mark.req("B5")
+@needs_nvrtc
+@pytest.mark.parametrize("forward", [False, True])
+def test_the_kernel_that_tries_a_second_derivative(forward: bool, tmp_path: Path) -> None:
+    """It did not include the short prelude, so that CUDA refused the second derivative of every function."""
+    (tmp_path / "twice.slang").write_text("[Differentiable] float3 bent(float3 x, float k) { return sin(x) * k; }")
+    params = ((IN, Type.parse("float3"), True), (IN, Type.parse("float"), True))
+    text = kernel_of(["twice"], CallTypes("bent", params, Type.parse("float3"), order=2), forward)
+    short, whole = both(nvrtc.cuda(text, ENTRY, [tmp_path, FOLDER]))
     assert nvrtc.code(short) == nvrtc.code(whole)
 
 

@@ -9,7 +9,9 @@ import pytest
 import slangpy as spy
 
 from fusepy.backend.slang import trial
+from fusepy.backend.slang.second_order import refused_twice
 from fusepy.backend.slang.session import digest_name
+from fusepy.errors import CompileError
 from tests.support.selection import daily
 
 KERNEL = '[shader("compute")] [numthreads(1, 1, 1)] void entry(uniform Ptr<float> to) { *to = %s; }\n'
@@ -21,6 +23,14 @@ def test_a_kernel_is_tried(value: str, ends: int, says: str) -> None:
     ended, words = trial.tried(spy.DeviceType.vulkan, (digest_name("tried", text), text, (), [], "entry"))
     assert ended == ends, words
     assert says in words
+
+
+def test_a_process_that_opens_no_device_says_nothing_about_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was taken for a crash of Slang's compiler, and the function for one that cannot be differentiated twice."""
+    monkeypatch.setenv("VK_DRIVER_FILES", "/nowhere.json")
+    with pytest.raises(CompileError, match="cannot be tried in a process of sys.executable") as failure:
+        refused_twice(spy.DeviceType.vulkan, [], KERNEL % "2.0f")
+    assert "opened no device" in str(failure.value)
 
 
 def test_the_process_imports_neither_torch_nor_all_of_fusepy() -> None:
