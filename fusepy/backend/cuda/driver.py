@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import weakref
 from collections.abc import Callable
 from ctypes import c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cache
 from typing import Any
 
+from fusepy.backend.lost import lost_error
 from fusepy.errors import DeviceError, ExportError, FusepyError, OutOfDeviceMemory
 
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
@@ -42,6 +44,8 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 }
 _OUT_OF_MEMORY = 2
 _OUT_OF_REGISTERS = 701
+# errors of kernels that end the work of the context: an illegal address, a time limit, a failed assertion, and others
+_BROKEN = (700, 702, 710, *range(714, 722))
 _CAPTURE = range(900, 909)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and its neighbours
 _WITHOUT_TIMES = 2  # CU_EVENT_DISABLE_TIMING
 _WITHOUT_NULL = 1  # CU_STREAM_NON_BLOCKING: no order with the null stream
@@ -65,6 +69,9 @@ class CudaDriver:
             function.argtypes, function.restype = arguments, c_int
         self._library = library
         self.launch = library.cuLaunchKernel  # it takes objects of ctypes and returns an error code
+        self.devices: weakref.WeakSet[Any] = (
+            weakref.WeakSet()
+        )  # `Losses` of the devices in the context, to be told that it is broken
         self._event: int | None = None
         self._capture_stream: int | None = None
         self._call("cuInit", 0)
@@ -92,7 +99,12 @@ class CudaDriver:
             return DeviceError("a group of threads needs more registers or shared memory than there are", saw=saw, hint=hint)
         if code in _CAPTURE:
             return captured(saw)
-        return DeviceError("the CUDA driver refused, perhaps since an earlier kernel has failed", saw=saw)
+        if code in _BROKEN:
+            cause = f"a kernel has broken CUDA in this process ({saw}), perhaps by a pointer or an index outside of its memory"
+            for losses in list(self.devices):
+                losses.told(cause)
+            return lost_error(cause)
+        return DeviceError("the CUDA driver refused", saw=saw)
 
     def primary_context(self, index: int) -> int:
         """Makes the primary context of a device current, in which torch, JAX and CuPy allocate, and returns its handle.
@@ -180,6 +192,12 @@ class CudaDriver:
     def wait(self, stream: int) -> None:
         """Waits until the work of a stream is done; other threads of Python run meanwhile."""
         self._call("cuStreamSynchronize", stream)
+
+    def check(self) -> None:
+        """Raises an error if a kernel has broken the context. slang-rhi would end the process in the next submission."""
+        code = self._library.cuStreamQuery(NULL_STREAM)
+        if code in _BROKEN:
+            raise self.error(code, "cuStreamQuery")
 
     def wait_soon(self, stream: int) -> None:
         """Waits for work that is done in microseconds, or else as `wait` does."""

@@ -58,7 +58,7 @@ class CudaReads:
 
         Raises:
             ExportError: while the stream is captured.
-            DeviceError: if an earlier kernel has failed.
+            DeviceLostError: if an earlier kernel has broken the context.
         """
         queue = self._queue
         driver = queue.driver

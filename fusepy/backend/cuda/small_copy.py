@@ -87,7 +87,7 @@ class SmallCopy:
 
         Raises:
             ExportError: if the stream is captured.
-            DeviceError: if an earlier kernel has failed.
+            DeviceLostError: if an earlier kernel has broken the context.
         """
         mark, stamp = self._mark, self._stamp
         for _ in range(_LOOKS):

@@ -19,14 +19,15 @@ from fusepy.backend.cache.format import sealed, unsealed
 from fusepy.backend.cuda.reads import CudaReads
 from fusepy.backend.device.block import APART
 from fusepy.backend.device.counters import Counters
-from fusepy.backend.device.idle import give, leave_to_parent, settle
+from fusepy.backend.device.idle import give, keep_for_good, settle
 from fusepy.backend.device.live import Live
+from fusepy.backend.device.loss import Losses
 from fusepy.backend.device.native_methods import NativeMethods
 from fusepy.backend.device.pool import Pool
 from fusepy.backend.device.queue import Queue
 from fusepy.backend.device.recorder import outlive
 from fusepy.backend.device.strided_copy import StridedCopies
-from fusepy.backend.device.target import Target, is_in_order, lanes_of
+from fusepy.backend.device.target import Target, is_in_order, kind_of, lanes_of
 from fusepy.backend.device.transfer import Transfer
 from fusepy.backend.device.waiting import holds
 from fusepy.backend.lost import Lost, lost_error
@@ -76,16 +77,19 @@ class Device(Shared, NativeMethods):
         folders = sgl.slang_session.desc.compiler_options.include_paths if include_paths is None else include_paths
         self.include_paths = tuple(map(str, folders))
         self.lock = threading.RLock()
-        self.queue: Queue = Queue(sgl, self.lock, deferred=deferred)
+        self.losses = Losses(self)
+        self.queue: Queue = Queue(sgl, self.lock, deferred=deferred, losses=self.losses)
+        if self.queue.driver is not None:
+            self.queue.driver.devices.add(self.losses)
         self.reads = None if self.queue.driver is None else CudaReads(self.queue, self.lock)
-        self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out, fetch=self.reads)
+        self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out, fetch=self.reads, losses=self.losses)
         spends = not self.transfer.host_addressable  # other programs want the memory of the host, too
         self.pool = Pool(sgl, keeps_peak=spends, before_release=self.wait, lock=self.lock, clock=self.queue)
         self.pool.apart = 0 if spends else APART
         self.cache = DiskCache.from_environment()
         self.compiler = Compiler(sgl, self.lock, partial(place, self.cache, self.identity))
         self.counters = Counters()
-        kind, adapter = _kind(sgl), info.adapter_name
+        kind, adapter = kind_of(sgl), info.adapter_name
         self.target = Target(kind, sgl.info.type == spy.DeviceType.vulkan, lanes_of(adapter), is_in_order(kind, adapter))
         self.copies = StridedCopies(sgl, self.compiler, self.target, self.counters)
         self.features = frozenset(f.name for f in sgl.features)
@@ -127,8 +131,9 @@ class Device(Shared, NativeMethods):
         """Submits the recorded work and waits until the device is idle."""
         self.check()
         count = len(self.retired)
-        self.queue.flush()
+        last = self.queue.flush()
         self._sgl.wait()
+        self.losses.check(self._sgl, last)
         del self.retired[:count]
 
     def close(self) -> None:
@@ -200,21 +205,27 @@ class Device(Shared, NativeMethods):
         self.cells.clear()
         self.retired.clear()
 
+    def break_down(self, cause: str) -> None:
+        """Marks the device as lost because a kernel has broken it."""
+        with self.lock:
+            if self.lost is None:
+                self.queue.drop(cause)
+                # slang-rhi ends the process in any use of a broken CUDA context, also where it releases something
+                (self.lose if self.queue.driver is None else self.leave)(cause)
+
+    def leave(self, cause: str) -> None:
+        """Marks the device as lost and keeps everything of it, untouched, until the process ends."""
+        if self._dropped is not None:
+            self._dropped.detach()
+        held = (self._sgl, self.queue, self.transfer, self.pool, self.compiler, self.copies, *self.cells)
+        keep_for_good(*held, self.__dict__.get("point_sampler"))
+        self.lost = cause
+        self._replace(cause)
+
     def _replace(self, cause: str) -> None:
         """Replaces everything that accesses the native device with objects that raise `DeviceLostError`."""
         self._sgl = self.queue = self.transfer = self.pool = self.compiler = self.copies = cast("Any", Lost(cause))
         self.__dict__.pop("point_sampler", None)
-
-    def lose_in_child(self) -> None:
-        """Marks the device as unusable after a fork, untouched: threads that do not exist here may have held its locks."""
-        if self.lost is None:
-            if self._dropped is not None:
-                self._dropped.detach()
-            held = (self._sgl, self.queue, self.transfer, self.pool, self.compiler, self.copies, *self.cells)
-            leave_to_parent(*held, self.__dict__.get("point_sampler"))
-            self.lock = threading.RLock()
-            self.lost = "it was opened before a fork, and a GPU context does not survive one in the child"
-            self._replace(self.lost)
 
     def facts(self, source: ModuleSource) -> Facts:
         """Returns the known facts about a module, from this process or the disk cache."""
@@ -264,12 +275,6 @@ class Device(Shared, NativeMethods):
             self.pool.trim()
 
 
-def _kind(sgl: spy.Device) -> str:
-    """Returns ``"cuda"``, ``"software"`` for a driver that runs on the CPU, or the name of the API."""
-    name = sgl.info.type.name
-    return "software" if name == "cpu" or spy.Feature.software_device in sgl.features else name
-
-
 _open: Live[Device] = Live()
 
 
@@ -279,8 +284,9 @@ def open_devices() -> list[Device]:
 
 
 def _after_fork() -> None:
-    for device in _open:
-        device.lose_in_child()
+    for device in open_devices():  # untouched: threads that do not exist here may have held its locks
+        device.leave("it was opened before a fork, and a GPU context does not survive one in the child")
+        device.lock = threading.RLock()
 
 
 def _at_exit() -> None:

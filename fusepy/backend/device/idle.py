@@ -29,7 +29,7 @@ class _Idle:
 
 # changed by operations that are atomic in CPython only: a finaliser may run in the midst of a function of this module
 _idle: list[_Idle] = []
-_of_parent: list[Any] = []
+_kept: list[Any] = []
 
 
 def give(options: Hashable, sgl: spy.Device, waits: deque[Any]) -> None:
@@ -61,7 +61,10 @@ def settle(seconds: float = 1.0) -> None:
         time.sleep(1e-3)
 
 
-def leave_to_parent(*things: Any) -> None:
-    """Keeps objects alive in the child of a fork, unused: they cannot be closed, because a driver's threads do not exist here."""
-    _of_parent.extend((*things, _idle[:]))
+def keep_for_good(*things: Any) -> None:
+    """Keeps objects that cannot be closed alive, unused, and so all idle devices.
+
+    In the child of a fork the driver's threads do not exist, and in a process whose CUDA is broken any use ends the process.
+    """
+    _kept.extend((*things, _idle[:]))
     _idle.clear()

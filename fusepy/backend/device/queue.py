@@ -28,6 +28,7 @@ import slangpy as spy
 
 from fusepy.backend.cuda.driver import NULL_STREAM, cuda_driver
 from fusepy.backend.cuda.streams import Streams
+from fusepy.backend.device.loss import Losses
 from fusepy.backend.device.sink import InOrder, Pipeline, Root
 from fusepy.backend.lost import Lost, lost_error
 from fusepy.backend.slang.stage import COMPUTE
@@ -55,8 +56,9 @@ class Queue(Streams, InOrder):
         encoder: the open command buffer; None if nothing is recorded.
     """
 
-    def __init__(self, device: spy.Device, lock: threading.RLock, *, deferred: bool = True):
+    def __init__(self, device: spy.Device, lock: threading.RLock, *, deferred: bool = True, losses: Losses | None = None):
         self._device = device
+        self._losses = losses or Losses()
         self._lock = lock
         self.encoder = self._pass = cast("Any", None)
         self._count = self._submitted = 0
@@ -162,14 +164,15 @@ class Queue(Streams, InOrder):
     def _submit(self) -> None:
         encoder = self.encoder
         if encoder is not None:
-            if self._cuda:
+            if self.driver is not None:
                 self._enter()
+                self.driver.check()
             if self._pass is not None:
                 self._pass.end()
                 self._pass = None
             self.encoder = None
             self._count = 0
-            self._last = last = self._device.submit_command_buffer(encoder.finish())
+            self._last = last = self._losses.submit(self._device, encoder)
             self._submitted += 1
             self._ids.append(last)
 
@@ -216,10 +219,14 @@ class Queue(Streams, InOrder):
                 try:
                     self._submit()
                 finally:
-                    self.encoder = self._pass = None
-                    self.lost = cause
-                    self._device = cast("Any", Lost(cause))
-                    self._wake.set()
+                    self.drop(cause)
+
+    def drop(self, cause: str) -> None:
+        """Does the same without the remaining work."""
+        self.encoder = self._pass = None
+        self.lost = cause
+        self._device = cast("Any", Lost(cause))
+        self._wake.set()
 
     def _check(self) -> None:
         if self.lost is not None:

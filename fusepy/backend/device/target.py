@@ -33,6 +33,12 @@ class Target:
         return self.kind == "cuda"
 
 
+def kind_of(device: spy.Device) -> str:
+    """Returns ``"cuda"``, ``"software"`` for a driver that runs on the CPU, or the name of the API."""
+    name = device.info.type.name
+    return "software" if name == "cpu" or spy.Feature.software_device in device.features else name
+
+
 def is_host_addressable(device: spy.Device) -> bool:
     """True if a device address of `device` is a pointer that the host may dereference.
 

@@ -27,6 +27,7 @@ import slangpy as spy
 from numpy.typing import NDArray
 
 from fusepy.backend.cuda.reads import FETCHED
+from fusepy.backend.device.loss import Losses
 from fusepy.backend.device.sink import CAPTURED
 from fusepy.backend.device.target import is_host_addressable
 from fusepy.backend.device.waiting import wait_for_submission
@@ -57,6 +58,7 @@ class Transfer:
             submits both together and returns the ID. Without it `read` makes a submission of its own.
         fetch: returns bytes from an address, at most `FETCHED`, after all recorded work; see `CudaReads`.
         host_addressable: overrides `is_host_addressable`; False forces the staged way, which works everywhere.
+        losses: gets the driver's errors.
 
     All copies run after earlier submissions, and an upload runs before later submissions.
 
@@ -77,11 +79,13 @@ class Transfer:
         copy: Callable[[spy.Buffer, spy.Buffer, int, int], int] | None = None,
         fetch: Callable[[int, int], bytes] | None = None,
         host_addressable: bool | None = None,
+        losses: Losses | None = None,
     ):
         self._device = device
         self._flush = flush
         self._copy = copy
         self._fetch = fetch
+        self._losses = losses or Losses()
         self.host_addressable = is_host_addressable(device) if host_addressable is None else host_addressable
         self._lock = threading.Lock()
         # staging buffers with their last submissions, oldest first
@@ -124,7 +128,7 @@ class Transfer:
                 staging = self._staging(ring, ahead is not None and not finished(ahead))
                 taken = piece if piece.flags.writeable else _view(piece.ctypes.data, piece)  # it refuses read-only arrays
                 staging.copy_from_numpy(taken)  # pyright: ignore[reportUnknownMemberType]
-                submission = _submit_copy(self._device, buffer, offset + start, staging, 0, piece.size)
+                submission = self._submit_copy(buffer, offset + start, staging, 0, piece.size)
                 ring.append((staging, submission))
 
     def download(self, buffer: spy.Buffer, offset: int, nbytes: int) -> Bytes:
@@ -185,9 +189,8 @@ class Transfer:
         """Waits until all earlier submissions are finished."""
         submission = self._flush()
         if submission is None:
-            device = self._device
             # An empty submission ends after all others: 9-13 µs with its wait. `wait_for_idle` takes 6-15 µs and holds the GIL.
-            submission = device.submit_command_buffer(device.create_command_encoder().finish())
+            submission = self._losses.submit(self._device, self._device.create_command_encoder())
         self._wait(submission, short=short)
 
     def close(self, cause: str = "it was closed") -> None:
@@ -198,9 +201,18 @@ class Transfer:
         waits = self.waits
         waits.append(None)  # before the look-up of the device: an observer that finds no waits knows that none will begin
         try:
-            wait_for_submission(self._device, submission, short=short, busy=not self.host_addressable)
+            wait_for_submission(self._device, submission, self._losses, short=short, busy=not self.host_addressable)
         finally:
             waits.pop()
+
+    def _submit_copy(self, to: spy.Buffer, to_offset: int, source: spy.Buffer, source_offset: int, nbytes: int) -> int:
+        encoder = self._device.create_command_encoder()
+        # Kernels access the buffers through raw pointers, which sgl's state tracking does not see. Without these barriers a copy
+        # may overtake an earlier kernel, and a later kernel may read the old contents.
+        encoder.global_barrier()
+        encoder.copy_buffer(to, to_offset, source, source_offset, nbytes)
+        encoder.global_barrier()
+        return self._losses.submit(self._device, encoder)
 
     def _staging(self, ring: deque[tuple[spy.Buffer, int]], behind: bool) -> spy.Buffer:
         """Returns an upload buffer that no copy reads any more.
@@ -225,7 +237,7 @@ class Transfer:
                     self._receive(*in_flight.popleft())
                 staging = self._readback(size, number % RING_SLOTS)
                 piece = data[start : start + size]
-                submission = _submit_copy(self._device, staging, 0, buffer, offset + start, piece.size)
+                submission = self._submit_copy(staging, 0, buffer, offset + start, piece.size)
                 in_flight.append((staging, submission, piece))
             while in_flight:
                 self._receive(*in_flight.popleft())
@@ -251,16 +263,6 @@ class Transfer:
                 saw=f"asked {size:,} bytes",
                 hint="drop tensors that are no longer needed",
             ) from error
-
-
-def _submit_copy(device: spy.Device, to: spy.Buffer, to_offset: int, source: spy.Buffer, source_offset: int, nbytes: int) -> int:
-    encoder = device.create_command_encoder()
-    # Kernels access the buffers through raw pointers, which sgl's state tracking does not see. Without these barriers a copy may
-    # overtake an earlier kernel, and a later kernel may read the old contents.
-    encoder.global_barrier()
-    encoder.copy_buffer(to, to_offset, source, source_offset, nbytes)
-    encoder.global_barrier()
-    return device.submit_command_buffer(encoder.finish())
 
 
 def _copy_by_pointer(address: int, array: NDArray[Any]) -> None:

@@ -8,10 +8,12 @@ import time
 
 import slangpy as spy
 
+from fusepy.backend.device.loss import ASKED_S, Losses
+
 BUSY_S = 1e-3
 
 
-def wait_for_submission(device: spy.Device, submission: int, *, short: bool = False, busy: bool = False) -> None:
+def wait_for_submission(device: spy.Device, submission: int, losses: Losses, *, short: bool = False, busy: bool = False) -> None:
     """Waits until a submission is finished. Meanwhile other threads run, and Ctrl-C interrupts.
 
     ``Device.wait_for_submit`` holds the GIL. Between polls the core is offered to other threads, above all to those of a software
@@ -19,11 +21,15 @@ def wait_for_submission(device: spy.Device, submission: int, *, short: bool = Fa
     between polls, for 1/16 of the time waited so far, at most 1 ms.
 
     Args:
+        losses: asked in long waits.
         short: true if such work of a software driver ended within microseconds before. Then it waits itself, which leaves
             both cores to its threads: a call that returns a number takes 40 µs, and 58 with polling.
         busy: true if the work runs on a GPU, to which a core means nothing. Then it keeps the core for `BUSY_S`: a call that
             returns a number takes 30 µs on an H100 with Vulkan, and 62 if it offers the core between polls. Afterwards it
             sleeps for 1/64 of the time waited so far: 1/16 would add 120 µs to a wait of 4 ms.
+
+    Raises:
+        DeviceLostError: if the device is lost.
     """
     finished = device.is_submit_finished
     if finished(submission):
@@ -35,8 +41,12 @@ def wait_for_submission(device: spy.Device, submission: int, *, short: bool = Fa
     while busy and time.perf_counter() - start < BUSY_S:
         if finished(submission):
             return
+    asked = ASKED_S
     while not finished(submission):
         waited = time.perf_counter() - start
+        if waited > asked:
+            asked = waited + ASKED_S
+            losses.ask(device)
         if busy or waited > 200e-6:
             time.sleep(min(waited / (64 if busy else 16), 1e-3))
         else:

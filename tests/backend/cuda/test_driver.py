@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from fusepy.backend.cuda.kernel import CudaKernel
 from fusepy.backend.cuda.reads import CudaReads
 from fusepy.backend.cuda.small_copy import LIMIT
 from fusepy.backend.cuda.streams import Streams
-from fusepy.errors import DeviceError, ExportError, OutOfDeviceMemory
+from fusepy.errors import DeviceError, DeviceLostError, ExportError, OutOfDeviceMemory
 
 MODULE, KERNEL, EVENT, COPIES, COPY = 0x70, 0x71, 0x72, 0x73, 0x74
 
@@ -198,7 +199,7 @@ def test_a_read_follows_the_work_of_the_queue_and_waits_for_its_stream(library: 
         with pytest.raises(ExportError, match="captured"):
             read(64, nbytes)
     library.codes["cuLaunchKernel"] = 700
-    with pytest.raises(DeviceError, match="earlier kernel has failed"):
+    with pytest.raises(DeviceError, match="a kernel has broken CUDA"):
         read(64, 4)
     library.codes.clear()
     library.codes["cuStreamQuery"] = 600
@@ -220,8 +221,27 @@ def test_a_number_is_read_where_the_kernel_wrote_it(library: FakeLibrary) -> Non
     assert read() == b"efgh"
     assert library.log[-1] == ("wait", 9)
     library.codes["cuStreamQuery"] = 700
-    with pytest.raises(DeviceError, match=r"CUDA_ERROR \(700\) from cuStreamQuery"):
+    with pytest.raises(
+        DeviceLostError, match=r"a kernel has broken CUDA in this process \(CUDA_ERROR \(700\) from cuStreamQuery\)"
+    ):
         read()
+
+
+def test_devices_learn_that_their_context_is_broken_before_their_next_submission(library: FakeLibrary) -> None:
+    class Losses:
+        def told(self, cause: str) -> None:
+            told.append(cause)
+
+    told: list[str] = []
+    driver, losses, dropped = CudaDriver(library), Losses(), Losses()
+    driver.devices.update((losses, dropped))
+    del dropped
+    for code, ends in ((0, False), (600, False), (906, False), (719, True)):
+        library.codes["cuStreamQuery"] = code
+        with pytest.raises(DeviceLostError) if ends else nullcontext():
+            driver.check()
+        assert len(told) == ends
+    assert not isinstance(driver.error(1, "cuLaunchKernel"), DeviceLostError)
 
 
 @pytest.mark.parametrize(("code", "kind"), [(2, OutOfDeviceMemory), (700, DeviceError), (701, DeviceError), (901, ExportError)])

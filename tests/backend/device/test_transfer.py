@@ -13,6 +13,7 @@ import slangpy as spy
 
 from fusepy.backend.device import waiting
 from fusepy.backend.device.block import BUFFER_USAGE
+from fusepy.backend.device.loss import Losses
 from fusepy.backend.device.target import is_host_addressable
 from fusepy.backend.device.transfer import PIECE_BYTES, RING_SLOTS, SMALL_UPLOAD, Transfer
 from fusepy.backend.device.waiting import wait_for_submission
@@ -268,7 +269,7 @@ def test_other_threads_run_during_a_wait(device: spy.Device, kernel: spy.Compute
     thread.start()
     start = time.perf_counter()
     submission = device.submit_command_buffer(encoder.finish())
-    wait_for_submission(device, submission)
+    wait_for_submission(device, submission, Losses())
     waited = time.perf_counter() - start
     done.set()
     thread.join()
@@ -288,7 +289,7 @@ def test_a_wait_for_a_gpu_keeps_the_core_for_a_while_and_then_sleeps(monkeypatch
         answers = iter([False] * looks + [True])
         native = SimpleNamespace(is_submit_finished=lambda submission: next(answers))
         slept.clear()
-        wait_for_submission(native, 7, busy=busy)  # type: ignore[arg-type]
+        wait_for_submission(native, 7, Losses(), busy=busy)  # type: ignore[arg-type]
         assert next(answers, None) is None
         return slept
 

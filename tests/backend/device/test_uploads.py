@@ -38,10 +38,10 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     wait = transfer.wait_for_submission
 
-    def counted(device: Any, submission: int, **options: Any) -> None:
+    def counted(device: Any, submission: int, *others: Any, **options: Any) -> None:
         if not device.is_submit_finished(submission):
             found.append(submission)
-        wait(device, submission, **options)
+        wait(device, submission, *others, **options)
 
     monkeypatch.setattr(transfer, "wait_for_submission", counted)
     return found

