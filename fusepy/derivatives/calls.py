@@ -16,6 +16,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops.exact import A_FLOAT, SIZES, sums_in
 from fusepy.ir.oracle import IN, CallTypes, Oracle
+from fusepy.ir.pipelines.queries import BY_QUERY, hindrance, payloads_of
 from fusepy.ir.resources import SAMPLER, graded, is_sampled, reads_graded
 from fusepy.ir.types import FLOAT, Type
 from fusepy.ir.whole import gathers
@@ -40,7 +41,7 @@ def vjp(v: Visit) -> list[Term | None]:
     if not (wrt or whole) or not seeds:
         return [None] * len(operands)
     grades = check(v.node, v.attrs, operands, [*wrt, *whole], v.oracle)
-    body, passed = _body(v.node, v.attrs, operands, constants)
+    body, passed = _body(v.node, v.attrs, operands, constants, v.oracle)
     places = {i: k for k, i in enumerate(passed)}
     given = [t.exact(g, result.type) for g, result in zip(v.gradients, v.node.results) if g is not None]
     attrs: dict[str, Attr] = {
@@ -87,7 +88,7 @@ def jvp(
     wrt = [i for i, tangent in enumerate(tangents) if tangent is not None]
     types = {j: type for j, v in enumerate(node.results) if (type := differential(v.type, oracle)) is not None}
     check(node, attrs, operands, wrt, oracle, forward=True)
-    body, passed = _body(node, attrs, operands, {})  # constants too get tangents: see `ir.ops.jvp`
+    body, passed = _body(node, attrs, operands, {}, oracle)  # constants too get tangents: see `ir.ops.jvp`
     places = {i: k for k, i in enumerate(passed)}
     kept: dict[str, Attr] = {
         "wrt": tuple(str(places[i]) for i in wrt),
@@ -101,7 +102,7 @@ def jvp(
 
 
 def _body(
-    node: Node, attrs: Mapping[str, Attr], operands: Sequence[Term], constants: Mapping[Value, Node]
+    node: Node, attrs: Mapping[str, Attr], operands: Sequence[Term], constants: Mapping[Value, Node], oracle: Oracle | None
 ) -> tuple[Graph, list[int]]:
     """Returns the body, and the operands that are its inputs."""
     inputs: list[Value] = []
@@ -122,8 +123,30 @@ def _body(
         inner.append(inputs[-1])
         passed.append(i)
     results = [Value(r.type, ()) for r in node.results]
+    if rays := queried(node, oracle):
+        attrs = {"queried": rays, **{key: value for key, value in attrs.items() if key != "rays"}}
     nodes.append(Node(node.op, inner, [ArgMap(())] * len(inner), results, attrs, node.loc, node.bodies))
     return Graph("primal", inputs, nodes, results), passed
+
+
+def queried(node: Node, oracle: Oracle | None) -> tuple[str, ...]:
+    """Returns the payloads of a ray generation, whose rays are queries in its derivatives; none for other calls.
+
+    Raises:
+        GradientError: if queries cannot stand for the rays.
+    """
+    if "rays" not in node.attrs:
+        return node.words("queried") if "queried" in node.attrs else ()  # a call that was differentiated before
+    if (what := hindrance(node)) is not None:
+        raise GradientError(
+            f"the rays of {node.text('function')} have no derivative",
+            place=node.loc,
+            saw=what,
+            expected="miss and closest-hit functions in Slang, in the module of the ray generation, that trace no rays",
+            hint=BY_QUERY,
+        )
+    payloads = payloads_of(node, lambda name: differential(Type.parse(name), oracle) is not None)
+    return tuple(map(str, payloads))
 
 
 def check(
@@ -148,14 +171,8 @@ def check(
         (inner,) = (n for n in body.nodes if n.op.name != "const")
         moved = [i for i, v in enumerate(inner.operands) if v in body.inputs and differential(v.type, oracle) is not None]
         return check(inner, inner.attrs, inner.operands, moved, oracle, forward, order + 1)
-    if "rays" in node.attrs:
-        raise GradientError(
-            f"{node.text('function')} traces rays through a pipeline, which has no derivative",
-            place=node.loc,
-            hint="import fusepy_rays; write Hit hit = closest_hit(scene, ray); in a [Differentiable] function, and shade there",
-        )
     assert oracle is not None
-    call = _typed(node, attrs, operands, wrt, order)
+    call = replace(_typed(node, attrs, operands, wrt, order), queried=queried(node, oracle))
     grades = not forward and any(reads_graded(operands[i].type) for i in wrt)
     found = None if grades else oracle.undifferentiable(node.text("module"), call, forward)
     if grades or (found is not None and order == 1 and not forward and any(is_sampled(x.type) for x in operands)):

@@ -70,6 +70,7 @@ class CallTypes:
         method: True if the first parameter is the object of a method.
         graded: True if textures, buffers and pointers are passed with gradients; see `ir.resources`.
         order: how often it is differentiated; all but the last time in forward mode.
+        queried: the payloads of rays that are queries, see `pipelines.queries`.
     """
 
     function: str
@@ -78,10 +79,12 @@ class CallTypes:
     method: bool = False
     graded: bool = False
     order: int = 1
+    queried: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         params = ",".join(f"{direction} {type}{'+' * wanted}" for direction, type, wanted in self.params)
-        return f"{self.function}({params})->{self.result}{' graded' * self.graded}{f' order {self.order}' * (self.order > 1)}"
+        more = f"{' graded' * self.graded}{f' order {self.order}' * (self.order > 1)}{self.queried or ''}"
+        return f"{self.function}({params})->{self.result}{more}"
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,14 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.sources.copies.counted import counted_source
 from fusepy.backend.sources.copies.graded import graded_source
+from fusepy.backend.sources.copies.queries import queried_source
 from fusepy.backend.sources.copies.scalars import scalar_source
 from fusepy.backend.sources.reachable import mentions
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ResolveError
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.region import spec_of
+from fusepy.ir.pipelines.queries import queried_in
 from fusepy.ir.pipelines.rays import pipelines_in
 from fusepy.ir.types import Kind, pair_of
 from fusepy.passes.effects import is_pure
@@ -172,16 +174,20 @@ class Lowering:
     def _copied(self, region: Node) -> list[ModuleSource]:
         """Returns the modules, with copies of functions whose reads of textures, buffers and pointers have gradients.
 
-        Where Slang differentiates, they are copies in which scalar parameters do not lose their gradients. Where rays trace
-        further rays, they are copies that count how deep these are.
+        Where Slang differentiates, they are copies in which scalar parameters do not lose their gradients, and rays are queries.
+        Where rays trace further rays, they are copies that count how deep these are.
         """
         if True in [pipeline.recursion > 1 for pipeline in pipelines_in(region.bodies)]:
             return [counted_source(source) for source in self.sources]
-        nodes = [n for body in region.bodies for n in body.walk() if "graded" in n.attrs]
-        names = tuple(dict.fromkeys(c.text("function") for n in nodes for c in n.bodies[0].walk() if c.op.name == "slang.call"))
-        sources = [graded_source(source, names) if names else source for source in self.sources]
-        back = any(n.op.name in ("vjp", "loop_vjp", "jvp") for body in region.bodies for n in body.walk())
-        return [scalar_source(source) for source in sources] if back else sources
+        derived = [n for body in region.bodies for n in body.walk() if n.op.name in ("vjp", "loop_vjp", "jvp")]
+        if not derived:
+            return [*self.sources]
+        rays = queried_in(derived)
+        named = zip((alias for alias, _ in self.recorded.modules), self.sources)
+        sources = [queried_source(source, rays[alias]) if alias in rays else source for alias, source in named]
+        graded = [c for n in derived if "graded" in n.attrs for c in n.bodies[0].walk() if c.op.name == "slang.call"]
+        names = tuple(dict.fromkeys(call.text("function") for call in graded))
+        return [scalar_source(graded_source(source, names) if names else source) for source in sources]
 
     def _functions(self) -> set[str]:
         """Returns the names of functions in the modules that kernels import."""

@@ -7,6 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from fusepy.backend.sources.derivatives import is_marked
 from fusepy.backend.sources.reachable import reaches, texts_of
 from fusepy.errors import ArgumentError
 from fusepy.functions.parts import Config
@@ -46,7 +47,7 @@ class RayTracer(SlangTracer):
             return super().results(trace, params, passed, positional, config)
 
     def differentiable(self) -> bool:
-        return False
+        return is_marked(self.__name__, texts_of([self.loaded.source]))
 
     def global_names(self) -> list[str]:
         """Returns the globals of all modules that rays reach."""
@@ -102,6 +103,3 @@ class FusedRayTracer(PythonTracer):
             yield
         called = [n for node in trace.builder.nodes[before:] for n in (node, *(i for b in node.bodies for i in b.walk()))]
         self.rays.check(list(dict.fromkeys(n.text("function") for n in called if "rays" in n.attrs)))
-
-    def differentiable(self) -> bool:
-        return False

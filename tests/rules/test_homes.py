@@ -42,7 +42,6 @@ HOMES: dict[str, list[str]] = {
 # where kinds of devices are told apart by name; elsewhere a `Target` has an attribute that says what is different
 DEVICES = ("cuda", "vulkan", "cpu", "metal", "d3d12")
 TELL_DEVICES_APART = """
-backend/device/device.py
 backend/device/open.py
 backend/device/probe.py
 backend/device/target.py

@@ -232,7 +232,9 @@ def test_a_changed_slang_file_is_loaded_again_and_its_error_stands_at_its_nodes(
 @pytest.mark.rest  # a process is started anew
 def test_a_kernel_that_never_ends_costs_only_its_process(served: Served, monkeypatch: pytest.MonkeyPatch, device: Any):
     if device.target.kind != "software":
-        pytest.skip("an endless kernel stops the draws of other processes on a GPU, and its end breaks their devices: docs/gpu.md")
+        pytest.skip(
+            "an endless kernel stops the draws of other processes on a GPU, and its end breaks their devices: docs/gpu.md"
+        )
     monkeypatch.setattr(served.worker, "longest", 1.5)
 
     async def test(client: ClientSession, page: Page) -> None:

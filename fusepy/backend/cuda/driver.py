@@ -14,8 +14,9 @@ from ctypes import c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cache
 from typing import Any
 
+from fusepy.backend.cuda.refusals import BROKEN, captured, refusal
 from fusepy.backend.lost import lost_error
-from fusepy.errors import DeviceError, ExportError, FusepyError, OutOfDeviceMemory
+from fusepy.errors import DeviceError, FusepyError
 
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuInit": (c_uint,),
@@ -42,11 +43,6 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuMemHostAlloc": (c_void_p, c_size_t, c_uint),
     "cuMemcpyDtoHAsync_v2": (c_void_p, c_uint64, c_size_t, c_void_p),
 }
-_OUT_OF_MEMORY = 2
-_OUT_OF_REGISTERS = 701
-# errors of kernels that end the work of the context: an illegal address, a time limit, a failed assertion, and others
-_BROKEN = (700, 702, 710, *range(714, 722))
-_CAPTURE = range(900, 909)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and its neighbours
 _WITHOUT_TIMES = 2  # CU_EVENT_DISABLE_TIMING
 _WITHOUT_NULL = 1  # CU_STREAM_NON_BLOCKING: no order with the null stream
 _OF_THREAD = 1  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: other threads may do what a capture forbids
@@ -92,19 +88,12 @@ class CudaDriver:
         text = c_char_p()
         self._library.cuGetErrorName(code, ctypes.byref(text))
         saw = f"{(text.value or b'?').decode()} ({code}) from {name}"
-        if code == _OUT_OF_MEMORY:
-            return OutOfDeviceMemory("the CUDA driver has no memory left", saw=saw, hint="drop tensors that are no longer needed")
-        if code == _OUT_OF_REGISTERS:
-            hint = "write .options(numthreads=[128]) on the function, for smaller groups; reductions have groups of their own"
-            return DeviceError("a group of threads needs more registers or shared memory than there are", saw=saw, hint=hint)
-        if code in _CAPTURE:
-            return captured(saw)
-        if code in _BROKEN:
+        if code in BROKEN:
             cause = f"a kernel has broken CUDA in this process ({saw}), perhaps by a pointer or an index outside of its memory"
             for losses in list(self.devices):
                 losses.told(cause)
             return lost_error(cause)
-        return DeviceError("the CUDA driver refused", saw=saw)
+        return refusal(code, saw)
 
     def primary_context(self, index: int) -> int:
         """Makes the primary context of a device current, in which torch, JAX and CuPy allocate, and returns its handle.
@@ -196,7 +185,7 @@ class CudaDriver:
     def check(self) -> None:
         """Raises an error if a kernel has broken the context. slang-rhi would end the process in the next submission."""
         code = self._library.cuStreamQuery(NULL_STREAM)
-        if code in _BROKEN:
+        if code in BROKEN:
             raise self.error(code, "cuStreamQuery")
 
     def wait_soon(self, stream: int) -> None:
@@ -211,16 +200,6 @@ class CudaDriver:
             return
         if code:
             raise self.error(code, "cuStreamQuery")
-
-
-def captured(saw: str) -> ExportError:
-    """Returns the error for work that a captured graph cannot contain."""
-    return ExportError(
-        "this cannot be captured into a CUDA graph: the host would read, or compile, while nothing runs",
-        saw=saw,
-        expected="calls that ran once before, with arguments and results in CUDA memory",
-        hint="call the function once before the capture, and read its results after it",
-    )
 
 
 @cache

@@ -21,7 +21,6 @@ from fusepy.backend.device.block import APART
 from fusepy.backend.device.counters import Counters
 from fusepy.backend.device.idle import give, keep_for_good, settle
 from fusepy.backend.device.live import Live
-from fusepy.backend.device.loss import Losses
 from fusepy.backend.device.native_methods import NativeMethods
 from fusepy.backend.device.pool import Pool
 from fusepy.backend.device.queue import Queue
@@ -30,7 +29,7 @@ from fusepy.backend.device.strided_copy import StridedCopies
 from fusepy.backend.device.target import Target, is_in_order, kind_of, lanes_of
 from fusepy.backend.device.transfer import Transfer
 from fusepy.backend.device.waiting import holds
-from fusepy.backend.lost import Lost, lost_error
+from fusepy.backend.lost import Losses, Lost, lost_error
 from fusepy.backend.shared import Shared
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.slang.facts import FACTS_VERSION, Facts

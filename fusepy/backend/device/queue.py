@@ -28,9 +28,8 @@ import slangpy as spy
 
 from fusepy.backend.cuda.driver import NULL_STREAM, cuda_driver
 from fusepy.backend.cuda.streams import Streams
-from fusepy.backend.device.loss import Losses
 from fusepy.backend.device.sink import InOrder, Pipeline, Root
-from fusepy.backend.lost import Lost, lost_error
+from fusepy.backend.lost import Losses, Lost, lost_error
 from fusepy.backend.slang.stage import COMPUTE
 
 LIMIT = 32

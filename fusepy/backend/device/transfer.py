@@ -27,11 +27,10 @@ import slangpy as spy
 from numpy.typing import NDArray
 
 from fusepy.backend.cuda.reads import FETCHED
-from fusepy.backend.device.loss import Losses
 from fusepy.backend.device.sink import CAPTURED
 from fusepy.backend.device.target import is_host_addressable
 from fusepy.backend.device.waiting import wait_for_submission
-from fusepy.backend.lost import Lost
+from fusepy.backend.lost import Losses, Lost
 from fusepy.errors import OutOfDeviceMemory, ShapeError, UnsupportedArgumentError
 
 # 4 pieces of 1 MiB stay in the cache while in flight: 4.0 ms for 64 MiB up, 7.5 ms with pieces of 256 KiB or 16 MiB

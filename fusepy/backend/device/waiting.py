@@ -8,7 +8,7 @@ import time
 
 import slangpy as spy
 
-from fusepy.backend.device.loss import ASKED_S, Losses
+from fusepy.backend.lost import ASKED_S, Losses
 
 BUSY_S = 1e-3
 

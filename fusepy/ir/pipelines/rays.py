@@ -106,6 +106,13 @@ def _parsed(lines: tuple[str, ...]) -> RayPipeline:
     return RayPipeline(tuple(map(RayStage.parse, stages)), tuple(table.split()), *map(int, sizes.split()))
 
 
+def pipeline_of(node: Node) -> RayPipeline:
+    """Returns the pipeline of a ray generation."""
+    lines = node.attrs["rays"]
+    assert isinstance(lines, tuple)
+    return _parsed(lines)
+
+
 def pipelines_in(bodies: Sequence[Graph]) -> list[RayPipeline]:
     """Returns the different pipelines of the calls in graphs, also in their loops and branches."""
     for body in bodies:

@@ -13,10 +13,10 @@ import slangpy as spy
 
 from fusepy.backend.device import waiting
 from fusepy.backend.device.block import BUFFER_USAGE
-from fusepy.backend.device.loss import Losses
 from fusepy.backend.device.target import is_host_addressable
 from fusepy.backend.device.transfer import PIECE_BYTES, RING_SLOTS, SMALL_UPLOAD, Transfer
 from fusepy.backend.device.waiting import wait_for_submission
+from fusepy.backend.lost import Losses
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from tests.support.selection import daily
 

@@ -48,6 +48,8 @@ float look(float3 from)
     return p.t;
 }
 float query(float3 from) { return closest_hit(scene, ray_from(from, float3(0, 0, -1))).t; }
+[Differentiable] float there(float k) { return DispatchRaysIndex().x * k; }
+[Differentiable] float here(uint2 pixel, float k) { return pixel.x * k * 2; }
 [Differentiable] float scaled(no_diff float t, float k) { return t * k; }
 """
 ABOVE = np.array([[0.5, 0.5, 1], [5, 5, 1]], F32)
@@ -228,9 +230,15 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         SEEN,
     ),
     "a gradient through a pipeline": (
-        lambda m: slope(lambda k, x: made(miss="missed").set(scene=world(), far=9)(k * x)),
+        lambda m: slope(lambda k, x: made(miss="missed", anyhit="open").set(scene=world(), far=9)(k * x)),
         "write Hit hit = closest_hit(scene, ray); in a [Differentiable] function, and shade there",
         lambda m: slope(lambda k, x: r().scaled(r().query.set(scene=world())(ABOVE[:1]), k)),
         SEEN[:1],
+    ),
+    "a gradient of a place in the dispatch": (
+        lambda m: slope(lambda k, x: fp.ray_gen(r(), "there")(k)),
+        "take the pixel as an argument, as fp.grid((height, width)) gives it, and the size as another",
+        lambda m: slope(lambda k, x: fp.sum(fp.ray_gen(r(), "here")(fp.grid((2, 3)), k))),
+        np.array([12], F32),
     ),
 }

@@ -48,7 +48,8 @@ def graded_text(text: str, functions: Sequence[str]) -> str:
         if found not in names:  # a call in a branch cannot keep a texture for the way back: see `fusepy_gathers`
             attribute += "[__unsafeForceInlineEarly] "
         copies.append(f"{attribute}{made.strip()} {_rewritten(plain[opening : end + 1])}")
-    return "\n".join([f"import {GRADED}; {text}", *copies]) + "\n"
+    before = f"import {GRADED};" + ("\n#line 1\n" if text.startswith("#") else " ")  # lines keep their numbers
+    return "\n".join([before + text, *copies]) + "\n"
 
 
 def _rewritten(text: str) -> str:

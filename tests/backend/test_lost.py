@@ -11,8 +11,9 @@ import pytest
 import slangpy as spy
 
 import fusepy as fp
-from fusepy.backend.device import idle, loss, waiting
-from fusepy.backend.device.loss import Losses
+from fusepy.backend import lost
+from fusepy.backend.device import idle, waiting
+from fusepy.backend.lost import Losses
 
 LOST = "m_rhi_graphics_queue->submit failed\nresult: -4 (VK_ERROR_DEVICE_LOST)"
 
@@ -104,7 +105,7 @@ def test_other_errors_of_a_submission_and_timeouts_are_no_loss(own: Any) -> None
     Losses(own).ask(native)
     Losses(own).ask(own.raw)
     assert own.is_open
-    assert loss.ASKED_S > 0.1
+    assert lost.ASKED_S > 0.1
 
 
 def test_what_belongs_to_a_broken_cuda_context_is_never_touched(own: Any) -> None:
