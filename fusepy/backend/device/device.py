@@ -216,7 +216,7 @@ class Device(Shared, NativeMethods):
         """Marks the device as lost and keeps everything of it, untouched, until the process ends."""
         if self._dropped is not None:
             self._dropped.detach()
-        held = (self._sgl, self.queue, self.transfer, self.pool, self.compiler, self.copies, *self.cells)
+        held = (self._sgl, self.queue, self.transfer, self.pool, self.compiler, self.copies, *self.cells, *self.kernels.values())
         keep_for_good(*held, self.__dict__.get("point_sampler"))
         self.lost = cause
         self._replace(cause)

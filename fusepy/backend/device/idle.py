@@ -8,6 +8,7 @@ were open at the same time, and `MOST` idle ones.
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections import deque
 from collections.abc import Hashable
@@ -29,7 +30,6 @@ class _Idle:
 
 # changed by operations that are atomic in CPython only: a finaliser may run in the midst of a function of this module
 _idle: list[_Idle] = []
-_kept: list[Any] = []
 
 
 def give(options: Hashable, sgl: spy.Device, waits: deque[Any]) -> None:
@@ -66,5 +66,6 @@ def keep_for_good(*things: Any) -> None:
 
     In the child of a fork the driver's threads do not exist, and in a process whose CUDA is broken any use ends the process.
     """
-    _kept.extend((*things, _idle[:]))
+    kept = (*things, _idle[:])
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))  # also behind the end of the interpreter
     _idle.clear()

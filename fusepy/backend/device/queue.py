@@ -31,6 +31,7 @@ from fusepy.backend.cuda.streams import Streams
 from fusepy.backend.device.sink import InOrder, Pipeline, Root
 from fusepy.backend.lost import Losses, Lost, lost_error
 from fusepy.backend.slang.stage import COMPUTE
+from fusepy.errors import DeviceLostError
 
 LIMIT = 32
 REMEMBERED = 1024  # submissions; work before the oldest of them is finished if that one is
@@ -259,7 +260,10 @@ def _flusher(queue: weakref.ref[Queue], wake: threading.Event) -> None:
         current = queue()
         if current is None or current.lost is not None:
             return
-        busy = current.look()
+        try:
+            busy = current.look()
+        except DeviceLostError:  # a thread that calls will hear of it
+            return
         del current
         if busy:
             time.sleep(DELAY_S)
