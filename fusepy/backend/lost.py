@@ -1,7 +1,8 @@
 """`Lost`: the replacement of a device that is closed or lost, and the error that its uses raise. `Losses` notices a loss.
 
 A kernel can break a device, by a wild address or because the driver stopped it. The driver refuses all work from then on. Vulkan
-says so in a submission, but its count of finished submissions just stands still: whoever looks at that alone waits for ever. CUDA says so in every answer of its driver.
+says so in a submission, but its count of finished submissions just stands still: whoever looks at that alone waits
+for ever. CUDA says so in every answer of its driver.
 """
 
 from __future__ import annotations
