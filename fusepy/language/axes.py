@@ -1,19 +1,27 @@
-"""The axes of reductions and scans, read from arguments."""
+"""The arguments of reductions and scans: axes, types, and functions that combine elements."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from fusepy.arguments.mapped import Mapped
+from fusepy.backend.marshals.registry import device_of
+from fusepy.backend.memory.host_arrays import as_array
 from fusepy.errors import ArgumentError, ShapeError
+from fusepy.functions.function import Function
+from fusepy.ir.resolve.spelling import python_name
 from fusepy.methods import FUNCTIONS
 from fusepy.symbolic import static_hint
+from fusepy.trace.traced import Traced
 
 Axis = int | Sequence[int] | None
+MISSING = object()  # the default of an argument that has not been passed
 _F = TypeVar("_F", bound=Callable[..., Any])
 _ELSEWHERE = {"dim": "axis", "dims": "axis", "axes": "axis", "keepdim": "keepdims", "correction": "ddof"}
 _MASKED = {  # the line for ``where=`` of each function; {1} are the other keywords
@@ -118,3 +126,49 @@ def integers(axis: Axis, name: str) -> tuple[int, ...] | None:
                 hint=static_hint([one], "count axes from 0"),
             )
     return tuple(int(one) for one in listed)
+
+
+def combining(name: str, function: Any, identity: Any, x: Any) -> tuple[Function, tuple[str, ...]]:
+    """Returns a Slang function and its identity, as attributes of a node.
+
+    Raises:
+        ArgumentError: for anything else.
+    """
+    if not isinstance(function, Function):
+        raise ArgumentError(
+            "only a Slang function combines elements",
+            saw=repr(cast("object", function))[:60],
+            hint="pass a function of a module, m.combine; there are fp.sum, fp.max and the like for common cases",
+        )
+    swapped = x is not MISSING and np.isscalar(x) and not np.isscalar(identity)
+    if swapped or isinstance(identity, (Traced, Mapped)) or device_of([identity]) is not None:  # the order of `functools.reduce`
+        raise ArgumentError(
+            f"{name}(): the identity comes before the array",
+            saw=f"identity={identity!r:.60}",
+            expected=f"{name}(function, identity, x)",
+            hint=f"write fp.{name}({python_name(function.__name__)}, {repr(x) if swapped else '0.0'}, x), or identity=… and x=…",
+        )
+    try:
+        numbers = as_array(identity).ravel()
+    except ShapeError:  # ragged
+        numbers = np.empty(0)
+    if not numbers.size or numbers.dtype.kind not in "biuf":
+        raise ArgumentError(
+            f"the identity of {function.__name__} is no number",
+            saw=repr(identity)[:60],
+            hint="give a number, or a list with one per component",
+        )
+    if x is MISSING and numbers.size > _most_numbers(function):
+        raise ArgumentError(
+            f"{name}() of an array has an identity before it",
+            saw=f"{function.__name__} and an array of {numbers.size} numbers",
+            expected=f"{name}(function, identity, x)",
+            hint=f"write fp.{name}({python_name(function.__name__)}, 0.0, x); in place of 0.0 the value that changes no element",
+        )
+    return function, tuple(repr(int(n) if n.dtype.kind == "b" else n.item()) for n in numbers)
+
+
+def _most_numbers(function: Function) -> float:
+    """Returns how many numbers an element of a combining function has at most; infinity for one of a type that is not known."""
+    types = [param.type for signature in function.tracer.declared() for param in signature.params[:1]]
+    return max((math.prod(t.shape) if t is not None and t.is_numeric else math.inf for t in types), default=math.inf)

@@ -33,6 +33,7 @@ from fusepy.trace.traced import BINARY, COMPARISONS, UNARY, no_modulus, ufunc_fu
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _eager: dict[str, FusedFunction] = {}
+_PLAIN = {Tensor, int, float}  # classes of operands beside a tensor that every operator takes
 
 
 def apply(op: str, names: str, *args: Any, _result: Any = None) -> Any:
@@ -132,8 +133,15 @@ def _operate(op: str, function: Callable[..., Any], *args: Any) -> Any:
     return apply(op, "a b"[: 2 * len(args) - 1], *args)
 
 
+def _known(op: str, first: Any) -> FusedFunction | None:
+    """Returns the function of an operator that has run before, if it runs at once for a tensor: the quick way of most calls."""
+    return _eager.get(op) if first.__class__ is Tensor and current_trace() is None else None
+
+
 def _forward(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def operate(self: Any, other: Any, modulus: Any = None) -> Any:
+        if other.__class__ in _PLAIN and modulus is None and (known := _known(op, self)) is not None:
+            return known(self, other)
         if modulus is not None:
             raise no_modulus(self)
         if getattr(other, "__array_ufunc__", self) is None:  # NumPy's protocol: the other operand wants to decide
@@ -144,11 +152,20 @@ def _forward(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _backward(op: str, function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    return lambda self, other: _operate(op, function, other, self)
+    def operate(self: Any, other: Any) -> Any:
+        if other.__class__ in _PLAIN and (known := _known(op, self)) is not None:
+            return known(other, self)
+        return _operate(op, function, other, self)
+
+    return operate
 
 
 def _unary(op: str, function: Callable[..., Any]) -> Callable[[Any], Any]:
-    return lambda self: _operate(op, function, self)
+    def operate(self: Any) -> Any:
+        known = _known(op, self)
+        return _operate(op, function, self) if known is None else known(self)
+
+    return operate
 
 
 def _in_place(op: str, function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:

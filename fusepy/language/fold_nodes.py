@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-import numpy as np
-
-from fusepy.arguments.mapped import Mapped
-from fusepy.backend.marshals.registry import device_of
-from fusepy.backend.memory.host_arrays import as_array
 from fusepy.errors import ArgumentError, GraphError, ShapeError
 from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction
@@ -20,7 +14,6 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Attr, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.folds import Fold
-from fusepy.ir.resolve.spelling import python_name
 from fusepy.ir.types import BOOL
 from fusepy.ir.value import is_spread
 from fusepy.language.axes import Axis, axes_from, integers
@@ -32,7 +25,6 @@ from fusepy.trace.trace import Trace, current_trace
 from fusepy.trace.traced import Traced
 
 _OF_NUMBERS = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
-MISSING = object()  # the default of an argument that has not been passed
 
 
 @dataclass(frozen=True)
@@ -52,6 +44,16 @@ class Reduction:
         """The name of the function that the user has called."""
         return "scan" if self.scans else "reduce" if self.kind == "call" else self.kind
 
+    @functools.cached_property
+    def eager(self) -> FusedFunction:
+        """The fused function that runs an untraced call."""
+
+        def of(x: Any) -> Any:
+            return reduced(x, self)
+
+        of.__name__ = self.name
+        return FusedFunction(of)
+
 
 def reduction(
     kind: str,
@@ -68,21 +70,24 @@ def reduction(
     Raises:
         ArgumentError: for axes that are no integers, or a scan along none or several.
     """
+    if function is None and not scans and (axis is None or axis.__class__ is int) and keepdims.__class__ is bool:
+        return _of_one_axis(kind, axis, keepdims)
     name = Reduction(kind, None, function=function, scans=scans).name
     if scans and (axis is None or isinstance(axis, Sequence)):
         raise ArgumentError(f"{name}() runs along one axis", saw=f"axis={axis!r}", hint="write axis=0")
-    return Reduction(kind, integers(axis, name), bool(keepdims), function, identity, scans, bool(exclusive))
+    return _same(Reduction(kind, integers(axis, name), bool(keepdims), function, identity, scans, bool(exclusive)))
 
 
 @functools.lru_cache(maxsize=256)
-def _eager(way: Reduction) -> FusedFunction:
-    """Returns the fused function that runs an untraced call."""
+def _same(way: Reduction) -> Reduction:
+    """Returns the one object for equal reductions, which has the function that runs them."""
+    return way
 
-    def of(x: Any) -> Any:
-        return reduced(x, way)
 
-    of.__name__ = way.name
-    return FusedFunction(of)
+@functools.lru_cache(maxsize=256)
+def _of_one_axis(kind: str, axis: int | None, keepdims: bool) -> Reduction:
+    """Returns what `reduction` does, at once for a call that comes again."""
+    return _same(Reduction(kind, None if axis is None else (axis,), keepdims))
 
 
 def reduced(x: Any, way: Reduction) -> Any:
@@ -91,7 +96,7 @@ def reduced(x: Any, way: Reduction) -> Any:
     if trace is not None:
         return _record(trace, x, way)
     try:
-        return _eager(way)(x)
+        return way.eager(x)
     except GraphError as error:
         return or_node(error, functools.partial(reduced, way=way), way.name, x)
 
@@ -170,49 +175,3 @@ def _of_one(trace: Trace, value: Value, way: Reduction, loc: str | None) -> Trac
     if value.weak:  # Python's number stays one, as it does in an eager call
         return trace.record("mul", [Traced(trace, value, loc), 1.0 if want.is_float else 1])
     return Traced(trace, trace.builder.add(OPS["cast"], [value], None, {"type": want.name}, loc)[0], loc)
-
-
-def combining(name: str, function: Any, identity: Any, x: Any) -> tuple[Function, tuple[str, ...]]:
-    """Returns a Slang function and its identity, as attributes of a node.
-
-    Raises:
-        ArgumentError: for anything else.
-    """
-    if not isinstance(function, Function):
-        raise ArgumentError(
-            "only a Slang function combines elements",
-            saw=repr(cast("object", function))[:60],
-            hint="pass a function of a module, m.combine; there are fp.sum, fp.max and the like for common cases",
-        )
-    swapped = x is not MISSING and np.isscalar(x) and not np.isscalar(identity)
-    if swapped or isinstance(identity, (Traced, Mapped)) or device_of([identity]) is not None:  # the order of `functools.reduce`
-        raise ArgumentError(
-            f"{name}(): the identity comes before the array",
-            saw=f"identity={identity!r:.60}",
-            expected=f"{name}(function, identity, x)",
-            hint=f"write fp.{name}({python_name(function.__name__)}, {repr(x) if swapped else '0.0'}, x), or identity=… and x=…",
-        )
-    try:
-        numbers = as_array(identity).ravel()
-    except ShapeError:  # ragged
-        numbers = np.empty(0)
-    if not numbers.size or numbers.dtype.kind not in "biuf":
-        raise ArgumentError(
-            f"the identity of {function.__name__} is no number",
-            saw=repr(identity)[:60],
-            hint="give a number, or a list with one per component",
-        )
-    if x is MISSING and numbers.size > _most_numbers(function):
-        raise ArgumentError(
-            f"{name}() of an array has an identity before it",
-            saw=f"{function.__name__} and an array of {numbers.size} numbers",
-            expected=f"{name}(function, identity, x)",
-            hint=f"write fp.{name}({python_name(function.__name__)}, 0.0, x); in place of 0.0 the value that changes no element",
-        )
-    return function, tuple(repr(int(n) if n.dtype.kind == "b" else n.item()) for n in numbers)
-
-
-def _most_numbers(function: Function) -> float:
-    """Returns how many numbers an element of a combining function has at most; infinity for one of a type that is not known."""
-    types = [param.type for signature in function.tracer.declared() for param in signature.params[:1]]
-    return max((math.prod(t.shape) if t is not None and t.is_numeric else math.inf for t in types), default=math.inf)

@@ -12,8 +12,8 @@ from typing import Any, TypeVar, cast, overload
 from fusepy.errors import ArgumentError
 from fusepy.functions.function import Function
 from fusepy.ir.ops.folds import SCANS
-from fusepy.language.axes import Axis, in_type, numpys_words
-from fusepy.language.fold_nodes import MISSING, combining, reduced, reduction
+from fusepy.language.axes import MISSING, Axis, combining, in_type, numpys_words
+from fusepy.language.fold_nodes import reduced, reduction
 
 __all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "reduce", "scan", "sum"]
 
@@ -30,6 +30,12 @@ def _identity_by_name(function: _F) -> _F:
         return function(*args, **kwargs)
 
     return cast("_F", call)
+
+
+def _typed(kind: str, x: Any, axis: Axis, keepdims: bool, dtype: Any) -> Any:
+    """Reduces `x`, in a type if `dtype` says one."""
+    way = reduction(kind, axis, keepdims)
+    return reduced(x, way) if dtype is None else in_type(lambda x: reduced(x, way), x, dtype)
 
 
 @numpys_words
@@ -49,19 +55,19 @@ def sum(x: Any, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None)
         >>> fp.sum([[1.0, 2.0], [3.0, 4.0]], axis=0)
         [4.0, 6.0]
     """
-    return in_type(lambda x: reduced(x, reduction("sum", axis, keepdims)), x, dtype)
+    return _typed("sum", x, axis, keepdims, dtype)
 
 
 @numpys_words
 def mean(x: Any, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
     """Returns the arithmetic mean of `x` along axes, a float; NaN if there are no elements. See `sum` for the arguments."""
-    return in_type(lambda x: reduced(x, reduction("mean", axis, keepdims)), x, dtype)
+    return _typed("mean", x, axis, keepdims, dtype)
 
 
 @numpys_words
 def prod(x: Any, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
     """Returns the product of `x` along axes. See `sum` for the arguments."""
-    return in_type(lambda x: reduced(x, reduction("prod", axis, keepdims)), x, dtype)
+    return _typed("prod", x, axis, keepdims, dtype)
 
 
 @numpys_words
