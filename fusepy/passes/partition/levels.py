@@ -40,7 +40,7 @@ class Levels:
         rays: the values that kernels of ray generations compute.
         spread: generators, and values computed only from them, which are the same in every kernel.
         factors: computed values that are multiplied as matrices: they are stored, since a product reads each many times.
-        dear: arrays that are stored, see `dear_arrays`.
+        dear: values that are stored, see `dear_values`.
         acting: the nodes with effects.
     """
 

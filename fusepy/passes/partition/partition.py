@@ -1,7 +1,7 @@
 """Partition of a program into kernels: what each one stores, reduces and runs, and which values are computed again.
 
-A value must be stored if it is returned, if user code reads it as a whole array, or if a call that writes memory returns it. An
-array of fixed size whose elements are used on a larger grid is stored if it is dear.
+A value must be stored if it is returned, if user code reads it as a whole array, or if a call that writes memory returns it. A
+vector or array whose elements are used on a larger grid is stored if it is dear.
 Every other value is computed where it is used. It is stored only if an earlier kernel computes it anyway and loading it costs
 less than computing it again (`cost`).
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
-from fusepy.passes.partition.components import dear_arrays
+from fusepy.passes.partition.components import dear_values
 from fusepy.passes.partition.draft import Draft
 from fusepy.passes.partition.levels import reads_whole
 from fusepy.passes.partition.parts import Part, Partition, base
@@ -19,7 +19,7 @@ from fusepy.passes.partition.recompute import Recomputing
 
 def partition(graph: Graph, oracle: Oracle, separate: bool = False) -> Partition:
     """Splits a resolved graph into as few kernels as its data flow allows; `separate` is that of `Levels`."""
-    draft, old = Draft(graph, separate, dear_arrays(graph, oracle)), set[Value]()
+    draft, old = Draft(graph, separate, dear_values(graph, oracle)), set[Value]()
     for node in graph.nodes:
         _store_operands(draft, node, old)
         if not node.op.standalone and node in draft.levels.acting.effects:

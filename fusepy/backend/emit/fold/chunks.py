@@ -55,8 +55,10 @@ class FoldChunks:
             else []
         )
         if shape.tile is not None:
-            own = ["rows_of_group"] if isinstance(shape.tile, ProductTile) else []
-            fields += [*(Field(index, n, n) for n in own), *(Field("uint", n, n) for n in ("across", "down"))]
+            if isinstance(shape.tile, ProductTile):
+                fields.append(Field(index, "rows_of_group", "rows_of_group"))
+                fields += [Field("uint", zero, "zero") for zero in shape.tile.waits]
+            fields += [Field("uint", n, n) for n in ("across", "down")]
         return [*fields, Field("uint", "zero", "zero"), *self.of_coordinates()]
 
     def of_coordinates(self) -> list[Field]:

@@ -56,13 +56,17 @@ class Factors:
             return f"fz_column + {lane}"
         return f"fz_column + {index}({c} / 2 * {2 * LANES}) + 2 * {lane} + {index}({c} % 2)"
 
+    def last_column(self, c: str) -> str:
+        """Returns the place of a lane's column number `c` beyond the edge. Neighbours that are stored at once stay neighbours."""
+        return f"fz_columns - 2 + {self.index}({c} % 2)" if self.tile.flows else "fz_columns - 1"
+
     # ---- places -------------------------------------------------------------------------------------------------
 
     def right_places(self) -> list[str]:
         """Returns lines that compute where columns begin; those beyond the edge are the last one or two."""
         tile, each = self.tile, "fz_c * 2" if self.paired else "fz_c"
         count = tile.columns // 2 if self.paired else tile.columns
-        last = f"fz_columns - {2 if self.paired else 1}"
+        last = "fz_columns - 2" if self.paired else self.last_column("fz_c")
         at = [f"{self.index} d{tile.column} = {self.column(f'({each})')};", f"d{tile.column} = {least(f'd{tile.column}', last)};"]
         return [*self._steps(self.right, "fz_down"), *self._places(self.right, "fz_below", count, "c", at)]
 
@@ -117,18 +121,21 @@ class Factors:
             *(f"        {line}" for line in block(load)),
         ]
 
-    def hold_left(self, first: str) -> list[str]:
-        """Returns lines that load the terms of a step from `first` on for all rows, into ``fz_a``."""
+    def hold_left(self, first: str, zero: str = "") -> list[str]:
+        """Returns lines that load the terms of a step from `first` on for all rows, into ``fz_a``.
+
+        Args:
+            zero: a zero of the parameter block, which is read behind the loads.
+        """
         halves = 2 if self.tile.left >= 0 else 1
         term = f"{first} + {self.index}(fz_s * {self.along})"
         into = [f"fz_a[fz_q][fz_s][{h}]" for h in range(halves)]
         load = self._load(self.left, term, "fz_beside[fz_q]", into, "fz_term")
-        return [
-            f"float fz_a[{self.blocks}][{self.steps}][{halves}];",
-            loop("q", self.blocks),
-            f"    {loop('s', self.steps)}",
-            *(f"        {line}" for line in block(load)),
-        ]
+        loops = [loop("q", self.blocks), f"    {loop('s', self.steps)}"]
+        lines = [f"float fz_a[{self.blocks}][{self.steps}][{halves}];", *loops, *(f"        {line}" for line in block(load))]
+        if zero:
+            lines += [*loops, *(f"        {line}" for line in block([f"{x} = fz_hold({x}, {BLOCK}.{zero});" for x in into]))]
+        return lines
 
     def _load(self, factor: Operand, term: str, place: str, into: list[str], own: str = "0") -> list[str]:
         """Returns lines that load one element, or two at once, of the term `term`, plus `own` of a lane."""

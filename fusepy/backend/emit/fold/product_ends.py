@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
+from fusepy.backend.emit.effects import may_write
 from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.fold.tile import GroupTile, ProductTile
 from fusepy.backend.emit.operand import BLOCK, Operand, addressing
@@ -29,6 +31,10 @@ class ResultPlaces(Protocol):
         """Returns the place of a thread's column number `c`."""
         ...
 
+    def last_column(self, c: str) -> str:
+        """Returns the place that a thread's column number `c` has if it is beyond the edge of the result."""
+        ...
+
     def loop(self, name: str, count: int, step: int = 1) -> str:
         """Returns the head of a loop over ``fz_`` and `name`, which is unrolled."""
         ...
@@ -48,6 +54,12 @@ class ProductEnds:
         simple = [o for o in used if o.dims and addressing(self.text.given.accesses[o.arrival], o) == "memory"]
         self._of_columns = [o for o in simple if self.tile.row not in o.dims and not o.is_resource]
         self._beside = [o for o in simple if o.position in self.tile.beside]
+        small = range(self.text.plain, len(self.text.types))
+        stores = [(j, self.text.stores[j]) for j in small if self.text.types[j] is FLOAT]
+        self._stored = [j for j, one in stores if isinstance(one, ToMemory) and one.output.spec.dims == self.text.kept]
+        pure = len(self.text.region.bodies) == 1 or not may_write(self.text.region, 1)
+        flows = isinstance(self.tile, ProductTile) and self.tile.flows
+        self._repeats = flows and elements.variant.finishes and len(self._stored) == len(small) and pure
 
     def before(self) -> list[str]:
         """Returns lines that load what is the same for all rows."""
@@ -55,21 +67,39 @@ class ProductEnds:
             return []
         d, places = self.tile.column, self.places
         lines = [f"{declare(o.want, f'fz_of_{o.name}[{self.columns}]')};" for o in self._of_columns]
-        body = [f"{self.index} d{d} = {places.column('fz_c')};", f"d{d} = d{d} < fz_columns ? d{d} : fz_columns - 1;"]
+        last = places.last_column("fz_c")
+        body = [f"{self.index} d{d} = {places.column('fz_c')};", f"d{d} = d{d} < fz_columns ? d{d} : {last};"]
         body += [f"fz_of_{o.name}[fz_c] = {self.text.load(o)};" for o in self._of_columns]
         return [*lines, places.loop("c", self.columns), *block(body)]
 
     def lines(self) -> list[str]:
         """Returns loops over the sums of a tile."""
+        if self._repeats:
+            return self._repeated()
+        tile = self.tile
+        inside = f"if (d{tile.row} < fz_end && d{tile.column} < fz_columns)"
+        return self._each([inside, *block(self._together() if tile.ends else self._one("fz_c"))])
+
+    def _each(self, lines: list[str]) -> list[str]:
+        """Returns loops of `lines` over the sums of a tile, or over neighbours that are stored at once."""
         tile, index, places = self.tile, self.index, self.places
-        lines = [
-            f"{index} d{tile.row} = {places.row('fz_r')};",
-            f"{index} d{tile.column} = {places.column('fz_c')};",
-            f"if (d{tile.row} < fz_end && d{tile.column} < fz_columns)",
-            *block(self._together() if tile.ends else self._one("fz_c")),
-        ]
+        lines = [f"{index} d{tile.row} = {places.row('fz_r')};", f"{index} d{tile.column} = {places.column('fz_c')};", *lines]
         inner = places.loop("c", self.columns, tile.together)
         return [places.loop("r", self.rows), f"    {inner}", *(f"        {line}" for line in block(lines))]
+
+    def _repeated(self) -> list[str]:
+        """Returns loops without a guard: places beyond an edge are the last ones, whose values are computed and stored again.
+
+        All values are computed before any is stored, since a result may lie in the memory of an operand.
+        """
+        row, column, count = self.tile.row, self.tile.column, self.tile.together
+        clamp = [f"d{row} = d{row} < fz_end ? d{row} : fz_end - 1;"]
+        clamp.append(f"d{column} = d{column} < fz_columns ? d{column} : fz_columns - {count};")
+        made = [f"float fz_both_{j}[{self.rows}][{self.columns}];" for j in self._stored]
+        into = {j: f"fz_both_{j}[fz_r][fz_c + fz_h]" for j in self._stored}
+        at = f"{self.index} fz_at_two = {self._place()};"
+        values = self._each([*clamp, *self._loaded(), *self._values(into)])
+        return [*made, *values, *self._each([*clamp, at, *self._stores(into)])]
 
     def _place(self) -> str:
         kept = self.text.kept
@@ -89,22 +119,34 @@ class ProductEnds:
 
     def _together(self) -> list[str]:
         """Returns lines that pass the sums of two or four neighbouring columns on, with loads and stores of all at once."""
-        text, d, count = self.text, self.tile.column, self.tile.together
         if not self.elements.variant.finishes:
             return self._partials()
-        load, store, all = ("fz_pair", "fz_store_pair", "both") if count == 2 else ("fz_four", "fz_store_four", "four")
-        small = range(text.plain, len(text.types))
-        stores = ((j, text.stores[j]) for j in small if text.types[j] is FLOAT)
-        stored = [j for j, one in stores if isinstance(one, ToMemory) and one.output.spec.dims == text.kept]
-        lines = [f"float{count} fz_two_{o.name} = {load}({self._address(o)});" for o in self._beside]
-        lines += [f"float fz_{all}_{j}[{count}];" for j in stored]
+        count = self.tile.together
+        names = {j: f"fz_{'both' if count == 2 else 'four'}_{j}" for j in self._stored}
+        made = [f"float {name}[{count}];" for name in names.values()]
+        into = {j: f"{name}[fz_h]" for j, name in names.items()}
+        at = f"{self.index} fz_at_two = {self._place()};"
+        return [at, *self._loaded(), *made, *self._values(into), *self._stores(into)]
+
+    def _loaded(self) -> list[str]:
+        """Returns lines that load neighbours of the operands beside the result at once."""
+        count = self.tile.together
+        load = "fz_pair" if count == 2 else "fz_four"
+        return [f"float{count} fz_two_{o.name} = {load}({self._address(o)});" for o in self._beside]
+
+    def _values(self, into: Mapping[int, str]) -> list[str]:
+        """Returns lines that compute neighbouring results; those of `into` are not stored, but go into variables."""
+        d, count = self.tile.column, self.tile.together
         held = self._held("fz_c + fz_h") | {o.position: f"fz_two_{o.name}[fz_h]" for o in self._beside}
         one = [f"{self.index} fz_out = {self._place()};"]
-        one += self.elements.results_of(["fz_sum[fz_r][fz_c + fz_h]"], "fz_out", held, {j: f"fz_{all}_{j}[fz_h]" for j in stored})
-        lines += [self.places.loop("h", count), *block([*one, f"d{d} += 1;"])]
-        values = [", ".join(f"fz_{all}_{j}[{h}]" for h in range(count)) for j in stored]
-        stores = [f"{store}({BLOCK}.r_{j} + fz_at_two, {given});" for j, given in zip(stored, values)]
-        return [f"{self.index} fz_at_two = {self._place()};", *lines, *stores]
+        one += self.elements.results_of(["fz_sum[fz_r][fz_c + fz_h]"], "fz_out", held, into)
+        return [self.places.loop("h", count), *block([*one, f"d{d} += 1;"])]
+
+    def _stores(self, into: Mapping[int, str]) -> list[str]:
+        """Returns lines that store the variables `into` of neighbouring results at once."""
+        store, count = "fz_store_pair" if self.tile.together == 2 else "fz_store_four", range(self.tile.together)
+        given = {j: ", ".join(name.replace("fz_h", str(h)) for h in count) for j, name in into.items()}
+        return [f"{store}({BLOCK}.r_{j} + fz_at_two, {values});" for j, values in given.items()]
 
     def _partials(self) -> list[str]:
         """Returns lines that store the sums of four neighbouring columns for the second kernel; they have no errors yet."""

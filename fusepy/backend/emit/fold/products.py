@@ -58,17 +58,12 @@ class ProductLoops:
     def _short(self) -> list[str]:
         """Returns the loops of a short sum: all elements of the columns are loaded, then rows in sequence."""
         tile, factors = self.tile, self.factors
-        step = [
-            *factors.hold_left(f"{self.index}(fz_t * {tile.terms})"),
-            *self._each([loop("u", tile.terms), loop("r", tile.rows)], "fz_r", f"fz_t * {tile.terms} + fz_u", "fz_c", "fz_sum"),
-        ]
-        body = [
-            *factors.left_places(),
-            *self._zeros("fz_sum"),
-            *(loop("t", tile.depth // tile.terms), *block(step)),
-            *self.ends.lines(),
-            f"fz_row += {tile.rows};",
-        ]
+        loops, steps = [loop("u", tile.terms), loop("r", tile.rows)], list[str]()
+        for first in range(0, tile.depth, tile.terms):
+            zero = tile.waits[first // tile.terms - 1] if first and tile.flows else ""
+            held = factors.hold_left(f"{self.index}({first})", zero)
+            steps += block([*held, *self._each(loops, "fz_r", f"{first} + fz_u", "fz_c", "fz_sum")])
+        body = [*factors.left_places(), *self._zeros("fz_sum"), *steps, *self.ends.lines(), f"fz_row += {tile.rows};"]
         return [*factors.hold_right(tile.depth, f"{self.index}(0)"), *("do", *block(body), "while (fz_row < fz_end);")]
 
     def _long(self) -> list[str]:

@@ -43,6 +43,20 @@ class ProductTile:
         return 2 if self.ends else 1
 
     @property
+    def flows(self) -> bool:
+        """True if no branch stands around a store, and one between two steps, so that a processor has many sums at work.
+
+        LLVM computes what only one branch uses in that branch, and the sums of a step one after the other. Both leave two or four
+        chains of additions, each of which waits for the one before (decision 024). Shorter sums gain nothing.
+        """
+        return self.ends and self.depth > 32 and self.left != self.row
+
+    @property
+    def waits(self) -> list[str]:
+        """The zeros of the parameter block that the steps of such a sum read, since a read is a branch to the driver."""
+        return [f"zero{step}" for step in range(1, self.depth // self.terms)] if self.flows else []
+
+    @property
     def gathered(self) -> tuple[int, int]:
         """The rows and terms of the left matrix that all lanes load at once; in pairs they are 16 elements, otherwise 8."""
         if self.left == self.row:

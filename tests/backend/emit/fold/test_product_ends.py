@@ -58,3 +58,39 @@ def test_a_result_given_in_a_view(device: Any) -> None:
     fp.fuse(lambda a, b: a @ b)(a, b, _result=target[:, 1:65])
     np.testing.assert_allclose(target.to_numpy()[:, 1:65], a.astype("f8") @ b, atol=1e-4)
     assert not target.to_numpy()[:, [0, 65]].any()
+
+
+SIZES = daily([(70, 48, 66), (97, 64, 10), (34, 33, 126)], "97")
+
+
+@pytest.mark.parametrize(("rows", "terms", "columns"), SIZES)
+def test_edges_without_a_guard(device: Any, rows: int, terms: int, columns: int) -> None:
+    """Sums of more than 32 terms store the last rows and columns again in place of a branch, also into one of their operands."""
+    a, b, c, e = (normal(*s) for s in ((rows, terms), (terms, columns), (columns,), (rows, columns)))
+    f = fp.fuse(lambda a, b, c, e: (a @ b + c) * e)
+    given = [fp.Tensor.from_numpy(device, x) for x in (a, b, c, e)]
+    expected = (a.astype("f8") @ b + c) * e
+    np.testing.assert_allclose(f(*given).to_numpy(), expected, atol=1e-4)
+    f(*given, _result=given[3])
+    np.testing.assert_allclose(given[3].to_numpy(), expected, atol=1e-4)
+    assert "zero1" in f.source(*given)
+    assert "< fz_end &&" not in f.source(*given)
+
+
+@pytest.mark.parametrize(("rows", "terms", "columns"), SIZES)
+def test_edges_of_a_product_with_a_turned_matrix(device: Any, rows: int, terms: int, columns: int) -> None:
+    """Columns that are loaded one by one, and stored in pairs."""
+    a, b, c = normal(rows, terms), normal(columns, terms), normal(columns)
+    found = fp.fuse(lambda a, b, c: a @ fp.vmap(b, (1, 0)) + c)(a, b, c)
+    np.testing.assert_allclose(found, a.astype("f8") @ b.T + c, atol=1e-4)
+
+
+def test_a_slang_function_at_the_end_runs_once_for_each_element(device: Any) -> None:
+    """It may write memory, so that it must not run again for the last rows."""
+    source = "float counted(float x, uint64_t calls) { InterlockedAdd(((int32_t*)calls)[0], 1); return 2 * x; }"
+    m = fp.Module.load_from_source(device, "counted_ends", source)
+    a, b, calls = normal(70, 48), normal(48, 66), fp.Tensor.zeros(device, (1,), "int32_t")
+    f = fp.fuse(lambda a, b: m.counted(a @ b, calls.block.address))
+    np.testing.assert_allclose(f(a, b), 2 * (a.astype("f8") @ b), atol=1e-4)
+    assert calls.to_numpy().tolist() == [70 * 66]
+    assert f.explain(a, b).kernels == 1

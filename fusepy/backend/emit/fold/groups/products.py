@@ -43,6 +43,10 @@ class GroupLoops:
         """Returns the place of a thread's column number `c`."""
         return f"fz_column + {self.index}((fz_x + {c} / 4 * {self.tile.across[1]}) * 4 + {c} % 4)"
 
+    def last_column(self, c: str) -> str:
+        """Returns the place of a thread's column number `c` beyond the edge."""
+        return "fz_columns - 1"
+
     def loop(self, name: str, count: int, step: int = 1) -> str:
         """Returns the head of an unrolled loop."""
         return unrolled(name, count, step)
