@@ -105,7 +105,7 @@ class Plan:
             self.name, self.device, self.elements, targets, self.operands, self.positions, self.out_dims, tuple(self.sinks)
         )
         self.kernels: dict[Variant, Kernel] = {}
-        ways = [addressing(ACCESSES[o.arrival], o) for o in self.operands]
+        ways = [addressing(ACCESSES, o) for o in self.operands]
         self.memory = [o for o, way in zip(self.operands, ways) if way == "memory"]
         self.linear = not (context.tile or context.placed or self.sinks) and self._has_one_order(ways)
         self.open = not self.rank and any(o.arrival.generated for o in self.operands)
