@@ -29,6 +29,7 @@ from fusepy.program.placement import all_open
 from fusepy.program.program import Program
 from fusepy.program.relocation import Detours
 from fusepy.program.stages import targets_in
+from fusepy.trace.components.numbers import types_of_numbers
 from fusepy.trace.moves.extents import is_added
 from fusepy.trace.recording import Recording
 
@@ -57,6 +58,7 @@ def compile_program(
     trace, device = recording.trace, recording.trace.device
     device.check()
     word, own["apart"], recording = _handed_out(recording, returns, device)
+    trace.extents.numbers = types_of_numbers(trace, recording.graph)
     graph = run_pipeline(recording.graph, trace.oracle)
     inputs = Inputs.of(recording, graph)
     values = inputs.values(recording.arguments)
@@ -70,7 +72,8 @@ def compile_program(
         if targets := texture_targets(graph, recording, returns, word == "texture"):
             written, lowering = replace(written, targets=targets), replace(lowering, targets=targets)
             executable = lowering.executable()
-    program = kind(
+    device.save_facts()
+    return kind(
         device=device,
         recording=_without_arguments(recording),
         graph=graph,
@@ -84,8 +87,6 @@ def compile_program(
         open=unsized,
         **own,
     )
-    device.save_facts()
-    return program
 
 
 def _handed_out(recording: Recording, returns: str | Into | None, device: Device) -> tuple[str, HandedOut, Recording]:
