@@ -156,7 +156,7 @@ class DeviceFunction(Inspectable):
             return None
         made = object.__new__(DeviceFunction)
         made.programs, made.setup = self.programs.variant("bwds"), self.setup
-        made.tracer, made.config = BackwardTracer(self.tracer, made.programs.again), self.config.of_tensors
+        made.tracer, made.config = BackwardTracer(self.tracer, made.programs.requests), self.config.of_tensors
         made.__name__ = made.tracer.__name__
         return made
 
