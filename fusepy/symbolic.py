@@ -34,6 +34,15 @@ class Symbolic:
     def __deepcopy__(self, memo: Any) -> Any:
         return self
 
+    def __pos__(self) -> Any:
+        return self
+
+    def __divmod__(self: Any, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self: Any, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
 
 def axes_of(value: Symbolic) -> int:
     """Returns the number of axes of a value, including those that a vcast takes as components."""

@@ -158,15 +158,6 @@ class GraphValue(Numberless, Symbolic):
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise self._refuse("a NumPy array", "NumPy computes now: use operators and fusepy's functions, e.g. fp.where")
 
-    def __divmod__(self, other: Any) -> tuple[GraphValue, GraphValue]:
-        return self // other, self % other
-
-    def __rdivmod__(self, other: Any) -> tuple[GraphValue, GraphValue]:
-        return other // self, other % self
-
-    def __pos__(self) -> GraphValue:
-        return self
-
     def __repr__(self) -> str:
         return f"GraphValue({self._name}, made at {self._loc})"
 

@@ -153,12 +153,6 @@ class Traced(Numberless, Symbolic):
             " on the device only",
         )
 
-    def __divmod__(self, other: Any) -> tuple[Traced, Traced]:
-        return self // other, self % other
-
-    def __rdivmod__(self, other: Any) -> tuple[Traced, Traced]:
-        return other // self, other % self
-
     def __iter__(self) -> Iterator[Traced]:
         if self._is_element():
             return iter([self._recorder.part(self, i) for i in range(self.type.shape[0])])
@@ -175,9 +169,6 @@ class Traced(Numberless, Symbolic):
         if not self._trace.active:
             raise leaked(self)
         no_array(self)
-
-    def __pos__(self) -> Traced:
-        return self
 
     def __repr__(self) -> str:
         return f"Traced({self.type}, made at {self._loc})" if self._loc else f"Traced({self.type})"
