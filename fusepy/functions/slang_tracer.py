@@ -33,7 +33,7 @@ from fusepy.trace.writeback import Output, Written, written_back
 class Loaded:
     """The current source of a module. A reload replaces it; functions read it when they are compiled."""
 
-    _slots_of__ = ("declared", "differentiable", "globals", "source")
+    __slots__ = ("declared", "differentiable", "globals", "source")
 
     def __init__(self, source: ModuleSource):
         self.replace(source)
