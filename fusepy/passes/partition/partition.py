@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.oracle import Oracle
-from fusepy.passes.partition.components import dear_arrays
+from fusepy.passes.partition.cost import dear_arrays
 from fusepy.passes.partition.draft import Draft
 from fusepy.passes.partition.levels import reads_whole
 from fusepy.passes.partition.parts import Part, Partition, base
