@@ -175,7 +175,7 @@ class Traced(Numberless, Symbolic):
 
 
 class TracedElement(Traced):
-    """What a vcast makes of a traced value: a vector or matrix for each thread, whose indices are components."""
+    """A traced value under a vcast: a vector or matrix for each thread, whose indices are components."""
 
     __slots__ = ()
 
