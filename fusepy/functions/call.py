@@ -28,11 +28,13 @@ from fusepy.program.destinations import destinations
 from fusepy.program.extents import ByExtents, depends_on_extents
 from fusepy.program.program import Program
 from fusepy.program.sized import SizedByResult, follows
-from fusepy.program.slangpy_calls import SETTINGS, into_fields, spread, with_opened, with_settings
+from fusepy.program.slangpy_calls import into_fields, spread, with_opened, with_settings
 from fusepy.program.stacked import Stacked, stacked
 from fusepy.trace.arity import with_declared
 from fusepy.trace.recording import Recording
 from fusepy.trace.struct_choice import ListedStructs
+
+_SETTINGS = frozenset(("_append_to", "_thread_count"))
 
 
 def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
@@ -45,14 +47,14 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
     except (KeyError, FusepyError, RecursionError):  # the first argument of its class, or an argument without a key
         if (plain := without_top(args)) is not None:
             return run(callee, plain, kwargs, result)
-        if not SETTINGS.isdisjoint(kwargs):
+        if not _SETTINGS.isdisjoint(kwargs):
             return with_settings(run, callee, args, dict(kwargs), result)
         try:
             key = tuple([_key(callee, a, i) for i, a in enumerate(args)])
         except ClosedArgumentError:
             return with_opened(run, callee, args, kwargs, result)
     if kwargs:
-        if not SETTINGS.isdisjoint(kwargs):
+        if not _SETTINGS.isdisjoint(kwargs):
             return with_settings(run, callee, args, dict(kwargs), result)
         try:
             key = (key, tuple([(k, v.key if v.__class__ is Tensor else _key(callee, v, 0, k)) for k, v in kwargs.items()]))
@@ -207,7 +209,7 @@ def bound(
     callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
 ) -> tuple[AnyFunction, tuple[Any, ...], Mapping[str, Any], Any]:
     """Binds static arguments: returns the function with their values, the other arguments, and the destination."""
-    settings = {} if SETTINGS.isdisjoint(kwargs) else {k: v for k, v in kwargs.items() if k in SETTINGS}
+    settings = {} if _SETTINGS.isdisjoint(kwargs) else {k: v for k, v in kwargs.items() if k in _SETTINGS}
     kwargs = {k: v for k, v in kwargs.items() if k not in settings} if settings else kwargs
     if isinstance(callee.tracer, PythonTracer) and (callee.config.specs or callee.config.named_specs):
         kwargs = with_declared(callee.tracer.signature, args, kwargs, callee.config.spec)

@@ -21,7 +21,7 @@ from fusepy.program.destinations import destinations
 from fusepy.program.extents import ByExtents
 from fusepy.program.program import Program
 from fusepy.program.sized import SizedByResult
-from fusepy.program.slangpy_calls import SETTINGS, with_opened, with_settings
+from fusepy.program.slangpy_calls import with_opened
 from fusepy.program.stacked import stacked
 from fusepy.trace.recording import Recording
 from fusepy.trace.struct_choice import ListedStructs
@@ -34,8 +34,6 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
     """
     if needs_bind(callee.tracer, args, kwargs):
         callee, args, kwargs, result = bound(callee, args, kwargs, result)
-    if not SETTINGS.isdisjoint(kwargs):
-        return with_settings(lower, callee, args, dict(kwargs), result)
     if callee.config.structs:
         args, kwargs = callee.config.as_structs(callee.tracer.parameter_names(), args, kwargs)
     try:

@@ -25,7 +25,6 @@ from fusepy.program.sized import sized
 from fusepy.trace.setup import CallContext
 
 Run = Callable[[Any, tuple[Any, ...], Mapping[str, Any], Any], Any]  # runs a function with arguments and a destination
-SETTINGS = frozenset(("_append_to", "_thread_count"))
 _CONVERTERS: dict[Type, Any] = {}  # fused functions that convert numbers
 
 
