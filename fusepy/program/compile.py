@@ -10,7 +10,7 @@ from fusepy.arguments.mapped import unmapped
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.execute.executable import Executable
-from fusepy.backend.execute.texture_results import Into, Target
+from fusepy.backend.execute.texture_results import Into, TextureTarget
 from fusepy.backend.marshals.registry import OBJECT, RESULTS, kind_of_class, texture_kind, waits
 from fusepy.backend.marshals.result_kinds import check_type, leading, stream_of
 from fusepy.backend.memory.element import Element
@@ -172,7 +172,7 @@ def _lowering(
     return Lowering(trace.device, *traced, graph, inputs.positions, len(inputs.places), options, strict, names, {})
 
 
-def texture_targets(graph: Graph, recording: Recording, returns: str | Into | None, all: bool) -> dict[int, Target]:
+def texture_targets(graph: Graph, recording: Recording, returns: str | Into | None, all: bool) -> dict[int, TextureTarget]:
     """Returns the results that are stored into textures: ``out`` arguments, those of ``_result=``, or `all` others.
 
     Args:
@@ -181,14 +181,14 @@ def texture_targets(graph: Graph, recording: Recording, returns: str | Into | No
     Raises:
         UnsupportedArgumentError: for a result that its texture cannot hold.
     """
-    found: dict[int, Target] = {}
+    found: dict[int, TextureTarget] = {}
     args = [unmapped(v) for v in recording.arguments]
     outs = list(recording.outs) or [None] * len(graph.outputs)
     for j, position in enumerate(outs):
         kind = None if position is None else texture_kind(args[position])
         if position is not None and kind is not None:
             what = f"{graph.name}: argument {recording.names[position]!r}"
-            found[j] = Target.of(kind, graph.outputs[j], what, position)
+            found[j] = TextureTarget.of(kind, graph.outputs[j], what, position)
     free = [j for j, position in enumerate(outs[: len(outs) - recording.printed]) if position is None]
     own = targets_in(graph)
     makers = [own.get(v) for v in graph.outputs]
@@ -196,12 +196,12 @@ def texture_targets(graph: Graph, recording: Recording, returns: str | Into | No
         for j, kind, shared in zip(free, returns.kinds, returns.shared):
             make, what = makers[j], f"{graph.name}: _result"
             if kind is not None:
-                found[j] = make(kind, what) if make is not None else Target.of(kind, graph.outputs[j], what, shared)
+                found[j] = make(kind, what) if make is not None else TextureTarget.of(kind, graph.outputs[j], what, shared)
     elif all:
         for j in free:
             make, inputs = makers[j], [args[p] for p in recording.inputs]
             if make is not None:
                 found[j] = make(None, graph.name)
             else:
-                found[j] = Target.made_for(graph.outputs[j], graph.inputs, inputs, graph.name, normalised=True)
+                found[j] = TextureTarget.made_for(graph.outputs[j], graph.inputs, inputs, graph.name, normalised=True)
     return found

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from fusepy.backend.execute.destinations import Given
+from fusepy.backend.execute.destinations import DestinationChecks
 from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.step import Step
@@ -92,7 +92,8 @@ def test_passes_are_frozen_dataclasses() -> None:
 
 
 def test_programs_are_frozen_dataclasses() -> None:
-    for made in (Program, SetUpProgram, Joint, Inputs, Destinations, Lowering, Executable, Tape, Step, Given, Launch, Recording):
+    execution = (Executable, Tape, Step, DestinationChecks, Launch)
+    for made in (Program, SetUpProgram, Joint, Inputs, Destinations, Lowering, Recording, *execution):
         assert made.__dataclass_params__.frozen, made  # type: ignore[attr-defined]
 
 

@@ -12,23 +12,11 @@ from collections.abc import Mapping
 from tests.rules.tree import Function, classes, nodes, only, parsed, trees
 
 TWICE = """
-Binding
-Bindings
-Bound
-Field
-Given
 Graph
 Layout
 Node
-Program
-Recording
-Row
 Shape
-Struct
-Target
 Use
-Written
-_Parser
 """.split()  # noqa: SIM905
 
 RELATIVE = ("How", "What", "Where", "Whether", "Which")  # a reader in a hurry wants the noun or verb first

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from fusepy.backend.execute.destinations import Given
+from fusepy.backend.execute.destinations import DestinationChecks
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import Plan, PlanContext
@@ -51,7 +51,7 @@ class DrawPlan(Plan):
         self.operands = draw_operands(draw)
         self.out_dims = [(0, 1) for _ in draw.results]
         self.rank, self.linear, self.open, self.sinks = 2, False, False, sinks
-        self.given = Given(self.name, self.device, self.elements, targets, [], (), self.out_dims, tuple(sinks))
+        self.given = DestinationChecks(self.name, self.device, self.elements, targets, [], (), self.out_dims, tuple(sinks))
         self.kernels = {}
         self.memory = [o for o in self.operands if o.arrival.memory or o.made]
         self.written = [o for o in self.memory if written(o.want)]

@@ -18,7 +18,7 @@ from fusepy.ir.value import Array, declare
 T = TypeVar("T")
 
 
-class Struct(Op):
+class MakeStruct(Op):
     """A value with one operand for each member in the attribute ``fields``: names, or numbers of array elements and matrix rows.
 
     ``type`` is the type of the value; ``path`` is the user's name for it (``ray.position``), for messages. Operands are bound to
