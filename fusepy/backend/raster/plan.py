@@ -89,7 +89,7 @@ class DrawPlan(Plan):
         return Recipe(grid, math.prod(image), tuple(steps), tuple(image for _ in self.elements), found.wide)
 
     def _check_count(self, drawn: int) -> None:
-        """Raises `ShapeError` for numbers of vertices of which the device leaves out some, or all, without a word."""
+        """Raises `ShapeError` for numbers of vertices of which the device silently leaves out some or all."""
         topology, given = str(self.region.attrs["topology"]), "indices" if self._indexed else "vertices"
         each, least, shape = PRIMITIVES[topology]
         if drawn >= least and drawn % each == 0:

@@ -1,6 +1,6 @@
 """Parameters of interfaces that are not differentiable, found in the text of modules.
 
-Slang (2026.12) takes what is passed to a generic parameter of such an interface as a constant, without a word, also under
+Slang (2026.12) takes what is passed to a generic parameter of such an interface as a constant, silently, also under
 `S : IShape & IDifferentiable`. Where the parameter has the interface itself as its type, it ends the process.
 """
 
