@@ -62,7 +62,7 @@ def static_hint(values: Iterable[Any], otherwise: str) -> str:
 
 
 def holds(value: Any, kinds: type[Any] | tuple[type[Any], ...] = Symbolic) -> bool:
-    """True for a list or tuple with values of these classes in it, or in lists of it."""
+    """True for a list or tuple that contains values of these classes, also in nested lists."""
     return isinstance(value, (list, tuple)) and any(isinstance(v, kinds) or holds(v, kinds) for v in cast("Any", value))
 
 

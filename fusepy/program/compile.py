@@ -103,7 +103,7 @@ def _handed_out(recording: Recording, returns: str | Into | None, device: Device
 
 
 def _numbers(recording: Recording, word: str) -> HandedOut:
-    """Returns the kinds of results of numbers alone that are not those of a container: they are what calls one by one give."""
+    """Returns the kinds of results that are computed of numbers alone: they are not in the container, as in calls one by one."""
     found: dict[int, str] = {}
     for j, value in enumerate(recording.graph.outputs[: len(recording.graph.outputs) - recording.printed]):
         if value.weak and of_numbers([value]):

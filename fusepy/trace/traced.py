@@ -49,7 +49,7 @@ class Traced(Numberless, Symbolic):
 
     @property
     def is_weak(self) -> bool:
-        """True for a Python number, what operators make of such, and a vector of which the components are such."""
+        """True for a Python number, for results of operators on such numbers, and for vectors of them."""
         return self._value.weak or self._value.arrival.named
 
     def _axes(self) -> int:

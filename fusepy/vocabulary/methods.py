@@ -155,7 +155,7 @@ def _parts_of_mapped(self: Mapped) -> Any:
 
 
 def _of_mapped(self: Mapped, name: str) -> Any:
-    """Returns components of what is cast to vectors: ``fp.vcast(image, "float3").x``."""
+    """Returns components of a value that is cast to vectors: ``fp.vcast(image, "float3").x``."""
     type = None if name.startswith("_") else self.map.type
     return _refused(self, name) if type is None or swizzle(type, name) is None else _components(self, name)
 

@@ -54,7 +54,7 @@ def _refused(parameter: str, head: str, bases: dict[str, list[str]]) -> tuple[st
 
 
 def _constraints(type: str, head: str) -> list[str] | None:
-    """Returns the interfaces of a generic parameter; ``None`` if it is none."""
+    """Returns the interfaces of a generic parameter; ``None`` for other parameters."""
     generics = head.partition("(")[0].partition("<")[2]
     if type not in re.findall(r"\w+", re.sub(r":[^,>]*", "", generics)):
         return None

@@ -118,7 +118,7 @@ class DrawAgain:
         return found
 
     def run(self, args: list[Any], result: Any, setup: Setup | None) -> Any:
-        """Runs the program of arguments like those of the kept call; returns None if they are not like these."""
+        """Runs the program on arguments like those of the kept call; returns None for other arguments."""
         program, same = self.program, self._same
         outs = self._placed(result)
         if same is not None and (made := same.run(args, outs, result, setup)) is not None:

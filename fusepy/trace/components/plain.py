@@ -168,7 +168,7 @@ class PlainVectors:
         return False in others and True not in others
 
     def of_numbers(self, value: Value) -> bool:
-        """True for a vector that is made of single numbers, or passed as such."""
+        """True for a vector that is made of single numbers, or passed as one value."""
         node = self.grouping.extents.maker(value)
         if node is None:
             return value.name is not None and _given_as(self.trace, value) == "vector"

@@ -50,7 +50,7 @@ def check_format(text: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> N
     """Checks a format against its values.
 
     Raises:
-        ArgumentError: for a format that is none, that names other values, or that leaves one out.
+        ArgumentError: for an invalid format, and for one that names other values or leaves one out.
     """
     if not isinstance(text, str):
         saw = f"a {type(text).__name__}"

@@ -62,7 +62,7 @@ def may_pair(region: Node, operands: Sequence[Operand], context: PlanContext) ->
 
 
 def pair_of(operands: Sequence[Operand], over: int, grid: Sequence[int], strides: Sequence[tuple[int, ...]]) -> Pair | None:
-    """Returns the pair of a region with these `operands` of its body, ``None`` if they are none; see `pair_stages`."""
+    """Returns the pair among the `operands` of a region's body, ``None`` if there is no pair; see `pair_stages`."""
     runs = [{d for d, step in zip(o.dims, strides[o.position]) if step and grid[d] > 1} for o in operands]
     pair = [(o, dims) for o, dims in zip(operands, runs) if dims - {over}]
     if len(pair) != 2 or not all(addressing(ACCESSES, o) == "memory" and o.want in TYPES and not o.consumed for o, _ in pair):
