@@ -50,7 +50,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any] = (), tangents: Seq
     """Computes ``function(*primals)`` and its directional derivative along the tangents of the arguments, in forward mode.
 
     Args:
-        function: a Slang function, a fused function, or a Python function of such.
+        function: a Slang function, a fused function, or a Python function that calls them.
         primals: the arguments; without `tangents` each is a `diffpair`.
         tangents: for each argument a value of its structure, shape and type. ``None`` is 0, as for an argument of integers, also
             inside of a dict or list: in place of a leaf, or of a container with all of its leaves.

@@ -133,7 +133,7 @@ class Traced(Numberless, Symbolic):
         return ufunc_function(ufunc, method, kwargs)(*inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Records fusepy's function of the same name; raises for what it does not have."""
+        """Records fusepy's function of the same name; raises an error if there is none."""
         self.check(self._recorder)
         mine = FUNCTIONS.get(function.__name__)
         if mine is None or not takes(mine, args, kwargs):

@@ -96,7 +96,7 @@ def _node(self: GraphValue, function: Any, types: Any, args: tuple[Any, ...], kw
     """Makes a node of ``numpy.sum(v)`` and the like, as of fusepy's function of that name; NumPy calls it.
 
     Raises:
-        TraceError: for what fusepy does not have, or not with these arguments.
+        TraceError: for functions that fusepy does not have, or not with these arguments.
     """
     mine = FUNCTIONS.get(function.__name__)
     if mine is None or not takes(mine, args, kwargs):

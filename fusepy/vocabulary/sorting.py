@@ -109,7 +109,7 @@ def _rows(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
         raise TraceError(f"{name}() of {x.type}, which has no order", saw=x.type, hint=hint)
     trace = current_trace()
     if not x.ndim and trace is not None:
-        trace.refuse_part(trace.lift(x), f"{name}()")  # an element of what a loop carries
+        trace.refuse_part(trace.lift(x), f"{name}()")  # an element of a value that a loop carries
     return x, one_axis(-1 if axis is None else axis, x.ndim, name)
 
 

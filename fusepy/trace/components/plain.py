@@ -31,7 +31,7 @@ _SINGLE = ("scalar", "vector")  # these leave the choice to other arguments
 
 
 def _given_as(trace: OpenTrace, value: Value) -> str | None:
-    """Returns the container that results have because of an input; ``None`` for what the trace has added."""
+    """Returns the container that results have because of an input; ``None`` for inputs that the trace has added."""
     place = trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)
     given = trace.given[value][1] if value in trace.given else trace.captures[place]
     if isinstance(given, ArgumentView) and not isinstance(given, (ExtentView, SettingView)):  # in the container of its argument

@@ -62,7 +62,7 @@ class ReducePlan(Plan):
         self._over = spec.over
         self.rank = max(self.rank, *(d + 1 for d in self._over))
         self._kept = tuple(d for d in range(self.rank) if d not in self._over)
-        self._left = tuple(range(self.rank)) if self._scans else self._kept  # the grid of what follows
+        self._left = tuple(range(self.rank)) if self._scans else self._kept  # the grid of the code behind the folds
         self._members = [Element.of(type) for _, type in members_of(region)]
         self._own = output_feeds(region)[self._plain :]  # of the folded values
         first = len(region.body.inputs)
