@@ -38,6 +38,7 @@ HOMES: dict[str, list[str]] = {
     r'\[shader\("compute"\)\]': ["backend/slang/stage.py"],
     r"\bcreate_compute_pipeline\b": ["backend/slang/stage.py"],
     r"\bbegin_compute_pass\b": ["backend/slang/stage.py"],
+    r"\bdevice\.queue = ": [],  # work goes to the queue or encoder that a call names
 }
 # where kinds of devices are told apart by name; elsewhere a `Target` has an attribute that says what is different
 DEVICES = ("cuda", "vulkan", "cpu", "metal", "d3d12")
