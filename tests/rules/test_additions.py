@@ -15,7 +15,7 @@ SHARED = {
     "backend/marshals/array.py",
     "backend/marshals/grid.py",
 }
-KINDS = ("array", "foreign", "grid", "nothing", "number", "resource", "texture", "thread", "torch", "vector")
+KINDS = ("array", "foreign", "grid", "number", "resource", "texture", "thread", "torch", "vector")
 SPACE_FILES = ("linear", "rows", "blocks", "tiles")
 
 
