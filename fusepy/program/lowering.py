@@ -29,6 +29,7 @@ from fusepy.backend.sources.reachable import mentions
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ResolveError
 from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.ops.region import spec_of
 from fusepy.ir.pipelines.rays import pipelines_in
 from fusepy.ir.types import Kind, pair_of
@@ -78,9 +79,7 @@ class Lowering:
         steps: list[Step] = []
         for node in graph.nodes:
             if node.op.name == "expand":
-                axes = node.attrs["axes"]
-                assert isinstance(axes, tuple)
-                views[node.results[0]] = slot[node.operands[0]], tuple(int(d.removeprefix("d")) for d in axes)
+                views[node.results[0]] = slot[node.operands[0]], axes_of(node, "axes")
                 slot[node.results[0]] = count
                 count += 1
                 continue

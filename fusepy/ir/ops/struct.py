@@ -83,6 +83,4 @@ def _components(node: Node, args: Sequence[T]) -> list[T]:
 
 def members(node: Node) -> tuple[str, ...]:
     """Returns the names of the members that a ``struct`` fills, in the order of its operands."""
-    fields = node.attrs["fields"]
-    assert isinstance(fields, tuple)
-    return fields
+    return node.words("fields")
