@@ -45,6 +45,12 @@ def test_a_stage_is_named_in_one_file_beside_what_users_call() -> None:
         assert found == {"program/stages.py"}, stage
 
 
+def test_folders_of_additions_have_room() -> None:
+    """A folder takes 20 files (`test_layering`), and one more goes into these."""
+    for folder in ("passes", "backend/emit", "backend/emit/spaces", "backend/marshals"):
+        assert sum(name.rpartition("/")[0] == folder for name in TEXTS) < 20, folder
+
+
 def test_these_rules_can_fail() -> None:
     texts = {"passes/a.py": "class A(Pass): ...", **{f"{n}.py": "from fusepy.passes.a import A" for n in "bcd"}}
     assert additions(parsed(texts)) >= {"passes/a.py"}
