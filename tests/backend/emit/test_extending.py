@@ -16,6 +16,7 @@ from fusepy.backend.emit.spaces.space import ElementWork
 from fusepy.backend.emit.store import ToMemory
 from fusepy.backend.emit.stores import STORES
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
+from fusepy.backend.execute.plan import Plan
 from fusepy.ir.graph import Graph
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import StoredInto, spec_of, with_spec
@@ -63,7 +64,9 @@ def lib(device: Any) -> Any:
 
 
 def test_an_index_space(lib: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SPACES, "", Backwards)
+    """The row of `SPACES`, and the choice of `Plan`, here for all linear calls."""
+    monkeypatch.setitem(SPACES, "backwards", Backwards)
+    monkeypatch.setattr(Plan, "words_at", lambda *given: "backwards")
 
     @fp.fuse
     def f(x: Any, y: Any) -> Any:
