@@ -160,9 +160,9 @@ class Compiler:
         binaries: Mapping[str, bytes],
         sources: Sequence[ModuleSource],
         entry_point: EntryPoints,
-        conformances: Conformances = (),
-        imports: Sequence[tuple[Import, bytes | None]] = (),
-        codegen: Codegen = PRECISE,
+        conformances: Conformances,
+        imports: Sequence[tuple[Import, bytes | None]],
+        codegen: Codegen,
     ) -> LinkedProgram:
         """Links a kernel from serialised modules, without Slang's front end.
 
@@ -283,7 +283,7 @@ def _link(
     session: spy.SlangSession,
     module: spy.SlangModule,
     entry_point: EntryPoints,
-    conformances: Conformances = (),
+    conformances: Conformances,
     others: Sequence[spy.SlangModule] = (),
 ) -> spy.ShaderProgram:
     try:
