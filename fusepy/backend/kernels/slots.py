@@ -76,7 +76,7 @@ class WriteContext:
                 f"{path}: this {type(value).__name__} has no descriptor handle",
                 hint="create it with usage=TextureUsage.shader_resource | …"
                 if handle is None
-                else "all handles are taken: declare the global without DescriptorHandle, which takes none",
+                else "all handles are in use: declare the global without DescriptorHandle, which needs no handle",
             )
         return handle.value
 

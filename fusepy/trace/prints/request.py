@@ -58,7 +58,7 @@ def check_format(text: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> N
     try:
         fields = list(_fields(text))
     except ValueError as error:
-        raise unfit(f"the format {text!r} is none", error, "write {{ and }} for braces of the text") from None
+        raise unfit(f"the format {text!r} is invalid", error, "write {{ and }} for braces of the text") from None
     parts = next((name for name, *_ in fields if "." in name or "[" in name), None)
     if parts is not None:
         raise unfit(f"the field {parts!r} takes a part of a value", None, 'pass the part: fp.debug.print("{}", x[0])')
