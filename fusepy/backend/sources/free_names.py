@@ -35,7 +35,7 @@ class _Scope:
         self.waiting.clear()
 
 
-def free_names(body: str, hidden: Iterable[str], scopes: Iterable[str]) -> tuple[set[str], set[str]]:
+def free_names(body: str, hidden: Iterable[str] = (), scopes: Iterable[str] = ()) -> tuple[set[str], set[str]]:
     """Returns the free names of a body, and the names of members, which may be methods.
 
     A local is visible from its declaration to the end of its block. In doubt a name counts as free.
