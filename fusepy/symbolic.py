@@ -34,6 +34,15 @@ class Symbolic:
     def __deepcopy__(self, memo: Any) -> Any:
         return self
 
+    def __pos__(self) -> Any:
+        return self
+
+    def __divmod__(self: Any, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self: Any, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
 
 def axes_of(value: Symbolic) -> int:
     """Returns the number of axes of a value, including those that a vcast takes as components."""
@@ -53,7 +62,7 @@ def static_hint(values: Iterable[Any], otherwise: str) -> str:
 
 
 def holds(value: Any, kinds: type[Any] | tuple[type[Any], ...] = Symbolic) -> bool:
-    """True for a list or tuple with values of these classes in it, or in lists of it."""
+    """True for a list or tuple that contains values of these classes, also in nested lists."""
     return isinstance(value, (list, tuple)) and any(isinstance(v, kinds) or holds(v, kinds) for v in cast("Any", value))
 
 

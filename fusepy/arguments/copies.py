@@ -38,7 +38,7 @@ def filled(value: Any, path: str, traced: Mapping[str, Any], made: list[Copied])
 
 
 class Copied(NamedTuple):
-    """What a method reads while it is traced: a copy of its object, or what cannot be copied, and what that held before."""
+    """The object that a method reads while it is traced: a copy, or itself if it cannot be copied, with its old contents."""
 
     value: Any
     cls: type

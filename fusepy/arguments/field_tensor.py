@@ -91,7 +91,7 @@ Tensor.of_field = FieldTensor
 
 
 def without_top(values: Sequence[Any]) -> tuple[Any, ...] | None:
-    """Returns arguments with what fields stand for in place of fields; ``None`` if there are none."""
+    """Returns the arguments with tensors in place of the fields that stand for them; ``None`` if there are no fields."""
     if FieldTensor not in map(type, values):
         return None
     return tuple([v.get_this() if v.__class__ is FieldTensor else v for v in values])

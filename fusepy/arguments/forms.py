@@ -65,23 +65,22 @@ class Form(NamedTuple):
 
 
 Forms = dict[tuple[int | str, ...], Form]  # by the number of arguments by position, and the names of the others
+OtherParts = dict[str, dict[str, Any]]  # attributes of a tracer for other parameters than its function has
 
 
 def parameter_parts(signature: inspect.Signature, parameters: Sequence[inspect.Parameter]) -> dict[str, Any]:
     """Returns the attributes of a tracer that follow from its parameters."""
     params = {p.name: (i, Param(p.name, None)) for i, p in enumerate(parameters)}
-    return {"signature": signature.replace(parameters=parameters), "params": params, "forms": Forms()}
+    return {"signature": signature.replace(parameters=parameters), "params": params, "forms": Forms(), "others": OtherParts()}
 
 
 def other_parts(
-    forms: Forms, word: str, signature: inspect.Signature, choose: Callable[[Sequence[inspect.Parameter]], Any]
+    known: OtherParts, word: str, signature: inspect.Signature, choose: Callable[[Sequence[inspect.Parameter]], Any]
 ) -> Mapping[str, Any]:
-    """Returns these attributes for the parameters that `choose` makes of a function's own; they are kept in `forms`."""
-    found = forms.get((word,))
-    if found is None:
-        parts = parameter_parts(signature, choose(list(signature.parameters.values())))
-        found = forms[word,] = Form((), (), parts)
-    return found.parts
+    """Returns these attributes for the parameters that `choose` makes of a function's own; `known` keeps them."""
+    if word not in known:
+        known[word] = parameter_parts(signature, choose(list(signature.parameters.values())))
+    return known[word]
 
 
 def static_keys(function: str, static: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:

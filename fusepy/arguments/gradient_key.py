@@ -39,7 +39,7 @@ def gradient_key(values: Sequence[Any], result: Any) -> tuple[Hashable, list[Any
 
 
 def _pattern(leaves: Sequence[Any]) -> tuple[object, ...] | None:
-    """Returns what of the gradients of leaves decides about a program; ``None`` if a leaf that is no tensor has some."""
+    """Returns the part of the gradients of leaves that a program depends on; ``None`` if a leaf that is no tensor has some."""
     places: dict[int, int] = {}
     found: list[object] = []
     for leaf in leaves:

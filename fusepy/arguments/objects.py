@@ -91,7 +91,7 @@ def slots_of(cls: type) -> Mapping[str, MemberDescriptorType]:
 
 @functools.lru_cache(maxsize=256)
 def maker_of(cls: type) -> Callable[[type], Any] | None:
-    """Returns what makes an object without attributes; ``None`` if objects are kept, or hold more, as those of classes in C."""
+    """Returns a function that makes an object without attributes; ``None`` for kept objects, and for classes written in C."""
     if _untouched(cls):
         return None
     base = cls

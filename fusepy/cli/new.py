@@ -9,7 +9,13 @@ import re
 from pathlib import Path
 
 from fusepy.cli.project_files import project_files
-from fusepy.cli.writing import CommandError, write_text
+from fusepy.errors import FusepyError
+
+
+class CommandError(FusepyError, ValueError):
+    """A command line that asks for something that cannot be done."""
+
+    is_placed = False  # it comes from the command line
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -50,3 +56,17 @@ def check_name(name: str) -> str:
         expected="a letter, then letters, digits and underscores",
         hint=f"write fusepy new {near}_1" if keyword.iskeyword(near) else f"write fusepy new {near}",
     )
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file.
+
+    Raises:
+        CommandError: if the system refuses it.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(
+            f"cannot write {path}", saw=error.strerror, hint="name a file in a folder that exists and that you may change"
+        ) from None

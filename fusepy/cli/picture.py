@@ -154,7 +154,7 @@ def _sixteen_bits(values: NDArray[Any]) -> NDArray[np.uint16]:
     return np.round(numbers * (65535.0 / max(full, float(numbers.max(initial=0))))).astype(np.uint16)
 
 
-def check_writable(path: Path, source: Path | None = None) -> None:
+def check_writable(path: Path, source: Path | None) -> None:
     """Checks, before any work is done, that a picture can be written to `path`.
 
     Raises:

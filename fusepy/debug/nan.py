@@ -50,7 +50,7 @@ def check_nan(function: Callable[..., Any], *, infinite: bool = False) -> Callab
         NonFiniteError: when called; names the first operation in the order of the program that makes a NaN of elements that are
             none, its line, the index of the first such element, and the values there. If there is none, but an argument of a call
             is NaN, it names the argument.
-        ArgumentError: for what is no function.
+        ArgumentError: for anything but a function.
         TraceError: when called while a fused function is traced.
 
     Example:

@@ -25,7 +25,7 @@ def print(text: str, /, *args: Any, **kwargs: Any) -> None:
     Args:
         text: a format, as of ``str.format``: ``{}``, ``{name}``, and specifications such as ``{:.3f}``, used for each number
             of an array. Arrays are shown as by NumPy, long ones in short.
-        args: a value for each ``{}``: also tuples, lists and dicts of such.
+        args: a value for each ``{}``: also tuples, lists and dicts of values.
         kwargs: a value for each ``{name}``.
 
     Raises:

@@ -68,7 +68,7 @@ def show(
 
     Args:
         image: an array, tensor, texture or torch tensor of extents ``(height, width)`` or ``(height, width, 1 to 4)``, or of
-            vectors; a struct, whose fields are shown side by side; or a list of such. Floats are from 0 (black) to 1 (white),
+            vectors; a struct, whose fields are shown side by side; or a list of these. Floats are from 0 (black) to 1 (white),
             ``uint8`` and ``uint16`` over their range, other integers from 0 to the largest. A fourth component is alpha.
         path: a PNG file to write; then nothing is opened.
         titles: a title for each picture; needs Pillow. By default structs show the names of their fields, other pictures nothing.

@@ -157,5 +157,5 @@ class Gradients:
 
 
 def is_number(value: Value) -> bool:
-    """True for a Python integer among the arguments, or a list of such: 3 means 3.0."""
+    """True for a Python integer among the arguments, or a list of integers: 3 means 3.0."""
     return value.weak and value.type.kind is Kind.SCALAR and not value.type.is_float and value.type is not BOOL

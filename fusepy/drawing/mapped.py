@@ -38,7 +38,7 @@ def parameters(function: Function | FusedFunction) -> dict[str, bool]:
 
 
 def by_field(given: Any, known: Container[str]) -> Any:
-    """Returns a structured array as a dict of the fields that are `known`, and the argument if there is none."""
+    """Returns a structured array as a dict of its `known` fields; the argument itself if it has none of them."""
     array = host_array(given)
     names = [name for name in (() if array is None else array.dtype.names or ()) if name in known]
     return {name: cast("Any", array)[name] for name in names} if names else given
@@ -72,7 +72,7 @@ def captured(trace: Trace, value: Any, name: str) -> Any:
 
 
 def under(trace: Trace, value: Any, dims: tuple[int, ...], type: Type | None = None) -> Any:
-    """Returns an argument with the dimensions along which it runs; those of a nested one are those of its leaves.
+    """Returns an argument with the dimensions along which it runs; a nested argument has the dimensions of its leaves.
 
     Numbers that were computed become the vectors or matrices that a parameter of this type takes.
     """

@@ -87,7 +87,7 @@ class Kept:
 
     @staticmethod
     def of(given: Any) -> Kept | None:
-        """Reads a destination; ``None`` for what has no extents, which takes one value."""
+        """Reads a destination; ``None`` for a destination without extents, which takes one value."""
         said, given = (given.map, given.value) if isinstance(given, Mapped) else (UNSAID, given)
         kind = None if isinstance(given, (tuple, list)) else kind_of_class(type(given))
         if kind is None or is_nested(given):

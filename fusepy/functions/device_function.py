@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 from fusepy.backend.device.recorder import check_encoder
@@ -18,6 +17,7 @@ from fusepy.functions.parts import DEFAULT, STATIC, Config, ProgramTable, Tracer
 from fusepy.functions.python_tracer import PythonTracer
 from fusepy.functions.torch_graph import in_graph, plan_in_graph
 from fusepy.inspect.lowered import Inspectable, Lowered
+from fusepy.program.slangpy_calls import with_settings
 from fusepy.pytree import Structure
 from fusepy.trace.setup import NO_SETUP, Setup
 from fusepy.trace.trace import current_trace
@@ -112,7 +112,7 @@ class DeviceFunction(Inspectable):
     _plan_in_graph = plan_in_graph
     _run = run
 
-    def _traced(self, function: Callable[..., Any]) -> DeviceFunction:
+    def _traced(self, function: Any) -> DeviceFunction:
         """Returns a Python function as a fused function, without the parts of this one."""
         return DeviceFunction(PythonTracer(function))
 
@@ -156,7 +156,7 @@ class DeviceFunction(Inspectable):
             return None
         made = object.__new__(DeviceFunction)
         made.programs, made.setup = self.programs.variant("bwds"), self.setup
-        made.tracer, made.config = BackwardTracer(self.tracer, made.programs.again), self.config.of_tensors
+        made.tracer, made.config = BackwardTracer(self.tracer, made.programs.requests), self.config.of_tensors
         made.__name__ = made.tracer.__name__
         return made
 
@@ -202,7 +202,7 @@ class DeviceFunction(Inspectable):
         Raises:
             FusepyError: the error of such a call, if tracing it fails.
         """
-        return lower(self, args, kwargs, _result)
+        return with_settings(lower, self, args, kwargs, _result)
 
     def node(self, outputs: int | None = None) -> Node:
         """Returns this function as a node of a `Graph`. Called with values of the graph, the node records the call.

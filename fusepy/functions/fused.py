@@ -43,7 +43,7 @@ class HoldingTracer(PythonTracer):
         made.state = state
         if state:
             last = inspect.Parameter(_STATE, inspect.Parameter.KEYWORD_ONLY)
-            vars(made).update(other_parts(bound.forms, "state", bound.signature, lambda before: [*before, last]))
+            vars(made).update(other_parts(bound.others, "state", bound.signature, lambda before: [*before, last]))
             named = {**named, _STATE: {f"value_{i}": value for i, value in enumerate(state.values())}}
         return made, ("method", self.owner.__class__, kept, key), (), named, result
 
@@ -97,7 +97,7 @@ def _method_tracer(tracer: PythonTracer, owner: Any) -> HoldingTracer:
         return parameters if first.kind is first.VAR_POSITIONAL else [p for p in parameters if p is not first]
 
     made = object.__new__(HoldingTracer)
-    parts = other_parts(tracer.forms, "method", tracer.signature, without_object)
+    parts = other_parts(tracer.others, "method", tracer.signature, without_object)
     vars(made).update(vars(tracer), owner=owner, positional=-1, **parts)
     return made
 

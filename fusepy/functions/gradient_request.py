@@ -187,7 +187,7 @@ class CallGradients:
         self.read[path] = Mapped(grad, value.map) if isinstance(value, Mapped) else grad
 
     def _returned(self, result: Any) -> None:
-        """Adds the gradients of what the call returned.
+        """Adds the gradients of the results of the call.
 
         Raises:
             ArgumentError: for the name of a container.

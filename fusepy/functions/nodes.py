@@ -18,7 +18,7 @@ Function = Callable[..., Any]
 _serial = itertools.count()
 
 
-class Recording(Protocol):
+class GraphRecording(Protocol):
     """The part of a graph's recording that its values need."""
 
     name: str
@@ -58,7 +58,7 @@ class Use:
         self.structure: Structure = NOTHING
         self.results: list[GraphValue] = []
 
-    def _owner(self, given: Sequence[GraphValue]) -> Recording | None:
+    def _owner(self, given: Sequence[GraphValue]) -> GraphRecording | None:
         wirings = list(dict.fromkeys(w for v in given if (w := wiring_of(v)) is not None))
         if len(wirings) > 1:
             raise GraphError(
@@ -111,7 +111,7 @@ class GraphValue(Numberless, Symbolic):
     __slots__ = ("_loc", "_name", "_use", "_wiring")
     __hash__ = object.__hash__
 
-    def __init__(self, wiring: Recording | None, use: Use | None, name: str, loc: str | None):
+    def __init__(self, wiring: GraphRecording | None, use: Use | None, name: str, loc: str | None):
         self._wiring = wiring
         self._use = use
         self._name = name
@@ -158,20 +158,11 @@ class GraphValue(Numberless, Symbolic):
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise self._refuse("a NumPy array", "NumPy computes now: use operators and fusepy's functions, e.g. fp.where")
 
-    def __divmod__(self, other: Any) -> tuple[GraphValue, GraphValue]:
-        return self // other, self % other
-
-    def __rdivmod__(self, other: Any) -> tuple[GraphValue, GraphValue]:
-        return other // self, other % self
-
-    def __pos__(self) -> GraphValue:
-        return self
-
     def __repr__(self) -> str:
         return f"GraphValue({self._name}, made at {self._loc})"
 
 
-def wiring_of(value: GraphValue) -> Recording | None:
+def wiring_of(value: GraphValue) -> GraphRecording | None:
     """Returns the graph that a value belongs to."""
     return value._wiring  # pyright: ignore[reportPrivateUsage]
 

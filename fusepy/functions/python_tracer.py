@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any
 
 from fusepy.arguments.declared import as_declared
-from fusepy.arguments.forms import Form, Forms, parameter_parts, static_keys
+from fusepy.arguments.forms import Form, Forms, OtherParts, parameter_parts, static_keys
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
 from fusepy.backend.device.device import Device
@@ -45,6 +45,7 @@ class PythonTracer:
     accumulator: str | None = None  # of all results
     params: dict[str, tuple[int, Param]]
     forms: Forms
+    others: OtherParts
     kept: Kept | None = None  # what the destination of the accumulator keeps of the grid
 
     def __init__(self, function: Callable[..., Any], static: Sequence[str] = (), device: Device | None = None):

@@ -27,13 +27,13 @@ from fusepy.trace.moves.shapes import check_unstretched
 from fusepy.trace.recording import Recording
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
-from fusepy.trace.writeback import Output, Written, written_back
+from fusepy.trace.writeback import Output, WrittenArgument, written_back
 
 
 class Loaded:
     """The current source of a module. A reload replaces it; functions read it when they are compiled."""
 
-    _slots_of__ = ("declared", "differentiable", "globals", "source")
+    __slots__ = ("declared", "differentiable", "globals", "source")
 
     def __init__(self, source: ModuleSource):
         self.replace(source)
@@ -131,7 +131,7 @@ class SlangTracer:
         specs = [config.spec(i, p.name) for i, p in enumerate(slots)]
         with trace.recording():
             passed = {i: argument(trace, slots[i].name, given[i], specs[i]) for i in inputs}
-            written = [Written(p, given[i], specs[i], leaves[i], starts[i]) for i, p in enumerate(slots)]
+            written = [WrittenArgument(p, given[i], specs[i], leaves[i], starts[i]) for i, p in enumerate(slots)]
             outputs: list[Output] = []
             for result, place in self.results(trace, slots, passed, len(args), config):
                 back = [Output(result)] if place is None else written_back(trace, self.__name__, written[place], result)

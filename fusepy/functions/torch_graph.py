@@ -71,7 +71,7 @@ def _split(value: Any, tensors: list[Any], floats: list[float] | None) -> Any:
 
 
 def _filled(name: str, at: int, results: Any) -> Any:
-    """Returns the part `at` of what a call returns."""
+    """Returns part `at` of the result of a call."""
     kind = _part(name, at, "kind", 0)
     if kind == "leaf":
         return results[_part(name, at, "part", 0)]
@@ -136,7 +136,7 @@ class GraphCall:
         return [(tuple(shape) + element.shape, str(element.dtype)) for shape, element in found]
 
     def _add(self, structure: Structure, leaves: Iterator[int]) -> int:
-        """Adds a part of what is returned, and returns its place.
+        """Adds a part of the result, and returns its place.
 
         Raises:
             ArgumentError: for containers that TorchDynamo cannot make.
@@ -179,7 +179,7 @@ def plan_in_graph(callee: AnyFunction, _id: int, args: Sequence[Any], named: Map
 
 
 def _part(name: str, at: int, what: str, i: int) -> Any:
-    """Returns a property of a part of what a call returns, as a number or text: TorchDynamo takes no other constants."""
+    """Returns a property of a part of the result, as a number or text: TorchDynamo takes no other constants."""
     kind, keys, parts = PLANNED[name].parts[at]
     return {"kind": kind, "count": len(parts), "key": keys[i] if keys else None, "part": parts[i] if parts else None}[what]
 

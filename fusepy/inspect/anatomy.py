@@ -19,7 +19,7 @@ NAMED = 6  # nodes in the box of a kernel
 
 
 @dataclass(frozen=True)
-class Row:
+class KernelValue:
     """An array or number that a kernel loads or stores."""
 
     name: str
@@ -42,8 +42,8 @@ class KernelView:
     number: int
     nodes: tuple[str, ...]
     chart: Chart
-    loads: tuple[Row, ...]
-    stores: tuple[Row, ...]
+    loads: tuple[KernelValue, ...]
+    stores: tuple[KernelValue, ...]
     indexing: str
     reasons: tuple[str, ...]
     source: str
@@ -117,11 +117,11 @@ def _view(slots: _Slots, number: int, explanation: Explanation, seconds: float |
     drawn = draw_region(chart, region, number, [None] * len(plan.positions))
     names = {*(n for body in region.bodies for n in map(label, body.nodes))}
     nodes = tuple(box.lines[0] for box in chart.boxes if box.kind == "node")
-    loads = [Row(slots.name(p), slots.text(p), described(m)) for p, m in zip(plan.positions, region.maps)]
-    stores: list[Row] = []
+    loads = [KernelValue(slots.name(p), slots.text(p), described(m)) for p, m in zip(plan.positions, region.maps)]
+    stores: list[KernelValue] = []
     for j, (slot, (box, type)) in enumerate(zip(results, drawn)):
         dims = (0, 1) if region.op.standalone else spec_of(region).results[j].dims
-        row = Row(slots.name(slot), slots.text(slot), described(ArgMap(dims)))
+        row = KernelValue(slots.name(slot), slots.text(slot), described(ArgMap(dims)))
         chart.add(Box("result", (row.name, row.what), group=number), [(box, type)])
         stores.append(row)
     reasons = [r for r in _whole(explanation.reasons) if any(name in r for name in names)]

@@ -10,7 +10,7 @@ from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.derivatives.extents import ExtentFacts
 from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Graph, Node, Value
-from fusepy.ir.ops.struct import Struct, members
+from fusepy.ir.ops.struct import MakeStruct, members
 from fusepy.ir.printer import value_type
 from fusepy.ir.types import Kind
 from fusepy.program.stages import stage_of
@@ -44,7 +44,7 @@ def struct_types(graph: Graph) -> dict[str, str]:
     found: dict[str, str] = {}
     names: dict[Value, str] = {v: v.name or "" for v in graph.inputs}
     for node in graph.nodes:
-        if not isinstance(node.op, Struct):
+        if not isinstance(node.op, MakeStruct):
             continue
         given = [names.get(v, "").rpartition(".") for v in node.operands]
         above = {path for path, _, _ in given}

@@ -22,7 +22,7 @@ _COUNTED = ("kernels_compiled", "plan_hits", "plan_misses", "disk_hits", "disk_m
 
 
 class Profile:
-    """What ran inside a block; made by `profile`. Everything is zero or empty until the block ends.
+    """The work that ran inside a block; made by `profile`. Everything is zero or empty until the block ends.
 
     Attributes:
         seconds: the time on the host from the start to the end of the block, without the wait for the timestamps.

@@ -1,4 +1,4 @@
-"""What runs while a profile is open: its calls with their launches, and which kernel each launch belongs to."""
+"""The work that runs while a profile is open: calls with their launches, and the kernel of each launch."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Arrival:
 
     @property
     def computed(self) -> bool:
-        """True for what a kernel computes from a few numbers of the call."""
+        """True for values that a kernel computes from a few numbers of the call."""
         return self.placed or self.name == "Linspace"
 
     @property

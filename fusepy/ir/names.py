@@ -107,10 +107,10 @@ def spelling(text: str) -> Spelling:
     Raises:
         InvalidNameError: if `text` is no type name.
     """
-    return _Parser(text).parse()
+    return _NameParser(text).parse()
 
 
-class _Parser:
+class _NameParser:
     """A recursive descent parser of ``path [< args >] (:: path [< args >])* ([n])*``."""
 
     def __init__(self, text: str):

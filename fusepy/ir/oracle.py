@@ -88,7 +88,7 @@ class CallTypes:
 
 
 @dataclass(frozen=True)
-class Field:
+class StructMember:
     """One member of a struct: its offset and its size on the device, in bytes (a bool has one or four)."""
 
     name: str
@@ -108,11 +108,11 @@ class Layout:
     size: int
     stride: int
     alignment: int
-    fields: tuple[Field, ...] = ()
+    fields: tuple[StructMember, ...] = ()
     origin: object = field(default=None, compare=False)
     scalar: Type | None = None
 
-    def field(self, name: str) -> Field | None:
+    def field(self, name: str) -> StructMember | None:
         return next((f for f in self.fields if f.name == name), None)
 
 

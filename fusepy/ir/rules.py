@@ -18,7 +18,7 @@ from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.ops.region import folds_of
-from fusepy.ir.ops.struct import Struct
+from fusepy.ir.ops.struct import MakeStruct
 from fusepy.ir.oracle import IN, Oracle
 from fusepy.ir.printer import print_node, value_type
 from fusepy.ir.types import Kind
@@ -172,7 +172,7 @@ def _asks(node: Node) -> bool:
     """True if only Slang knows the result types of `node`."""
     if not node.body and any(f.kind == "call" for f in folds_of(node)):
         return True
-    return isinstance(node.op, (SlangCall, Struct)) or (node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED)
+    return isinstance(node.op, (SlangCall, MakeStruct)) or (node.op.name == "member" and node.operands[0].type.kind is Kind.NAMED)
 
 
 # ---- resolved -------------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ class Value:
 
     @property
     def memory(self) -> object:
-        """What is equal for inputs over the same memory of an argument; the value itself if it is computed."""
+        """A key that is equal for inputs over the same memory of an argument; the value itself if it is computed."""
         return self.viewed or self.name or self
 
     def signature(self) -> tuple[object, ...]:

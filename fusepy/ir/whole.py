@@ -73,7 +73,7 @@ def gathers(type: Type) -> bool:
 
 
 def innermost(type: Type) -> Type:
-    """Returns the element of an array of fixed size, or of an array of such; other types as they are."""
+    """Returns the innermost element of nested arrays of fixed size; other types as they are."""
     return innermost(type.element) if type.kind is Kind.ARRAY and type.element is not None else type
 
 

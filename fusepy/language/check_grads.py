@@ -39,7 +39,7 @@ def check_grads(function: Callable[..., Any], *args: Any, points: int = 6, seed:
     result is not finite are skipped, and so are differences across a kink or a jump. A check needs a few kernels and calls.
 
     Args:
-        function: a Slang function, a fused function, or a Python function of such.
+        function: a Slang function, a fused function, or a Python function that calls them.
         args: its arguments; structures too. Tensors of structs are passed unchanged.
         points: the number of points.
         seed: of the random numbers.

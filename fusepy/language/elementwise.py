@@ -210,18 +210,6 @@ def _tensor_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs:
     return getattr(ufunc, method)(*(i.to_numpy() if isinstance(i, Tensor) else i for i in inputs), **kwargs)
 
 
-def _divmod(self: Any, other: Any) -> tuple[Any, Any]:
-    return self // other, self % other
-
-
-def _rdivmod(self: Any, other: Any) -> tuple[Any, Any]:
-    return other // self, other % self
-
-
-def _itself(self: Any) -> Any:
-    return self
-
-
 @FusedFunction
 def _positive(a: Any) -> Any:
     return a
@@ -256,9 +244,8 @@ for _class in (Mapped, Tensor, Grid, Linspace, Generator):
         setattr(_class, f"__{_name}__", _forward(_name, getattr(operator, f"__{_name}__")))
     for _name, _op in UNARY.items():
         setattr(_class, f"__{_name}__", _unary(_op, getattr(operator, f"__{_name}__")))
-    setattr(_class, "__divmod__", _divmod)  # noqa: B010
-    setattr(_class, "__rdivmod__", _rdivmod)  # noqa: B010
-    setattr(_class, "__pos__", _itself)  # noqa: B010
+    for _name in ("__divmod__", "__rdivmod__", "__pos__"):
+        setattr(_class, _name, vars(Symbolic)[_name])
 for _name, _op in BINARY.items():
     setattr(Tensor, f"__i{_name}__", _in_place(_op, getattr(operator, f"__{_name}__")))
 setattr(Tensor, "__array_ufunc__", _tensor_ufunc)  # noqa: B010

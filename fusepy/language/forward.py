@@ -50,7 +50,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any] = (), tangents: Seq
     """Computes ``function(*primals)`` and its directional derivative along the tangents of the arguments, in forward mode.
 
     Args:
-        function: a Slang function, a fused function, or a Python function of such.
+        function: a Slang function, a fused function, or a Python function that calls them.
         primals: the arguments; without `tangents` each is a `diffpair`.
         tangents: for each argument a value of its structure, shape and type. ``None`` is 0, as for an argument of integers, also
             inside of a dict or list: in place of a leaf, or of a container with all of its leaves.
@@ -141,7 +141,7 @@ def _seeds(arg: Any, move: Move, tangent: Any) -> list[tuple[Any, Any]]:
 
 @functools.lru_cache(maxsize=256)
 def _pushforward(function: Callable[..., Any], count: int, moves: Sequence[Move]) -> FusedFunction:
-    """Returns the function of `count` arguments and the tangents of those that move that gives the results and their tangents."""
+    """Returns a function of `count` arguments and the tangents of some of them; it returns the results and their tangents."""
     method = of_object(function)
     if method is not None:
         return _pushforward(method[0], count + 1, tuple((i + 1, leaves) for i, leaves in moves)).__get__(method[1])

@@ -41,7 +41,7 @@ def grad(function: Callable[..., Any], argnums: int | str | Sequence[int | str] 
     the derivative at each element.
 
     Args:
-        function: a Slang function, a fused function, or a Python function of such; it must give one result.
+        function: a Slang function, a fused function, or a Python function that calls them; it must give one result.
         argnums: the parameter by which it is differentiated, by position or name; several give a tuple of gradients. An argument
             may be a tuple, list, dict or dataclass of arrays.
         has_aux: `function` returns its result and further values, which are returned beside the gradient.

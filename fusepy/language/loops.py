@@ -90,7 +90,7 @@ def _branched(
     leaves: Sequence[tuple[str, Value, Value]],
     loc: str | None,
 ) -> list[Traced]:
-    """Records a branch, and returns its results. What each call can choose itself is none of the node's."""
+    """Records a branch, and returns its results. The node has no results for numbers that each call can choose itself."""
     chosen = [chosen_number(trace, test, list(zip(branches, pair))) for _, *pair in leaves]
     made = [Traced(trace, v, loc) for v in chosen if v is not None]
     if len(made) < len(leaves) or any(node.op.name != "const" for inner in branches for node in inner.builder.nodes):

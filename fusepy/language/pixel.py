@@ -27,14 +27,14 @@ def inspect_pixel(function: Callable[..., Any], args: Any, /, *, at: int | Seque
     Bodies of loops and branches count as one operation, and so does a Slang function. Nothing is written to arguments' gradients.
 
     Args:
-        function: a Slang function, a fused function, a graph, or a Python function of such.
+        function: a Slang function, a fused function, a graph, or a Python function that calls them.
         args: the arguments by position, as a tuple; anything else is the only argument.
         at: the indices of the element, one for each axis of the result; negative ones count from the end.
         kwargs: arguments by name.
 
     Raises:
         ShapeError: if the results have no such element.
-        ArgumentError: for what is no function.
+        ArgumentError: for anything but a function.
         TraceError: if `function` returns nothing that is computed, or if this is called while a fused function is traced.
 
     Example:

@@ -26,7 +26,7 @@ def without_maps(body: Graph) -> Graph:
 
 
 def is_converted(node: Node, args: Sequence[Value]) -> bool:
-    """True for a cast of what has its type already; a cast of a weak number stays, since its result is not weak."""
+    """True for a cast to the type that the value has; a cast of a weak number stays, since its result is not weak."""
     return node.op.name == "cast" and args[0].type is node.results[0].type and not args[0].weak
 
 

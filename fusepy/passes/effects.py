@@ -52,7 +52,7 @@ def written_arrays(node: Node) -> set[Value]:
 
 
 def arrays_written(operands: Sequence[Value], maps: Sequence[ArgMap]) -> set[Value]:
-    """Returns those of `operands` that are given, by resolved maps, to user code that may write them as whole arrays."""
+    """Returns the `operands` that user code gets as whole arrays, by resolved maps, and may write."""
     arrays: set[Value] = set()
     for value, map in zip(operands, maps):
         type = map.type or value.type
@@ -76,7 +76,7 @@ def pointed_by(node: Node, maps: Sequence[ArgMap]) -> set[Value]:
 
 
 def _may_point(node: Node) -> bool:
-    """False for operators and calls that only read what they get, and for loops, branches and derivatives of such."""
+    """False for operators and calls that only read their operands, and for loops, branches and derivatives of these."""
     inner = [n for body in node.bodies for n in body.nodes]
     calls = "function" in node.attrs or not node.op.pure
     return any(map(_may_point, inner)) if inner else calls and not node.attrs.get("reads")

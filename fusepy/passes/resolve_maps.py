@@ -17,7 +17,7 @@ from fusepy.ir.narrowing import is_default
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.control import Control
-from fusepy.ir.ops.struct import Struct
+from fusepy.ir.ops.struct import MakeStruct
 from fusepy.ir.oracle import Oracle, number_type
 from fusepy.ir.pipelines.draw import Draw
 from fusepy.ir.ranges import check_range
@@ -65,7 +65,7 @@ def _wanted(node: Node, i: int, map: ArgMap, oracle: Oracle) -> Type | None:
 
 def _binds(node: Node) -> bool:
     """True if the types of the operands are fixed, by Slang's answer or by the inputs of a body."""
-    return isinstance(node.op, (SlangCall, Struct, *_NESTING))
+    return isinstance(node.op, (SlangCall, MakeStruct, *_NESTING))
 
 
 def _narrows(node: Node, i: int) -> bool:

@@ -11,12 +11,12 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import Written, recording_into
 from fusepy.backend.device.sink import Sink
 from fusepy.program.program import Program
-from fusepy.trace.setup import Bindings, CallContext, Setup, joined, no_global
+from fusepy.trace.setup import CallContext, GlobalValues, Setup, joined, no_global
 
 
 def run(setup: Setup, caller: Any, program: Program, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Any:
     """Runs a program, or records it, with the settings of its function, after the hooks."""
-    bindings: Bindings = setup
+    bindings: GlobalValues = setup
     device = program.device
     if setup.hooks or setup.encoder is not None:
         bindings = after_hooks(setup, caller, device, args[: len(args) - len(kwargs)], kwargs)
@@ -30,7 +30,7 @@ def run(setup: Setup, caller: Any, program: Program, args: Sequence[Any], kwargs
         return program(leaves, result, sink, bindings)
 
 
-def check_names(bindings: Bindings, program: Program) -> None:
+def check_names(bindings: GlobalValues, program: Program) -> None:
     """Checks the names of globals that are set, and remembers them.
 
     Raises:
@@ -43,9 +43,9 @@ def check_names(bindings: Bindings, program: Program) -> None:
         program.state.names = bindings.names
 
 
-def after_hooks(setup: Setup, caller: Any, device: Device, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bindings:
+def after_hooks(setup: Setup, caller: Any, device: Device, args: Sequence[Any], kwargs: Mapping[str, Any]) -> GlobalValues:
     """Runs the hooks of a call, and returns the globals that are set for it."""
-    bindings = Bindings(setup.values)  # kernels keep the last bindings, and must keep no other part of the function alive
+    bindings = GlobalValues(setup.values)  # kernels keep the last bindings, and must keep no other part of the function alive
     for hook in setup.hooks:
         context = CallContext(caller, args, kwargs, device, bindings)
         hook(context)
@@ -62,7 +62,7 @@ class SetUpProgram(Program):
     def __call__(self, args: Sequence[Any], result: Any = None, sink: Sink | None = None, bindings: Any = None) -> Any:
         return super().__call__(args, result, sink, self.joined(args, bindings))
 
-    def joined(self, args: Sequence[Any], bindings: Bindings | None) -> Bindings:
+    def joined(self, args: Sequence[Any], bindings: GlobalValues | None) -> GlobalValues:
         """Returns the globals of the call and those of its functions, after their hooks."""
         setup = self.recording.trace.setup
         assert setup is not None

@@ -10,7 +10,7 @@ from fusepy.arguments.mapped import unmapped
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.options import NO_OPTIONS, Options
 from fusepy.backend.execute.executable import Executable
-from fusepy.backend.execute.texture_results import Into, Target
+from fusepy.backend.execute.texture_results import Into, TextureTarget
 from fusepy.backend.marshals.registry import OBJECT, RESULTS, kind_of_class, texture_kind, waits
 from fusepy.backend.marshals.result_kinds import check_type, leading, stream_of
 from fusepy.backend.memory.element import Element
@@ -29,6 +29,7 @@ from fusepy.program.placement import all_open
 from fusepy.program.program import Program
 from fusepy.program.relocation import Detours
 from fusepy.program.stages import targets_in
+from fusepy.trace.components.numbers import types_of_numbers
 from fusepy.trace.moves.extents import is_added
 from fusepy.trace.recording import Recording
 
@@ -57,6 +58,7 @@ def compile_program(
     trace, device = recording.trace, recording.trace.device
     device.check()
     word, own["apart"], recording = _handed_out(recording, returns, device)
+    trace.extents.numbers = types_of_numbers(trace, recording.graph)
     graph = run_pipeline(recording.graph, trace.oracle)
     inputs = Inputs.of(recording, graph)
     values = inputs.values(recording.arguments)
@@ -70,7 +72,8 @@ def compile_program(
         if targets := texture_targets(graph, recording, returns, word == "texture"):
             written, lowering = replace(written, targets=targets), replace(lowering, targets=targets)
             executable = lowering.executable()
-    program = kind(
+    device.save_facts()
+    return kind(
         device=device,
         recording=_without_arguments(recording),
         graph=graph,
@@ -84,8 +87,6 @@ def compile_program(
         open=unsized,
         **own,
     )
-    device.save_facts()
-    return program
 
 
 def _handed_out(recording: Recording, returns: str | Into | None, device: Device) -> tuple[str, HandedOut, Recording]:
@@ -102,7 +103,7 @@ def _handed_out(recording: Recording, returns: str | Into | None, device: Device
 
 
 def _numbers(recording: Recording, word: str) -> HandedOut:
-    """Returns the kinds of results of numbers alone that are not those of a container: they are what calls one by one give."""
+    """Returns the kinds of results that are computed of numbers alone: they are not in the container, as in calls one by one."""
     found: dict[int, str] = {}
     for j, value in enumerate(recording.graph.outputs[: len(recording.graph.outputs) - recording.printed]):
         if value.weak and of_numbers([value]):
@@ -171,7 +172,7 @@ def _lowering(
     return Lowering(trace.device, *traced, graph, inputs.positions, len(inputs.places), options, strict, names, {})
 
 
-def texture_targets(graph: Graph, recording: Recording, returns: str | Into | None, all: bool) -> dict[int, Target]:
+def texture_targets(graph: Graph, recording: Recording, returns: str | Into | None, all: bool) -> dict[int, TextureTarget]:
     """Returns the results that are stored into textures: ``out`` arguments, those of ``_result=``, or `all` others.
 
     Args:
@@ -180,14 +181,14 @@ def texture_targets(graph: Graph, recording: Recording, returns: str | Into | No
     Raises:
         UnsupportedArgumentError: for a result that its texture cannot hold.
     """
-    found: dict[int, Target] = {}
+    found: dict[int, TextureTarget] = {}
     args = [unmapped(v) for v in recording.arguments]
     outs = list(recording.outs) or [None] * len(graph.outputs)
     for j, position in enumerate(outs):
         kind = None if position is None else texture_kind(args[position])
         if position is not None and kind is not None:
             what = f"{graph.name}: argument {recording.names[position]!r}"
-            found[j] = Target.of(kind, graph.outputs[j], what, position)
+            found[j] = TextureTarget.of(kind, graph.outputs[j], what, position)
     free = [j for j, position in enumerate(outs[: len(outs) - recording.printed]) if position is None]
     own = targets_in(graph)
     makers = [own.get(v) for v in graph.outputs]
@@ -195,12 +196,12 @@ def texture_targets(graph: Graph, recording: Recording, returns: str | Into | No
         for j, kind, shared in zip(free, returns.kinds, returns.shared):
             make, what = makers[j], f"{graph.name}: _result"
             if kind is not None:
-                found[j] = make(kind, what) if make is not None else Target.of(kind, graph.outputs[j], what, shared)
+                found[j] = make(kind, what) if make is not None else TextureTarget.of(kind, graph.outputs[j], what, shared)
     elif all:
         for j in free:
             make, inputs = makers[j], [args[p] for p in recording.inputs]
             if make is not None:
                 found[j] = make(None, graph.name)
             else:
-                found[j] = Target.made_for(graph.outputs[j], graph.inputs, inputs, graph.name, normalised=True)
+                found[j] = TextureTarget.made_for(graph.outputs[j], graph.inputs, inputs, graph.name, normalised=True)
     return found

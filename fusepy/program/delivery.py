@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from fusepy.arguments.mapped import unmapped
 from fusepy.arguments.nested import flat
@@ -32,15 +32,6 @@ from fusepy.pytree import LEAF
 from fusepy.trace.prints.log import run_requests
 from fusepy.trace.recording import Recording
 
-
-class RunsLaunches(Protocol):
-    """Runs the launches of a program; see `Executable.run`."""
-
-    def __call__(
-        self, args: Sequence[Any], outs: Sequence[Any] | None, sink: Sink, bindings: Bindings | None, make: Maker | None = None
-    ) -> list[Any]: ...
-
-
 PYTHONS = ("scalar", "list")  # kinds of results with Python's floats
 HandedOut = Mapping[int, str]
 
@@ -57,7 +48,7 @@ class Delivery:
         detours: moves arrays that a kernel cannot reach in place.
         waits: True if a framework of the arguments needs the device to be idle afterwards.
         maker: makes the memory of results.
-        run: runs the launches.
+        run: runs the launches; see `Executable.run`.
     """
 
     device: Device
@@ -72,7 +63,7 @@ class Delivery:
     detours: Detours | None = None
     waits: bool = False
     maker: Maker | None = None
-    run: RunsLaunches = field(init=False)
+    run: Callable[..., list[Any]] = field(init=False)
 
     @property
     def elements(self) -> Sequence[Element]:

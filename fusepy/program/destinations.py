@@ -12,7 +12,7 @@ from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import flat
 from fusepy.backend.device.device import Device
 from fusepy.backend.execute.destinations import ONE_FOR_ALL
-from fusepy.backend.execute.texture_results import Into, Target, into, into_texture
+from fusepy.backend.execute.texture_results import Into, TextureTarget, into, into_texture
 from fusepy.backend.kernels.overlap import apart
 from fusepy.backend.marshals.registry import host_array, kind_of_class
 from fusepy.backend.marshals.result_kinds import container_named, destination, dimensions, in_grid_order
@@ -48,7 +48,7 @@ class Destinations:
     names: Sequence[str]
     outs: Sequence[int | None]
     elements: Sequence[Element]
-    targets: Mapping[int, Target]
+    targets: Mapping[int, TextureTarget]
     said: Mapping[int, ArgMap]
     printed: int
 

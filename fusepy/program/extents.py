@@ -14,7 +14,6 @@ from fusepy.backend.memory.tensor import Tensor
 from fusepy.derivatives.extents import Source
 from fusepy.ir.ops.promotion import type_of_number
 from fusepy.program.program import Program, ProgramState
-from fusepy.trace.components.numbers import types_of_numbers
 
 PROGRAMS = 17  # of one key
 KNOWN = 256  # shapes of arguments
@@ -70,7 +69,7 @@ class ByExtents:
                     known.clear()
                 known[shapes] = program
                 return program
-        made = _with_numbers(compile())
+        made = compile()
         made.device.counters.plan_misses += 1
         self._keep(made)
         return made
@@ -78,15 +77,8 @@ class ByExtents:
 
 def depends_on_extents(program: Program) -> bool:
     """True if a call of the same key may need another program, for its extents."""
-    trace = _with_numbers(program).recording.trace
-    return bool(trace.extents or trace.held) or any(isinstance(c, StructView) for c in program.inputs.captures)
-
-
-def _with_numbers(program: Program) -> Program:
-    """Returns a program, after its trace was told the types of the integers that each call computes."""
     trace = program.recording.trace
-    trace.extents.numbers = types_of_numbers(trace, program.recording.graph)
-    return program
+    return bool(trace.extents or trace.held) or any(isinstance(c, StructView) for c in program.inputs.captures)
 
 
 def _places(program: Program) -> set[int]:

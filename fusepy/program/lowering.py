@@ -16,7 +16,7 @@ from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.plan import Plan, PlanContext
 from fusepy.backend.execute.step import Step
-from fusepy.backend.execute.texture_results import Target, textures_for
+from fusepy.backend.execute.texture_results import TextureTarget, textures_for
 from fusepy.backend.kernels.build import build_kernel
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.registry import ACCESSES
@@ -30,6 +30,7 @@ from fusepy.backend.sources.reachable import mentions
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ResolveError
 from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.ops.region import spec_of
 from fusepy.ir.pipelines.queries import queried_in
 from fusepy.ir.pipelines.rays import pipelines_in
@@ -67,7 +68,7 @@ class Lowering:
     options: Options
     strict: bool
     results: Sequence[str]
-    targets: dict[int, Target]
+    targets: dict[int, TextureTarget]
     separate: bool = False
     refused: frozenset[int] = frozenset()
 
@@ -80,9 +81,7 @@ class Lowering:
         steps: list[Step] = []
         for node in graph.nodes:
             if node.op.name == "expand":
-                axes = node.attrs["axes"]
-                assert isinstance(axes, tuple)
-                views[node.results[0]] = slot[node.operands[0]], tuple(int(d.removeprefix("d")) for d in axes)
+                views[node.results[0]] = slot[node.operands[0]], axes_of(node, "axes")
                 slot[node.results[0]] = count
                 count += 1
                 continue
@@ -109,12 +108,12 @@ class Lowering:
         """Returns the same program with each reduction in a region of its own."""
         return replace(self, graph=run_pipeline(self.recorded, self.oracle, SEPARATED), separate=True).executable()
 
-    def _between(self, region: Node, slots: Sequence[int]) -> dict[int, Target]:
+    def _between(self, region: Node, slots: Sequence[int]) -> dict[int, TextureTarget]:
         """Returns the textures between a region and later ones, by slot."""
-        found: dict[int, Target] = {}
+        found: dict[int, TextureTarget] = {}
         for j in () if region.op.standalone else spec_of(region).textures:
             result = region.results[j]
-            found[slots[j]] = Target.made_for(result, (), (), self.graph.name)
+            found[slots[j]] = TextureTarget.made_for(result, (), (), self.graph.name)
         return found
 
     def _plan(self, region: Node, positions: Sequence[int], results: Sequence[int | None]) -> Plan:

@@ -18,7 +18,7 @@ from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.plan import Costs, Plan, PlanContext
 from fusepy.backend.execute.rows.choice import make_plan
-from fusepy.backend.execute.texture_results import Target
+from fusepy.backend.execute.texture_results import TextureTarget
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.texture import TextureKind
@@ -35,7 +35,7 @@ from fusepy.ir.pipelines.rays import pipelines_in
 
 Stores = dict[int, StoredInto]
 MakePlan = Callable[[PlanContext, Node, Sequence[int], Sequence[Element], Sequence[str], Stores, str], Plan]
-MakeTarget = Callable[["TextureKind | None", str], Target]
+MakeTarget = Callable[["TextureKind | None", str], TextureTarget]
 
 
 @dataclass(frozen=True)

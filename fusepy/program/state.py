@@ -1,4 +1,4 @@
-"""What of a program changes while it is in use."""
+"""The part of a program that changes while it is in use."""
 
 from __future__ import annotations
 

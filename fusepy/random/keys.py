@@ -35,7 +35,7 @@ def key(seed: int) -> Any:
 
     Raises:
         RangeError: if it has more bits.
-        ArgumentError: for what is no integer.
+        ArgumentError: for anything but an integer.
 
     Example:
         >>> import fusepy as fp

@@ -52,7 +52,7 @@ def photograph(path: Path, longest: int) -> NDArray[np.float32]:
 
 
 def as_pixels(values: Array) -> NDArray[np.uint8] | None:
-    """Returns a grid of numbers as RGB bytes: 0 is black, 1 is white; ``None`` for what is no picture.
+    """Returns a grid of numbers as RGB bytes: 0 is black, 1 is white; ``None`` for anything but a picture.
 
     Integers are scaled by their maximum. One component is grey, two are red and green. What is not finite is magenta.
     """
@@ -65,7 +65,7 @@ def as_pixels(values: Array) -> NDArray[np.uint8] | None:
 
 
 def thumbnail(values: Array) -> str | None:
-    """Returns a small picture of a grid of numbers as a data URL; ``None`` for what is no picture."""
+    """Returns a small picture of a grid of numbers as a data URL; ``None`` for anything but a picture."""
     if values.ndim not in (2, 3):
         return None
     step = -(-max(values.shape[:2]) // THUMBNAIL) or 1

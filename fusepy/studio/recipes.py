@@ -44,7 +44,7 @@ class NodeRecipe:
         return {name: passed(cast("Port", self.kind.input(name)), value) for name, value in values.items()}
 
     def stamp(self, arguments: Mapping[str, Any]) -> object:
-        """Returns what of the arguments can change while the values stay, such as the contents of a file."""
+        """Returns the part of the arguments that can change while the values stay, such as the contents of a file."""
         return None
 
     def written(self, values: Values) -> dict[str, str]:

@@ -84,7 +84,7 @@ class StudioSession:
 
     @property
     def state(self) -> object:
-        """What pages show of the document: it changes with each edit."""
+        """The state that pages show of the document; it changes with each edit."""
         history = self.history
         return history.document, history.can_undo, history.can_redo, history.saved, history.path
 

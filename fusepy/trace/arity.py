@@ -15,7 +15,7 @@ from fusepy.ir.oracle import IN, OUT, Signature
 from fusepy.ir.types import Kind
 
 
-class Given(Protocol):
+class NodeCall(Protocol):
     """A call as a node: the function and its arguments."""
 
     function: Callable[..., Any]
@@ -61,7 +61,7 @@ def bind(oracle: SlangOracle, alias: str, function: str, args: Sequence[Any], kw
     raise errors[0]
 
 
-def result_counts(oracle: SlangOracle, alias: str, use: Given) -> list[int]:
+def result_counts(oracle: SlangOracle, alias: str, use: NodeCall) -> list[int]:
     """Returns the numbers of results of the overloads that take this number of arguments, sorted, without repetition.
 
     Raises:

@@ -40,7 +40,7 @@ def gradients(
 
     Args:
         seeds: values, each with its gradient; ``None`` is 1 for each component.
-        of: traced values, or containers of such.
+        of: traced values, or containers of traced values.
         names: the user's names of these, if values that the result does not depend on are errors.
         sparse: True if the gradient of values that no result depends on is ``None``, not zeros.
 
@@ -145,7 +145,7 @@ def tangents(trace: Trace, start: int, seeds: Seeds, of: Sequence[Any], what: st
     """Records the tangents of values, by the nodes that were recorded from `start` on.
 
     Args:
-        seeds: traced values or containers of such, each with its tangent, a container of the same structure.
+        seeds: traced values or containers of them, each with its tangent, a container of the same structure.
         of: traced values.
 
     Returns:

@@ -17,7 +17,7 @@ from fusepy.errors import ArgumentError, UnknownNameError, UnsupportedArgumentEr
 Hook = Callable[["CallContext"], object]
 
 
-class Bindings:
+class GlobalValues:
     """Values of globals by name. Bindings are immutable, so they are compared by identity.
 
     Attributes:
@@ -29,14 +29,14 @@ class Bindings:
     def __init__(self, values: Mapping[str, Any]):
         self.values = values
         self.names = tuple(values)
-        self.last: tuple[Bindings, Bindings] | None = None  # the bindings that it was last joined with, and the result
+        self.last: tuple[GlobalValues, GlobalValues] | None = None  # the bindings that it was last joined with, and the result
 
-    def updated(self, values: Mapping[str, Any]) -> Bindings:
+    def updated(self, values: Mapping[str, Any]) -> GlobalValues:
         """Returns these bindings with other values."""
-        return Bindings(merged(self.values, values))
+        return GlobalValues(merged(self.values, values))
 
 
-class Setup(Bindings):
+class Setup(GlobalValues):
     """The run-time configuration of a function. It is one object with the values of globals, since these may be set every frame.
 
     Attributes:
@@ -80,7 +80,7 @@ class CallContext:
         ([2.0, 4.0], [3.0, 6.0, 9.0])
     """
 
-    def __init__(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], device: Device, bindings: Bindings):
+    def __init__(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], device: Device, bindings: GlobalValues):
         self.function = function
         self.args = tuple(args)
         self.kwargs = dict(kwargs)
@@ -159,7 +159,7 @@ def hook_of(hook: Any, method: Any) -> Hook:
     return cast("Hook", found)
 
 
-def joined(a: Bindings, b: Bindings, what: str) -> Bindings:
+def joined(a: GlobalValues, b: GlobalValues, what: str) -> GlobalValues:
     """Joins the values of both. The same two give the same object, so that kernels need not be bound again.
 
     Raises:
@@ -179,7 +179,7 @@ def joined(a: Bindings, b: Bindings, what: str) -> Bindings:
                 saw=f"{values[name]!r} and {value!r}"[:120],
                 hint="set it once, on the fused function",
             )
-    found = Bindings(values)
+    found = GlobalValues(values)
     a.last = (b, found)
     return found
 

@@ -49,7 +49,7 @@ class Traced(Numberless, Symbolic):
 
     @property
     def is_weak(self) -> bool:
-        """True for a Python number, what operators make of such, and a vector of which the components are such."""
+        """True for a Python number, for results of operators on such numbers, and for vectors of them."""
         return self._value.weak or self._value.arrival.named
 
     def _axes(self) -> int:
@@ -133,7 +133,7 @@ class Traced(Numberless, Symbolic):
         return ufunc_function(ufunc, method, kwargs)(*inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Records fusepy's function of the same name; raises for what it does not have."""
+        """Records fusepy's function of the same name; raises an error if there is none."""
         self.check(self._recorder)
         mine = FUNCTIONS.get(function.__name__)
         if mine is None or not takes(mine, args, kwargs):
@@ -153,12 +153,6 @@ class Traced(Numberless, Symbolic):
             " on the device only",
         )
 
-    def __divmod__(self, other: Any) -> tuple[Traced, Traced]:
-        return self // other, self % other
-
-    def __rdivmod__(self, other: Any) -> tuple[Traced, Traced]:
-        return other // self, other % self
-
     def __iter__(self) -> Iterator[Traced]:
         if self._is_element():
             return iter([self._recorder.part(self, i) for i in range(self.type.shape[0])])
@@ -176,15 +170,12 @@ class Traced(Numberless, Symbolic):
             raise leaked(self)
         no_array(self)
 
-    def __pos__(self) -> Traced:
-        return self
-
     def __repr__(self) -> str:
         return f"Traced({self.type}, made at {self._loc})" if self._loc else f"Traced({self.type})"
 
 
 class TracedElement(Traced):
-    """What a vcast makes of a traced value: a vector or matrix for each thread, whose indices are components."""
+    """A traced value under a vcast: a vector or matrix for each thread, whose indices are components."""
 
     __slots__ = ()
 

@@ -19,7 +19,7 @@ from fusepy.trace.traced import Traced
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenArgument:
     """An argument with its parameter, the mapping of `declare`, its leaves with their paths, and the index of the first leaf."""
 
     param: Param
@@ -42,7 +42,7 @@ class Output:
     said: ArgMap = UNSAID
 
 
-def written_back(trace: Trace, function: str, slot: Written, result: Traced) -> list[Output]:
+def written_back(trace: Trace, function: str, slot: WrittenArgument, result: Traced) -> list[Output]:
     """Returns the outputs for the result of one `out` or `inout` parameter.
 
     Raises:

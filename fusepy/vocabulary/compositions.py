@@ -75,20 +75,20 @@ def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 @composed("axis", "keepdims")
 def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Returns the sum along axes of what is not NaN."""
+    """Returns the sum along axes of the elements that are not NaN."""
     return reductions.sum(_math.where(isnan(seen_as_array(x)), 0, x), axis, keepdims)
 
 
 @composed("axis", "keepdims")
 def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Returns the mean along axes of what is not NaN; NaN if all is."""
+    """Returns the mean along axes of the elements that are not NaN; NaN if all are."""
     there = ~isnan(seen_as_array(x))
     return reductions.sum(_math.where(there, x, 0), axis, keepdims) / reductions.sum(there, axis, keepdims)
 
 
 @composed("axis", "ddof", "keepdims")
 def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    """Returns the variance along axes of what is not NaN, a float; NaN if not more elements than `ddof` are left."""
+    """Returns the variance along axes of the elements that are not NaN, a float; NaN if no more than `ddof` are left."""
     x = seen_as_array(x)
     there = ~isnan(x)
     apart = _math.where(there, x - nanmean(x, axis, True), 0)
@@ -98,20 +98,20 @@ def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
 
 @composed("axis", "ddof", "keepdims")
 def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    """Returns the standard deviation along axes of what is not NaN, the root of `nanvar`. Where it is 0, its gradient is 0."""
+    """Returns the root of `nanvar`, the standard deviation of the elements that are not NaN. Where it is 0, its gradient is 0."""
     found = nanvar(x, axis, ddof, keepdims)
     return _math.where(found == 0, 0.0, _math.sqrt(_math.where(found == 0, 1.0, found)))
 
 
 @composed("axis", "keepdims")
 def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Returns the largest element along axes of what is not NaN; NaN if all is."""
+    """Returns the largest element along axes that is not NaN; NaN if all are."""
     return _extreme(seen_as_array(x), reductions.max, -math.inf, axis, keepdims)
 
 
 @composed("axis", "keepdims")
 def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Returns the smallest element along axes of what is not NaN; NaN if all is."""
+    """Returns the smallest element along axes that is not NaN; NaN if all are."""
     return _extreme(seen_as_array(x), reductions.min, math.inf, axis, keepdims)
 
 

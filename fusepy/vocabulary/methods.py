@@ -96,7 +96,7 @@ def _node(self: GraphValue, function: Any, types: Any, args: tuple[Any, ...], kw
     """Makes a node of ``numpy.sum(v)`` and the like, as of fusepy's function of that name; NumPy calls it.
 
     Raises:
-        TraceError: for what fusepy does not have, or not with these arguments.
+        TraceError: for functions that fusepy does not have, or not with these arguments.
     """
     mine = FUNCTIONS.get(function.__name__)
     if mine is None or not takes(mine, args, kwargs):
@@ -155,7 +155,7 @@ def _parts_of_mapped(self: Mapped) -> Any:
 
 
 def _of_mapped(self: Mapped, name: str) -> Any:
-    """Returns components of what is cast to vectors: ``fp.vcast(image, "float3").x``."""
+    """Returns components of a value that is cast to vectors: ``fp.vcast(image, "float3").x``."""
     type = None if name.startswith("_") else self.map.type
     return _refused(self, name) if type is None or swizzle(type, name) is None else _components(self, name)
 

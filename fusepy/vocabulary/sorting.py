@@ -109,7 +109,7 @@ def _rows(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
         raise TraceError(f"{name}() of {x.type}, which has no order", saw=x.type, hint=hint)
     trace = current_trace()
     if not x.ndim and trace is not None:
-        trace.refuse_part(trace.lift(x), f"{name}()")  # an element of what a loop carries
+        trace.refuse_part(trace.lift(x), f"{name}()")  # an element of a value that a loop carries
     return x, one_axis(-1 if axis is None else axis, x.ndim, name)
 
 
@@ -120,13 +120,6 @@ def _order(x: Any, axis: int, name: str, count: int | None = None, descending: b
     if count is None or count == length:
         return found
     return moveaxis(moveaxis(found, axis, -1)[..., :count], -1, axis)
-
-
-def _stored(x: Any, at: Any) -> Any:
-    """Returns `x` in memory: computed elements would be computed again for each pair, if they were not taken at indices."""
-    trace = current_trace()
-    assert trace is not None, "a composed function runs in a trace"
-    return x if owner_of(trace, trace.lift(x)) is not None else take(x, at, -1)
 
 
 @of_parts(lambda *args, **named: 2)
@@ -166,7 +159,10 @@ def _histogram(bins: int | None, density: bool, weighed: bool, *arrays: Any) -> 
     x = ravel(seen_as_array(x))
     edges = seen_as_array(others[0]) if bins is None else _edges(x, bins, others)
     count = edges.shape[0] - 1
-    x = _stored(x, arange(x.shape[0]))
+    trace = current_trace()
+    assert trace is not None, "a composed function runs in a trace"
+    if owner_of(trace, trace.lift(x)) is None:  # elements that are not in memory would be computed again for every bin
+        x = take(x, arange(x.shape[0]), -1)
     low, high, last = edges[:-1, None], edges[1:, None], arange(count)[:, None] == count - 1
     inside = (x >= low) & ((x < high) | (last & (x == high)))
     if weights is None:

@@ -83,7 +83,7 @@ def _near(x: Any) -> Any:
 
 def _tail(size: Any) -> Any:
     """Returns erfc of numbers from 0.46875."""
-    size = _math.where(size < 0.46875, 0.46875, _math.where(size > 30.0, 30.0, size))  # NaN stays; what is beyond is 0
+    size = _math.where(size < 0.46875, 0.46875, _math.where(size > 30.0, 30.0, size))  # NaN stays; numbers beyond are 0
     middle = _math.where(size < 4.0, size, 4.0)
     far = _math.where(size < 4.0, 4.0, size)
     small = 1.0 / (far * far)

@@ -179,7 +179,7 @@ def test_lists_that_do_not_fit(m: Any, device: Any) -> None:
 @pytest.mark.req("C9", "V16")
 @pytest.mark.parametrize("count", [2, 3])
 def test_lists_of_structs_for_one_struct_or_an_array_are_never_guessed(m: Any, count: int) -> None:
-    """The whole array was taken without a word, and a `vcast` of the list counted in fused functions only."""
+    """The whole array was taken silently, and a `vcast` of the list counted in fused functions only."""
     rays = [{"pos": [i + 1, 0, 0], "dir": [0, 0, 0]} for i in range(count)]
     fused = fp.fuse(lambda r: m.one_or_two(r))
     for call in (m.one_or_two, fused, lambda r: m.one_or_two(fp.vmap(r, (0,))), lambda r: fp.resolve(m.one_or_two, r)):

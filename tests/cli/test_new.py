@@ -10,9 +10,8 @@ import pytest
 
 import fusepy.__main__
 from fusepy.cli import main
-from fusepy.cli.new import check_name
+from fusepy.cli.new import CommandError, check_name
 from fusepy.cli.project_files import project_files
-from fusepy.cli.writing import CommandError
 
 FILES = ["README.md", "glow.png", "glow.slang", "main.py", "test_glow.py"]
 

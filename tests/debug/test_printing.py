@@ -224,7 +224,7 @@ def test_bodies_are_refused(body: Any) -> None:
         (("{}", 1, 2), {}, "no field for position 1"),
         (("{x}", 1), {}, "no value for 'x'"),
         (("{}", 1), {"y": 2}, "no field for 'y'"),
-        (("{0} {", 1), {}, "the format '{0} {' is none"),
+        (("{0} {", 1), {}, "the format '{0} {' is invalid"),
         (("{.x}", 1), {}, "takes a part of a value"),
         (("{a[0]}",), {"a": [1]}, "takes a part of a value"),
         (("{:d}", 1.5), {}, "does not take 'd'"),

@@ -64,6 +64,7 @@ KINDS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], dict[str, Any]]]] =
     "node": lambda m: (m.add.node(), (X, 1.0), {}),
     "node of a graph": lambda m: (graph(m).node(), (X, 1.0), {}),
     "sized by its result": lambda m: (m.add, (fp.rand_float(0, 1), 1.0), {}),
+    "with a number of threads": lambda m: (m.add, (fp.rand_float(0, 1),), {"b": 1.0, "_thread_count": 4}),
 }
 
 
@@ -176,6 +177,15 @@ def test_what_has_no_kernel_of_its_own(m: Any, tmp_path: Path) -> None:
     assert empty.explain().kernels == 1
     graph(m).to_html(tmp_path / "built.html")
     assert "1 node<" in (tmp_path / "built.html").read_text(encoding="utf-8")
+
+
+def test_a_call_into_an_encoder_is_described_as_any_other(m: Any, device: Any) -> None:
+    encoder = device.sgl.create_command_encoder()
+    for f in (m.add, fp.fuse(lambda x, k: m.add(x, k) * 2)):
+        for name in ("ir", "source", "explain"):
+            assert str(getattr(f, name)(X, 1.0, _append_to=encoder)) == str(getattr(f, name)(X, 1.0))
+    with pytest.raises(fp.ArgumentError, match="takes a command encoder"):
+        m.add.ir(X, 1.0, _append_to=3)
 
 
 def test_cache_says_whether_the_call_is_compiled(m: Any, device: Any) -> None:

@@ -178,7 +178,7 @@ DEFINED = "REAL root(REAL x) { return CALLED(x); }"
 
 @pytest.mark.usefixtures("on_spirv")
 def test_calls_that_a_reader_of_text_does_not_see_are_refused():
-    """Macros, explicit types, names made of parts, literals, defines and generics; each gave 0 without a word."""
+    """Macros, explicit types, names made of parts, literals, defines and generics; each gave 0 silently."""
     device, x, f = fp.default_device(), np.array([0.5, 1.0]), np.array([0.5, 1.0], np.float32)
     load = fp.Module.load_from_source
     m = load(device, "hidden", HIDDEN)

@@ -114,7 +114,7 @@ def test_a_call_that_writes_shares_a_kernel_with_what_follows_it(device: fp.Devi
 
 @pytest.mark.parametrize("given", [np.zeros(3, np.float32), [0.0, 0.0, 0.0]])
 def test_what_a_pointer_writes_is_not_lost(m: fp.Module, given: Any) -> None:
-    """Arrays and lists are copied to the device, so that a write by a pointer changed the copy, without a word."""
+    """Arrays and lists are copied to the device, so that a write by a pointer changed the copy silently."""
     for call in (m.put_pointer, fp.fuse(lambda t, i, v: m.put_pointer(t, i, v))):
         with pytest.raises(fp.ShapeError, match=r"argument 't' is written to through Ptr<float>"):
             call(given, AT, 10.0)

@@ -14,7 +14,7 @@ import numpy as np
 
 from fusepy.errors import UnknownNameError, did_you_mean
 from fusepy.ir.ops.promotion import promote
-from fusepy.ir.oracle import IN, INOUT, THIS, Answer, Field, Layout, Param, Signature
+from fusepy.ir.oracle import IN, INOUT, THIS, Answer, Layout, Param, Signature, StructMember
 from fusepy.ir.types import VOID, Kind, Type
 
 # one declaration a line, continued behind a backslash: that is all the grammar that the fake knows
@@ -198,7 +198,7 @@ class FakeOracle:
         for name, field in self.structs[type]:
             size, align = self._extent(field)
             at = -(-at // align) * align
-            fields.append(Field(name, field, at))
+            fields.append(StructMember(name, field, at))
             at, alignment = at + size, max(alignment, align)
         return Layout(type, at, -(-at // alignment) * alignment, alignment, tuple(fields))
 

@@ -83,7 +83,7 @@ def probe(type: str, timeout: float = 60.0) -> Probe:
     return found
 
 
-def probe_all(types: Iterable[str] = TYPES) -> list[Probe]:
+def probe_all(types: Iterable[str]) -> list[Probe]:
     """Tries several device types at the same time, each in its own process. The results have the order of `types`."""
     with ThreadPoolExecutor(max_workers=8) as pool:
         return list(pool.map(probe, types))

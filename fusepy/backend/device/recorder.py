@@ -24,7 +24,7 @@ Entry = tuple[Any, list[Any]]
 ENCODERS = (spy.CommandEncoder, spy.ComputePassEncoder, spy.RenderPassEncoder, spy.RayTracingPassEncoder, spy.CommandBuffer)
 
 
-class Recording(Protocol):
+class RecordingDevice(Protocol):
     """The parts of a device that recording into an encoder needs."""
 
     queue: Queue
@@ -41,7 +41,7 @@ def is_encoder(value: Any) -> bool:
     return isinstance(value, ENCODERS)
 
 
-def check_encoder(value: Any, what: str, device: Recording | None = None) -> None:
+def check_encoder(value: Any, what: str, device: RecordingDevice | None = None) -> None:
     """Raises `ArgumentError` unless dispatches can be recorded into `value`."""
     if not isinstance(value, (spy.CommandEncoder, spy.ComputePassEncoder)):
         raise ArgumentError(
@@ -213,7 +213,7 @@ def _ranges(value: Any) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def recording_into(device: Recording, encoder: Any, name: str) -> Generator[EncoderSink, None, None]:
+def recording_into(device: RecordingDevice, encoder: Any, name: str) -> Generator[EncoderSink, None, None]:
     """Yields the sink that records a call of a function `name` into `encoder`. The device's lock must be held.
 
     Memory that the call writes is to be kept as `Written`.

@@ -1,4 +1,4 @@
-"""Whether the code of a region may write memory."""
+"""Writes of memory by the code of a region."""
 
 from __future__ import annotations
 

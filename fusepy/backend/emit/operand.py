@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -130,9 +130,9 @@ class Access(Protocol):
         ...
 
 
-def addressing(access: Access, operand: Operand) -> str:
+def addressing(accesses: Mapping[Arrival, Access], operand: Operand) -> str:
     """Returns the `Access.addressing` of an operand, or ``"resource"`` if it is bound by name."""
-    return "resource" if operand.want.kind is Kind.RESOURCE else access.addressing
+    return "resource" if operand.want.kind is Kind.RESOURCE else accesses[operand.arrival].addressing
 
 
 def storage(type: Type) -> Type:

@@ -46,7 +46,7 @@ class Options:
 
     @property
     def of_gradients(self) -> Options:
-        """Those of these options that gradients depend on, which are needed before a function is traced."""
+        """The options that gradients depend on: they are needed before a function is traced."""
         return replace(NO_OPTIONS, deterministic=self.deterministic)
 
     @property

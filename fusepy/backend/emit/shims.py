@@ -44,7 +44,7 @@ class Shims:
     stages: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
 
-def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collection[str] = ()) -> Shims:
+def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collection[str]) -> Shims:
     """Returns the shims for the calls of a region's body; none if it calls into one module only.
 
     Args:

@@ -31,9 +31,7 @@ class Statements:
         functions: the texts of these functions.
     """
 
-    def __init__(
-        self, names: dict[Value, str], shims: Shims, plain: bool = False, prefix: str = "fz", rounded: Rounded | None = None
-    ):
+    def __init__(self, names: dict[Value, str], shims: Shims, plain: bool, prefix: str, rounded: Rounded | None = None):
         self.names = names
         self.functions: list[str] = []
         self._prefix = prefix

@@ -72,7 +72,7 @@ def _largest(type: Type, texel: Type) -> str:
     )
 
 
-def texture_type(container: str, texel: Type, result: Type, what: str, normalised: bool = False) -> Type:
+def texture_type(container: str, texel: Type, result: Type, what: str, normalised: bool) -> Type:
     """Returns the type of the texture parameter that stores values of type `result` as texels of a format that holds `texel`.
 
     Args:

@@ -91,11 +91,11 @@ class KernelText:
     def any_addressed(self, way: str) -> bool:
         """True if the `backend.emit.operand.addressing` of an operand is `way`, of the body or, of a scan, of what follows."""
         operands = [*self.operands, *self.then] if self.spec.scans else self.operands
-        return any(addressing(self.given.accesses[o.arrival], o) == way for o in operands)
+        return any(addressing(self.given.accesses, o) == way for o in operands)
 
     def is_uniform(self, operand: Operand) -> bool:
         """True if an operand lies in the parameter block, so that it is the same for all elements."""
-        return addressing(self.given.accesses[operand.arrival], operand) == "uniform"
+        return addressing(self.given.accesses, operand) == "uniform"
 
     # ---- parameters ---------------------------------------------------------------------------------------------
 

@@ -56,7 +56,7 @@ def _spreads(given: Tensor, element: Element, shape: tuple[int, ...]) -> bool:
 
 
 @dataclass(frozen=True)
-class Given:
+class DestinationChecks:
     """The checks of the destinations of one plan.
 
     Attributes:

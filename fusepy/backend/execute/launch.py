@@ -108,20 +108,7 @@ class Launch:
         return (*self.results, *(slot for slot in self.partials if slot >= 0))
 
 
-class Touching(Protocol):
-    """The part of a launch that decides about its order."""
-
-    @property
-    def reads(self) -> tuple[int, ...]: ...
-
-    @property
-    def touched(self) -> tuple[int, ...]: ...
-
-    @property
-    def acts(self) -> bool: ...
-
-
-def place_barriers(launches: Sequence[Touching], kept: frozenset[int]) -> list[tuple[bool, tuple[int, ...]]]:
+def place_barriers(launches: Sequence[Launch], kept: frozenset[int]) -> list[tuple[bool, tuple[int, ...]]]:
     """Returns for each launch whether it needs a barrier before it, and the slots that are free from it on.
 
     A launch waits if it touches a slot that was filled since the last barrier, or if it or a launch since then writes memory

@@ -64,7 +64,7 @@ class LinearTape:
         self.steps = [(*step[:3], step[3] | mask) for step, mask in zip(steps, together.operands)] if together.space else steps
         self._disjoint: list[int] = []  # addresses and shape of the last call with destinations that was checked for overlap
         self._disjoint_shape: tuple[int, ...] = ()
-        ways = {o: addressing(ACCESSES[o.arrival], o) for o in plan.operands}
+        ways = {o: addressing(ACCESSES, o) for o in plan.operands}
         self._whole = any(o.is_whole for o in plan.memory) or any(o.arrival.raw for o in plan.operands)
         self._resources = "resource" in ways.values()
         self.plain = not (self._whole or self._resources or plan.written)

@@ -20,7 +20,7 @@ from fusepy.backend.emit.spaces.rows import SLACK, walk_for
 from fusepy.backend.emit.spaces.tiles import covered
 from fusepy.backend.emit.spaces.turned import turned_operands
 from fusepy.backend.emit.variant import Variant
-from fusepy.backend.execute.destinations import Given
+from fusepy.backend.execute.destinations import DestinationChecks
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.recipe import LINEAR_LIMIT, Recipe, check_taken, make_recipe
@@ -101,11 +101,11 @@ class Plan:
         dims = [m.dims or () for m in region.maps] + self.out_dims
         self.rank = max((max(d) + 1 for d in dims if d), default=0)
         self._feeds, self.sinks = self._fed(), spec.textures
-        self.given = Given(
+        self.given = DestinationChecks(
             self.name, self.device, self.elements, targets, self.operands, self.positions, self.out_dims, tuple(self.sinks)
         )
         self.kernels: dict[Variant, Kernel] = {}
-        ways = [addressing(ACCESSES[o.arrival], o) for o in self.operands]
+        ways = [addressing(ACCESSES, o) for o in self.operands]
         self.memory = [o for o, way in zip(self.operands, ways) if way == "memory"]
         self.linear = not (context.tile or context.placed or self.sinks) and self._has_one_order(ways)
         self.open = not self.rank and any(o.arrival.generated for o in self.operands)

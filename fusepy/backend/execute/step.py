@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fusepy.backend.execute.plan import Plan
-from fusepy.backend.execute.texture_results import Target
+from fusepy.backend.execute.texture_results import TextureTarget
 
 
 @dataclass(frozen=True)
@@ -24,5 +24,5 @@ class Step:
     plan: Plan
     results: tuple[int, ...]
     acts: bool = False
-    textures: Mapping[int, Target] = field(default_factory=dict[int, "Target"])
+    textures: Mapping[int, TextureTarget] = field(default_factory=dict[int, "TextureTarget"])
     views: tuple[tuple[int, int, tuple[int, ...]], ...] = ()

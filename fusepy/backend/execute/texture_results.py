@@ -73,7 +73,7 @@ _alone: dict[TextureKind, Into] = {}
 
 
 @dataclass(frozen=True)
-class Target:
+class TextureTarget:
     """The texture that one result is stored into.
 
     Attributes:
@@ -85,7 +85,7 @@ class Target:
     shared: int | None = None
 
     @staticmethod
-    def of(kind: TextureKind, result: Value, what: str, shared: int | None = None) -> Target:
+    def of(kind: TextureKind, result: Value, what: str, shared: int | None = None) -> TextureTarget:
         """Returns the target for textures of this kind.
 
         Raises:
@@ -101,10 +101,12 @@ class Target:
                 else "run the call over the texture's axes, as those of fp.grid((height, width)); or give another texture",
             )
         normalised = kind.format is format_for(result.type, normalised=True)
-        return Target(texture_type(kind.container, kind.texel, result.type, what, normalised), kind, shared)
+        return TextureTarget(texture_type(kind.container, kind.texel, result.type, what, normalised), kind, shared)
 
     @staticmethod
-    def made_for(result: Value, inputs: Sequence[Value], args: Sequence[Any], what: str, normalised: bool = False) -> Target:
+    def made_for(
+        result: Value, inputs: Sequence[Value], args: Sequence[Any], what: str, normalised: bool = False
+    ) -> TextureTarget:
         """Returns the target for a new texture: of the type of an argument with as many axes, else 1D, 2D or 3D.
 
         Args:
@@ -123,7 +125,7 @@ class Target:
                 expected="up to four components of float, half or an integer, over 1 to 3 axes",
                 hint="convert the result in Slang, or take a tensor",
             )
-        return Target.of(kind_for(type, format), result, what)
+        return TextureTarget.of(kind_for(type, format), result, what)
 
     def place(self, given: Any, device: Device) -> Bound:
         """Returns the caller's texture, checked.
@@ -142,7 +144,7 @@ class Target:
         return Bound(create(device.raw, self.kind.type, self.kind.format, shape), shape)
 
 
-def textures_for(targets: Mapping[int, Target], positions: Sequence[int]) -> dict[int, StoredInto]:
+def textures_for(targets: Mapping[int, TextureTarget], positions: Sequence[int]) -> dict[int, StoredInto]:
     """Returns the stores of a region's results; `positions` are the arguments of its operands."""
     return {
         j: StoredInto(t.type, tuple(i for i, p in enumerate(positions) if t.shared is not None and p == t.shared))

@@ -21,7 +21,7 @@ def bytes_moved(piece: TapePiece, tape: Tape, oracle: Oracle) -> int:
     read: dict[int, int] = {}
     for operand in plan.operands:
         position = plan.positions[operand.position]
-        if operand.rank and addressing(ACCESSES[operand.arrival], operand) in ("memory", "resource"):
+        if operand.rank and addressing(ACCESSES, operand) in ("memory", "resource"):
             read[position] = math.prod(slots[position].shape) * Element.of(operand.have, oracle).nbytes
     written = sum(math.prod(slots[slot].shape) * element.nbytes for slot, element in zip(piece.results, plan.elements))
     return sum(read.values()) + written

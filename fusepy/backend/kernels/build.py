@@ -18,7 +18,7 @@ from fusepy.backend.emit.text import KernelSource
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.slang.codegen import Codegen
 from fusepy.backend.slang.comparisons import check_comparisons
-from fusepy.backend.slang.compiler import Program
+from fusepy.backend.slang.compiler import LinkedProgram
 from fusepy.backend.slang.serialised import entry_of, imports_from
 from fusepy.backend.slang.session import digest_name
 from fusepy.backend.sources.source import ModuleSource
@@ -105,7 +105,7 @@ def _from_slang(
 
 def _compiled(
     device: Device, source: KernelSource, sources: Sequence[ModuleSource], make: type[Kernel]
-) -> tuple[Kernel, dict[str, Any], Program]:
+) -> tuple[Kernel, dict[str, Any], LinkedProgram]:
     """Returns a kernel, the header of its entry in the disk cache, and its program."""
     # the name is a hash of text and conformances: a session cannot hold two sources of one name
     name = digest_name("k", source.text + repr(source.conformances) * bool(source.conformances) + "fast" * source.fast_math)

@@ -15,7 +15,7 @@ import slangpy as spy
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.kernels.parameters import slot_of
-from fusepy.backend.kernels.slots import Binding, PlainSlot, Slot, Staged
+from fusepy.backend.kernels.slots import PlainSlot, Slot, Staged, WriteContext
 from fusepy.backend.slang.diagnostics import unsized
 from fusepy.backend.slang.reflection import sized
 from fusepy.backend.sources.reachable import reachable, reached_from, texts_apart
@@ -37,7 +37,7 @@ class Bindings(Protocol):
     def names(self) -> tuple[str, ...]: ...
 
 
-class Bound:
+class BoundParameters:
     """Named parameters of one shader object, with the values that it holds.
 
     Attributes:
@@ -60,9 +60,9 @@ class Bound:
         self.current: Any = _NEVER  # the values of the last call, by identity
         self.checked: tuple[str, ...] | None = None  # the names for which nothing is missing or stale
 
-    def empty(self) -> Bound:
+    def empty(self) -> BoundParameters:
         """Returns the same parameters for another shader object."""
-        return Bound(self._layouts, self.twice, self.prefix)
+        return BoundParameters(self._layouts, self.twice, self.prefix)
 
     def attach(self, cursor: spy.ShaderCursor) -> None:
         """Attaches a new, empty shader object. The caller keeps the object alive."""
@@ -127,7 +127,7 @@ class Bound:
                 if isinstance(slot, PlainSlot) and slot.is_float:
                     self._floats[name] = slot.view, slot.cursor.set_data, slot.data
             others = self.staged
-            binding = Binding(device, others.copy())
+            binding = WriteContext(device, others.copy())
             slot.write(value, f"{what}: {name.removeprefix(self.prefix)}", binding)
             if len(binding.staged) > len(others):
                 self._staged[name] = binding.staged[len(others) :]
@@ -156,7 +156,7 @@ class Bound:
             sink.flush()
 
 
-def bound_globals(program: spy.ShaderProgram, *own: str) -> Bound | None:
+def bound_globals(program: spy.ShaderProgram, *own: str) -> BoundParameters | None:
     """Returns the user's globals in a linked program, without fusepy's `own`; ``None`` if there are none.
 
     Raises:
@@ -169,7 +169,7 @@ def bound_globals(program: spy.ShaderProgram, *own: str) -> Bound | None:
     names = [name for name, _ in listed]
     for name, layout in listed:
         _check_global(name, layout)
-    return Bound(dict(listed), frozenset(n for n in names if names.count(n) > 1))
+    return BoundParameters(dict(listed), frozenset(n for n in names if names.count(n) > 1))
 
 
 def _check_global(name: str, layout: spy.TypeLayoutReflection) -> None:

@@ -20,9 +20,9 @@ from fusepy.backend.emit.operand import BLOCK, Field
 from fusepy.backend.emit.text import KernelSource
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
 from fusepy.backend.kernels.dump import dump
-from fusepy.backend.kernels.globals import Bindings, Bound, bound_globals, check_set, reads_of_calls
+from fusepy.backend.kernels.globals import Bindings, BoundParameters, bound_globals, check_set, reads_of_calls
 from fusepy.backend.kernels.resources import Resources
-from fusepy.backend.slang.compiler import Program
+from fusepy.backend.slang.compiler import LinkedProgram
 from fusepy.backend.slang.diagnostics import advice, clean, unbuilt
 from fusepy.backend.slang.stage import AnyPipeline
 from fusepy.backend.sources.reachable import texts_of
@@ -61,7 +61,7 @@ class Kernel:
     def __init__(
         self,
         device: Device,
-        program: Program,
+        program: LinkedProgram,
         source: KernelSource,
         offsets: Sequence[int],
         size: int,
@@ -83,7 +83,9 @@ class Kernel:
         self._reads: list[str] | None = None
         self.resources, self.objects = source.resources, source.objects
         self._bound = Resources(source.resources, source.name, source.labels) if source.resources else None
-        self.globals: Bound | None = bound_globals(program.program, BLOCK, *source.stage.own, *(f.name for f in source.resources))
+        self.globals: BoundParameters | None = bound_globals(
+            program.program, BLOCK, *source.stage.own, *(f.name for f in source.resources)
+        )
         self.direct, self.eager = device.queue.driver is not None and _is_direct(self), False
         self._function: CudaKernel | None = None
         self._staged: tuple[Sink, StageSink] | None = None  # the sink of the last launch, and the one that records its pass
@@ -231,7 +233,7 @@ class Kernel:
         self._function = _for_driver(self._device, self.pipeline, name, nbytes)
         return self._function
 
-    def _check_globals(self, device: Device, bound: Bound, bindings: Bindings | None) -> None:
+    def _check_globals(self, device: Device, bound: BoundParameters, bindings: Bindings | None) -> None:
         """Checks that all globals that the kernel reads have a value, and takes a new root if others had one before."""
         values: Mapping[str, Any] = {} if bindings is None else bindings.values
         if bound.stale(values):
@@ -244,8 +246,8 @@ class Kernel:
 
 
 def _built(
-    device: Device, program: Program, source: KernelSource, sources: Sequence[ModuleSource]
-) -> tuple[AnyPipeline, Program]:
+    device: Device, program: LinkedProgram, source: KernelSource, sources: Sequence[ModuleSource]
+) -> tuple[AnyPipeline, LinkedProgram]:
     """Returns the pipeline of a kernel, and its program as the compiler keeps it.
 
     Raises:

@@ -9,7 +9,7 @@ import slangpy as spy
 
 from fusepy.backend.kernels.plain import plain_of
 from fusepy.backend.kernels.resource_slot import ResourceSlot
-from fusepy.backend.kernels.slots import Binding, PlainSlot, Slot
+from fusepy.backend.kernels.slots import PlainSlot, Slot, WriteContext
 from fusepy.backend.kernels.values import check_fields, in_memory
 from fusepy.errors import UnsupportedArgumentError
 from fusepy.ir.strides import contiguous_strides
@@ -21,7 +21,7 @@ _K = spy.TypeReflection.Kind
 _ARRAY = ["_data", "_shape", "_strides", "_offset"]  # the members of an array of slangpy without gradients
 
 
-def _array_of_slangpy(value: Any, path: str, name: str, binding: Binding) -> dict[str, Any]:
+def _array_of_slangpy(value: Any, path: str, name: str, binding: WriteContext) -> dict[str, Any]:
     """Returns the members of slangpy's ``RWTensor<T, D>`` for a tensor, which is copied into a buffer of its own, and back.
 
     Raises:
@@ -46,7 +46,7 @@ class _StructSlot(Slot):
         self.name = name
         self.fields = fields
 
-    def write(self, value: Any, path: str, binding: Binding) -> None:
+    def write(self, value: Any, path: str, binding: WriteContext) -> None:
         array = self.name.partition("<")[0] in FAMILIES["slangpy"] and list(self.fields) == _ARRAY
         if array and not isinstance(value, dict):
             value = _array_of_slangpy(value, path, self.name, binding)
@@ -68,7 +68,7 @@ class _ArraySlot(Slot):
         self.name = name
         self.items = items
 
-    def write(self, value: Any, path: str, binding: Binding) -> None:
+    def write(self, value: Any, path: str, binding: WriteContext) -> None:
         items = cast("tuple[Any, ...]", value if isinstance(value, tuple) else ())
         if len(items) != len(self.items):
             raise UnsupportedArgumentError(
@@ -85,7 +85,7 @@ class _Unsupported(Slot):
     def __init__(self, name: str):
         self.name = name
 
-    def write(self, value: Any, path: str, binding: Binding) -> None:
+    def write(self, value: Any, path: str, binding: WriteContext) -> None:
         raise UnsupportedArgumentError(f"{path} is a {self.name}, which cannot be set", hint="set plain data or resources")
 
 

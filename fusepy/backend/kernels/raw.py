@@ -12,11 +12,11 @@ import slangpy as spy
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.options import Options
-from fusepy.backend.kernels.globals import Bindings, Bound, bound_globals, check_set, reads
+from fusepy.backend.kernels.globals import Bindings, BoundParameters, bound_globals, check_set, reads
 from fusepy.backend.kernels.slots import Staged
 from fusepy.backend.slang.codegen import Codegen
 from fusepy.backend.slang.comparisons import check_comparisons
-from fusepy.backend.slang.compiler import Program
+from fusepy.backend.slang.compiler import LinkedProgram
 from fusepy.backend.slang.entry_points import RENAMED, renamed, with_entry_points, without_entry_points
 from fusepy.backend.slang.reflection import reflected
 from fusepy.backend.slang.session import digest_name
@@ -73,18 +73,18 @@ class RawKernel:
         self.parameters = [n.removeprefix(_PREFIX) for n in self._own.names]
         self._attach()
 
-    def _parameters(self) -> tuple[Bound | None, Bound]:
+    def _parameters(self) -> tuple[BoundParameters | None, BoundParameters]:
         """Returns the module's globals, and the parameters that a dispatch passes."""
         if not self._wrapped:
             listed = self._program.layout.entry_points[0].parameters
             params = [listed[i] for i in range(len(listed))]
             # system values such as SV_DispatchThreadID are plain data of size 0
             given = {p.name: p.type_layout for p in params if p.type_layout.size or p.type_layout.kind not in _PLAIN}
-            return bound_globals(self._program), Bound(given)
+            return bound_globals(self._program), BoundParameters(given)
         listed = self._program.layout.parameters
         params = [listed[i] for i in range(len(listed))]
         own = {p.name: p.type_layout for p in params if p.name.startswith(_PREFIX)}
-        return bound_globals(self._program, _COUNT, *own), Bound(own, prefix=_PREFIX)
+        return bound_globals(self._program, _COUNT, *own), BoundParameters(own, prefix=_PREFIX)
 
     def _attach(self) -> None:
         self._root = self.device.raw.create_root_shader_object(self._program)  # a cursor does not keep it alive
@@ -166,7 +166,7 @@ class RawKernel:
         return [self._pipeline, self._root]
 
 
-def _compile(device: Device, source: ModuleSource, text: str, entry: str, options: Options) -> Program:
+def _compile(device: Device, source: ModuleSource, text: str, entry: str, options: Options) -> LinkedProgram:
     arguments = digest_name("r", text), text, (), (source,), entry, options.conformances, Codegen(None, options.fast_math, True)
     program = device.compiler.compile(*arguments)
     check_comparisons(device.raw.info.type, [source], arguments, text, device.facts(source))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.kernels.slots import Binding, Slot, Staged
+from fusepy.backend.kernels.slots import Slot, Staged, WriteContext
 from fusepy.backend.kernels.values import HostArray, in_memory
 from fusepy.backend.marshals.texture_cuda import check_global, check_texture, check_written
 from fusepy.backend.memory.tensor import Tensor
@@ -51,7 +51,7 @@ class ResourceSlot(Slot):
         self.stride = layout.element_type_layout.stride if self.shape == _S.structured_buffer else 4
         self.staging: spy.Buffer | None = None
 
-    def write(self, value: Any, path: str, binding: Binding) -> None:
+    def write(self, value: Any, path: str, binding: WriteContext) -> None:
         binding.meet(value)
         if self.sampler:
             self.check(isinstance(value, spy.Sampler), value, path, "give a sampler")
@@ -90,7 +90,7 @@ class ResourceSlot(Slot):
         if (texture.desc.usage & usage) == spy.TextureUsage.none:  # the driver would end the process
             self.refuse(path, f"usage {texture.desc.usage!s}", f"a texture made with usage {usage.name}")
 
-    def buffer(self, value: Any, path: str, binding: Binding) -> spy.Buffer:
+    def buffer(self, value: Any, path: str, binding: WriteContext) -> spy.Buffer:
         """Returns the buffer to bind for a buffer, a Tensor, or an array."""
         if isinstance(value, spy.Buffer):
             usage = spy.BufferUsage.unordered_access if self.writable else spy.BufferUsage.shader_resource
@@ -114,7 +114,7 @@ class ResourceSlot(Slot):
         assert dtype is not None
         return dtype
 
-    def stage(self, tensor: Tensor, path: str, binding: Binding) -> spy.Buffer:
+    def stage(self, tensor: Tensor, path: str, binding: WriteContext) -> spy.Buffer:
         """Returns a buffer for the elements of the tensor only, which is filled before the kernel runs."""
         binding.check(tensor, path)
         name = tensor.dtype.name

@@ -43,7 +43,7 @@ class Staged:
 
 
 @dataclass
-class Binding:
+class WriteContext:
     """The context of writing one value: the device, and the copies that the value needs.
 
     `foreign` is set by resources of the user. slangpy may read and write them at any time, so that no work may be deferred.
@@ -76,7 +76,7 @@ class Binding:
                 f"{path}: this {type(value).__name__} has no descriptor handle",
                 hint="create it with usage=TextureUsage.shader_resource | …"
                 if handle is None
-                else "all handles are taken: declare the global without DescriptorHandle, which takes none",
+                else "all handles are in use: declare the global without DescriptorHandle, which needs no handle",
             )
         return handle.value
 
@@ -113,7 +113,7 @@ class Binding:
 
 
 class Slot(Protocol):
-    def write(self, value: Any, path: str, binding: Binding) -> None: ...
+    def write(self, value: Any, path: str, binding: WriteContext) -> None: ...
 
 
 class PlainSlot(Slot):
@@ -131,6 +131,6 @@ class PlainSlot(Slot):
         self.view = self.view.reshape(plain.dtype.shape)
         self.is_float = plain.kind == "number" and plain.dtype.kind == "f"  # of a vector it is "V"
 
-    def write(self, value: Any, path: str, binding: Binding) -> None:
+    def write(self, value: Any, path: str, binding: WriteContext) -> None:
         self.plain.fill(self.view, value, path, binding)
         self.cursor.set_data(self.data)

@@ -110,7 +110,7 @@ class WholeData:
             raise ShapeError(f"{path}: too many elements", saw=array.shape, expected=f"below {LIMIT}", hint="set a part of it")
         if self._written and any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides)):
             raise ShapeError(
-                f"{path} may be written, and repeats elements",
+                f"{path} may be written, but the array repeats elements",
                 saw=f"strides {array.strides}",
                 hint="set a real tensor, not a broadcast view",
             )

@@ -107,7 +107,7 @@ def adopt(value: Any, device: Device) -> Tensor:
     return tensor
 
 
-def element_named(name: str, stride: int, fields: frozenset[str] = frozenset()) -> Element:
+def element_named(name: str, stride: int, fields: frozenset[str]) -> Element:
     """Returns the element of a Slang type of another program, by its name, its stride in bytes and the names of its fields.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Python numbers: uniform members of the parameter block."""
+"""Python numbers, uniform members of the parameter block; and ``None``, an ``Optional`` parameter without a value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fusepy.backend.marshals.array import as_list
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import RangeError
-from fusepy.ir.types import BOOL, FLOAT, INT, INT64, UINT64, Kind, Type
+from fusepy.ir.types import BOOL, FLOAT, INT, INT64, UINT64, VOID, Kind, Type
 
 
 class NumberMarshal:
@@ -118,3 +118,31 @@ class NumberAccess:
         if operand.want.kind is Kind.POINTER:  # an address
             return f"({operand.want.element}*)uint64_t({BLOCK}.a_{operand.name})"
         return convert(from_storage(member(f"a_{operand.name}", operand.have), operand.have), operand.have, operand.want)
+
+
+class NoneMarshal:
+    """``None``, for ``Optional`` parameters only."""
+
+    returns = "scalar"
+
+    def key(self, value: None) -> Hashable:
+        return None
+
+    def describe(self, value: None) -> Description:
+        return Description(VOID, (), "None")
+
+    def place(self, value: None, type: Type, device: Device) -> None:
+        return None
+
+
+class NoneAccess:
+    """Slang's ``none``; nothing is passed."""
+
+    addressing = "uniform"
+    prelude = ""
+
+    def fields(self, operand: Operand, variant: Variant) -> list[Field]:
+        return []
+
+    def load(self, operand: Operand, variant: Variant) -> str:
+        return "none"

@@ -19,10 +19,8 @@ from fusepy.backend.marshals.base import INSTEAD, Array, Marshal, ResultKind, Va
 from fusepy.backend.marshals.foreign import CudaMarshal, DLPackMarshal, SlangpyMarshal
 from fusepy.backend.marshals.generators import CallId, Grid, Linspace, RandFloat, Shape, ThreadId, WangHash
 from fusepy.backend.marshals.grid import GridAccess, GridMarshal, LinspaceAccess, LinspaceMarshal, RangeMarshal, ShapeMarshal
-from fusepy.backend.marshals.memory import MemoryAccess
-from fusepy.backend.marshals.nothing import NoneAccess, NoneMarshal
-from fusepy.backend.marshals.number import IntMarshal, NumberAccess, NumberMarshal, NumPyScalarMarshal
-from fusepy.backend.marshals.pair import PairAccess
+from fusepy.backend.marshals.memory import MemoryAccess, PairAccess
+from fusepy.backend.marshals.number import IntMarshal, NoneAccess, NoneMarshal, NumberAccess, NumberMarshal, NumPyScalarMarshal
 from fusepy.backend.marshals.resource import (
     AccelerationStructureMarshal,
     BufferMarshal,

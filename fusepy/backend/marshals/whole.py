@@ -34,7 +34,7 @@ def whole_fields(operand: Operand) -> list[Field]:
     return [f for part in _parts(operand) for f in _Part(operand, part).fields()]
 
 
-def whole_value(operand: Operand, packed: bool = False) -> str:
+def whole_value(operand: Operand, packed: bool) -> str:
     """Returns the Slang initializer of the array, with members of the parameter block; a `packed` one has no gaps."""
     parts = [_Part(operand, part).value(packed and not part) for part in _parts(operand)]
     return parts[0] if len(parts) == 1 else "{ " + ", ".join(parts) + " }"

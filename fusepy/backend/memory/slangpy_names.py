@@ -169,7 +169,7 @@ def check_buffer(device: Any, usage: spy.BufferUsage | None, memory_type: spy.Me
     if missing or memory_type not in (None, spy.MemoryType.device_local):
         asked = _names(missing) or str(memory_type)
         raise ArgumentError(
-            "tensors lie in memory of the device for kernels and copies, which has not every usage",
+            "the memory of tensors is for kernels and copies, and cannot be created for this usage",
             saw=asked,
             expected=_names([f for f in spy.BufferUsage if f & BUFFER_USAGE]),
             hint="make a buffer, device.sgl.create_buffer(…, usage=…): functions take it as an array",

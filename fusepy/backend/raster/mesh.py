@@ -11,7 +11,7 @@ WRITTEN = (VERTICES, "OutputIndices", PRIMITIVES)  # the types of what a mesh fu
 
 
 def element_of(type: Type) -> str:
-    """Returns the type of what a parameter of a mesh function holds.
+    """Returns the element type of a parameter of a mesh function.
 
     Example:
         >>> element_of(Type.parse("OutputVertices<Corner,3>"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from fusepy.backend.execute.destinations import Given
+from fusepy.backend.execute.destinations import DestinationChecks
 from fusepy.backend.execute.launch import Launch
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.plan import Plan, PlanContext
@@ -51,7 +51,7 @@ class DrawPlan(Plan):
         self.operands = draw_operands(draw)
         self.out_dims = [(0, 1) for _ in draw.results]
         self.rank, self.linear, self.open, self.sinks = 2, False, False, sinks
-        self.given = Given(self.name, self.device, self.elements, targets, [], (), self.out_dims, tuple(sinks))
+        self.given = DestinationChecks(self.name, self.device, self.elements, targets, [], (), self.out_dims, tuple(sinks))
         self.kernels = {}
         self.memory = [o for o in self.operands if o.arrival.memory or o.made]
         self.written = [o for o in self.memory if written(o.want)]
@@ -89,7 +89,7 @@ class DrawPlan(Plan):
         return Recipe(grid, math.prod(image), tuple(steps), tuple(image for _ in self.elements), found.wide)
 
     def _check_count(self, drawn: int) -> None:
-        """Raises `ShapeError` for numbers of vertices of which the device leaves out some, or all, without a word."""
+        """Raises `ShapeError` for numbers of vertices of which the device silently leaves out some or all."""
         topology, given = str(self.region.attrs["topology"]), "indices" if self._indexed else "vertices"
         each, least, shape = PRIMITIVES[topology]
         if drawn >= least and drawn % each == 0:

@@ -41,7 +41,7 @@ class Reading(NamedTuple):
 
     @property
     def texel(self) -> Type:
-        """The type of what is read."""
+        """The type of the texel that is read."""
         return UINT if self.aspect is _A.stencil_only else texel_type(self.format)
 
     def lines(self) -> list[str]:

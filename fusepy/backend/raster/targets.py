@@ -10,7 +10,7 @@ import slangpy as spy
 
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
-from fusepy.backend.execute.texture_results import Target
+from fusepy.backend.execute.texture_results import TextureTarget
 from fusepy.backend.kernels.resources import usage_names
 from fusepy.backend.memory.texture import TextureKind, check_device, kind_for, kind_of, texture_of
 from fusepy.errors import UnsupportedArgumentError
@@ -20,7 +20,7 @@ from fusepy.ir.types import Type
 _PLAIN = spy.TextureType.texture_2d
 
 
-class DrawnTarget(Target):
+class DrawnTarget(TextureTarget):
     """The texture that a draw fills."""
 
     def place(self, given: Any, device: Device) -> Bound:

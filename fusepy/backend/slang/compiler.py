@@ -30,7 +30,7 @@ Conformances = Sequence[tuple[str, str, int]]  # interface, type, identifier
 
 
 @dataclass(frozen=True)
-class Program:
+class LinkedProgram:
     """A linked kernel, ready to become a pipeline.
 
     Attributes:
@@ -43,7 +43,7 @@ class Program:
     name: str
     binaries: Callable[[], Binaries | None]
     codegen: Codegen = PRECISE
-    otherwise: Callable[[], Program] | None = None
+    otherwise: Callable[[], LinkedProgram] | None = None
 
 
 class Compiler:
@@ -81,7 +81,7 @@ class Compiler:
         entry_point: EntryPoints,
         conformances: Conformances = (),
         codegen: Codegen = PRECISE,
-    ) -> Program:
+    ) -> LinkedProgram:
         """Compiles and links one generated kernel. It imports `sources`, and the generated `shims`, by their names.
 
         Raises:
@@ -97,7 +97,7 @@ class Compiler:
             program = _link(session.sgl, module, entry_point, conformances)
         names = [module.name, *(n for n, _ in shims), *(s.name for s in sources)]
         ways = codegen.ways(session.codegen, partial(self.compile, name, text, shims, sources, entry_point, conformances))
-        return Program(program, module.name, lambda: collect(session, names, sources), *ways)
+        return LinkedProgram(program, module.name, lambda: collect(session, names, sources), *ways)
 
     def close(self, cause: str) -> None:
         """Releases all loaded modules. Every later use raises `DeviceLostError`."""
@@ -115,8 +115,8 @@ class Compiler:
         self._failed[name] = failure
 
     def pipeline(
-        self, what: str, program: Program, sources: Sequence[ModuleSource], text: str = "", stage: PipelineStage = COMPUTE
-    ) -> tuple[AnyPipeline, Program]:
+        self, what: str, program: LinkedProgram, sources: Sequence[ModuleSource], text: str = "", stage: PipelineStage = COMPUTE
+    ) -> tuple[AnyPipeline, LinkedProgram]:
         """Returns the pipeline of a program, and the program that it was made of. Slang generates code here.
 
         spirv-opt writes constants of four parts for `x / x` of vectors of two or three components, even if the code hides that
@@ -160,10 +160,10 @@ class Compiler:
         binaries: Mapping[str, bytes],
         sources: Sequence[ModuleSource],
         entry_point: EntryPoints,
-        conformances: Conformances = (),
-        imports: Sequence[tuple[Import, bytes | None]] = (),
-        codegen: Codegen = PRECISE,
-    ) -> Program:
+        conformances: Conformances,
+        imports: Sequence[tuple[Import, bytes | None]],
+        codegen: Codegen,
+    ) -> LinkedProgram:
         """Links a kernel from serialised modules, without Slang's front end.
 
         Args:
@@ -181,7 +181,7 @@ class Compiler:
                 module = session.sgl.load_module(name)
             except (RuntimeError, spy.SlangCompileError) as error:
                 raise CompileError(f"a cached kernel does not load: {error}", hint="it is compiled again") from error
-            return Program(_link(session.sgl, module, entry_point, conformances), name, lambda: None, codegen)
+            return LinkedProgram(_link(session.sgl, module, entry_point, conformances), name, lambda: None, codegen)
 
     def in_place(self, imports: Sequence[Import]) -> bool:
         """True if the imports of a kernel were loaded before."""
@@ -194,7 +194,7 @@ class Compiler:
         text: str = "",
         conformances: Conformances = (),
         codegen: Codegen = PRECISE,
-    ) -> Program:
+    ) -> LinkedProgram:
         """Links entry points of a user's module, with a generated module `text` of constants.
 
         Raises:
@@ -206,7 +206,7 @@ class Compiler:
             others = [self._attempt(session, digest_name("c", text), text, "the constants")] if text else []
             program = _link(session.sgl, module, entries, conformances, others)
         ways = codegen.ways(session.codegen, partial(self.link_existing, source, entries, text, conformances))
-        return Program(program, "/".join(names_of(entries)), lambda: None, *ways)
+        return LinkedProgram(program, "/".join(names_of(entries)), lambda: None, *ways)
 
     def linked(self, source: ModuleSource) -> spy.ShaderProgram:
         """Links a module with all its imports, without an entry point. Its layout lists every global."""
@@ -283,7 +283,7 @@ def _link(
     session: spy.SlangSession,
     module: spy.SlangModule,
     entry_point: EntryPoints,
-    conformances: Conformances = (),
+    conformances: Conformances,
     others: Sequence[spy.SlangModule] = (),
 ) -> spy.ShaderProgram:
     try:

@@ -30,7 +30,7 @@ from fusepy.backend.sources.source import ModuleSource
 from fusepy.backend.sources.symbols import Symbols, symbols_of
 from fusepy.errors import UnknownNameError, did_you_mean
 from fusepy.ir.names import split_path
-from fusepy.ir.oracle import THIS, Answer, CallTypes, Field, Layout, Param, Signature
+from fusepy.ir.oracle import THIS, Answer, CallTypes, Layout, Param, Signature, StructMember
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.whole import HOLDERS, struct_in
 
@@ -94,7 +94,7 @@ class SlangOracle:
                     size,
                     stride,
                     alignment,
-                    tuple(Field(n, Type.parse(t), o, s) for n, t, o, s in fields),
+                    tuple(StructMember(n, Type.parse(t), o, s) for n, t, o, s in fields),
                     self._sources[module],
                     Type.parse(scalar) if scalar else None,
                 )

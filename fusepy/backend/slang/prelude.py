@@ -46,7 +46,7 @@ def arguments() -> tuple[str, ...]:
     return ("-minimal",) if tuple(version) >= (12, 4) else ()
 
 
-def needs_all(sources: Sequence[ModuleSource], text: str = "") -> bool:
+def needs_all(sources: Sequence[ModuleSource], text: str) -> bool:
     """True if a program of these modules, called by the generated `text`, may use more than the short text has."""
     return _RESOURCES.search(text) is not None or any(map(_uses_more, sources))
 

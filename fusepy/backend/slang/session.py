@@ -125,7 +125,7 @@ class Sessions:
         self._kind = device.info.type
         self._optimises = spy.Feature.software_device not in device.features  # where it does not, LLVM optimises the code
 
-    def examines(self, sources: Sequence[ModuleSource], text: str = "") -> bool:
+    def examines(self, sources: Sequence[ModuleSource], text: str) -> bool:
         """True if the code of programs with these modules and this generated `text` is written into `code`."""
         return suspect(self._kind, sources, text)
 

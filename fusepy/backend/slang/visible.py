@@ -1,4 +1,4 @@
-"""What a module sees of its imports, and questions about types that only another module sees."""
+"""Names that a module sees of its imports, and questions about types that only another module sees."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Functions that read a whole array in a way that Slang takes as a constant, found in the text of their modules.
 
-Slang differentiates calls of functions that are not ``[Differentiable]`` as constants, without a word, if they take no
+Slang differentiates calls of functions that are not ``[Differentiable]`` as constants, silently, if they take no
 differentiable value. An array is none. So a gradient would lack all that such a function reads.
 """
 

@@ -1,4 +1,4 @@
-"""Code that Slang (2026.12) differentiates wrongly without a word, found in the text of modules."""
+"""Code that Slang (2026.12) silently differentiates wrongly, found in the text of modules."""
 
 from __future__ import annotations
 

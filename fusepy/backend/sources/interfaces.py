@@ -1,6 +1,6 @@
 """Parameters of interfaces that are not differentiable, found in the text of modules.
 
-Slang (2026.12) takes what is passed to a generic parameter of such an interface as a constant, without a word, also under
+Slang (2026.12) takes what is passed to a generic parameter of such an interface as a constant, silently, also under
 `S : IShape & IDifferentiable`. Where the parameter has the interface itself as its type, it ends the process.
 """
 
@@ -54,7 +54,7 @@ def _refused(parameter: str, head: str, bases: dict[str, list[str]]) -> tuple[st
 
 
 def _constraints(type: str, head: str) -> list[str] | None:
-    """Returns the interfaces of a generic parameter; ``None`` if it is none."""
+    """Returns the interfaces of a generic parameter; ``None`` for other parameters."""
     generics = head.partition("(")[0].partition("<")[2]
     if type not in re.findall(r"\w+", re.sub(r":[^,>]*", "", generics)):
         return None

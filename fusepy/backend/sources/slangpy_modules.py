@@ -16,7 +16,7 @@ _DIGEST = re.compile(r"[0-9a-f]{40}")  # the path of a module loaded from a stri
 _TEXTS: dict[tuple[str, str], str] = {}
 
 
-def module_parts(module: Any, source: str | None = None) -> tuple[spy.Device, str, str, str, dict[str, Any]]:
+def module_parts(module: Any, source: str | None) -> tuple[spy.Device, str, str, str, dict[str, Any]]:
     """Returns device, name, text, path and options of a ``slangpy.Module`` or ``slangpy.SlangModule``.
 
     Args:

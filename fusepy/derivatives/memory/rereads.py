@@ -1,4 +1,4 @@
-"""Copies of what a derivative reads again and the program has written since; an error where there can be none.
+"""Copies of memory that a derivative reads again and the program has overwritten since; an error where a copy is impossible.
 
 The nodes of a derivative come behind those of the program. What they read of an argument would be what the program left there.
 """

@@ -32,7 +32,7 @@ def adds_elements(node: Node) -> bool:
 
 
 def _gradient(t: Terms, node: Node, x: Sequence[Term], gradient: Value, oracle: Oracle) -> Term:
-    """Records the gradient of what a node adds to an array, over the grid of the node.
+    """Records the gradient of the values that a node adds to an array, over the grid of the node.
 
     Args:
         x: the operands of the node.
@@ -107,7 +107,7 @@ class AddedTangents:
                 raise written(*self._lost[value])
 
     def visit(self, node: Node, maps: Sequence[ArgMap]) -> None:
-        """Records the tangents of what a node adds to an array; notes what it writes otherwise."""
+        """Records the tangents of the values that a node adds to an array; notes its other writes."""
         lost = next((self._lost[v] for v in node.operands if v in self._lost), None)
         if lost is None:
             moves = any(v in self.tangents for v in node.operands)

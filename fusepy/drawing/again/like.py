@@ -118,7 +118,7 @@ class DrawAgain:
         return found
 
     def run(self, args: list[Any], result: Any, setup: Setup | None) -> Any:
-        """Runs the program of arguments like those of the kept call; returns None if they are not like these."""
+        """Runs the program on arguments like those of the kept call; returns None for other arguments."""
         program, same = self.program, self._same
         outs = self._placed(result)
         if same is not None and (made := same.run(args, outs, result, setup)) is not None:
@@ -159,7 +159,7 @@ def run_again(
         counts: the numbers of groups of a mesh shader.
     """
     key = key_of_targets(targets)
-    again: DrawAgain | None = function.programs.again.get(key if counts is None else (key, counts))
+    again: DrawAgain | None = function.programs.draws.get(key if counts is None else (key, counts))
     if again is None or not _is_plain(function, result) or current_trace() is not None:
         return None
     if again.textures:
@@ -199,8 +199,8 @@ def keep(
     key = asked if counts is None else (asked, counts)
     if asked == () or current_trace() is not None or RECORDER.get() is not None:
         return
-    held: DrawAgain | None = table.again.get(key)
-    if len(table.again) >= LIKE if held is None else held.misses < MISSES and held.program.state.held:
+    held: DrawAgain | None = table.draws.get(key)
+    if len(table.draws) >= LIKE if held is None else held.misses < MISSES and held.program.state.held:
         return
     shared = [value for name, value in given.items() if name not in _OWN]
     if (
@@ -219,7 +219,7 @@ def keep(
     program, named = _program_of(function, table, given, result)
     if program.__class__ not in (Program, SetUpProgram) or program.open or program.follows is not None:
         return
-    table.again[key] = DrawAgain(program, groups, named, [n for n in named if n not in _OWN], textures)
+    table.draws[key] = DrawAgain(program, groups, named, [n for n in named if n not in _OWN], textures)
 
 
 def _program_of(

@@ -1,4 +1,4 @@
-"""The targets of draws that come again: what of them a program depends on."""
+"""The targets of draws that come again: the part of them that a program depends on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Textures(tuple[Any, ...]):
 
 
 def key_of_targets(targets: Any) -> Any:
-    """Returns what of the targets a program depends on; an empty tuple if calls with such targets are not kept."""
+    """Returns the part of the targets that a program depends on; an empty tuple if calls with such targets are not kept."""
     cls = targets.__class__
     if targets is None:
         return None

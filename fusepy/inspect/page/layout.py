@@ -48,7 +48,7 @@ class Route:
 
 
 @dataclass(frozen=True)
-class Layout:
+class PlacedChart:
     """A chart with the positions of its boxes and links."""
 
     boxes: tuple[Placed, ...]
@@ -57,7 +57,7 @@ class Layout:
     height: float
 
 
-def lay_out(chart: Chart) -> Layout:
+def lay_out(chart: Chart) -> PlacedChart:
     """Lays out a chart; the same chart always gives the same layout."""
     return _Layers(chart).layout()
 
@@ -120,7 +120,7 @@ class _Layers:
             row += -(-len(members[r]) // MOST_IN_A_ROW)
         return rank
 
-    def layout(self) -> Layout:
+    def layout(self) -> PlacedChart:
         for downward in [True, False] * (SWEEPS // 2):
             self.order(downward)
         for row in self.rows:
@@ -146,7 +146,7 @@ class _Layers:
             Route(s, t, text, ends[i][2], tuple(self.points(i, left, boxes, tops, bottoms, ends[i])))
             for i, (s, t, text) in enumerate(self.chart.links)
         ]
-        return Layout(tuple(boxes), tuple(routes), right - left, max(top - GAP_Y + 1, 1.0))
+        return PlacedChart(tuple(boxes), tuple(routes), right - left, max(top - GAP_Y + 1, 1.0))
 
     def ends(self) -> list[tuple[float, float, int]]:
         """Returns, for each link, its offsets from the middles of both boxes, and its index among the links of the last box."""

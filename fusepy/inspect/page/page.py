@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from fusepy.backend.execute.traffic import scaled
-from fusepy.inspect.anatomy import Anatomy, KernelView, Row
+from fusepy.inspect.anatomy import Anatomy, KernelValue, KernelView
 from fusepy.inspect.chart import Chart
 from fusepy.inspect.page.svg import ARROW, svg
 
@@ -107,7 +107,7 @@ def _kernel(kernel: KernelView, longest: float, opened: bool) -> str:
     )
 
 
-def _table(rows: Sequence[tuple[str, Row]]) -> str:
+def _table(rows: Sequence[tuple[str, KernelValue]]) -> str:
     lines = "".join(
         f"<tr><td>{what}</td><th scope=row>{escape(row.name)}</th><td>{escape(row.what)}</td><td>{escape(row.mapping)}</td></tr>"
         for what, row in rows

@@ -16,7 +16,7 @@ ARROW = (
 MOST_TEXTS = 150  # a chart with more links shows their texts in tooltips only
 
 
-def svg(chart: Chart, title: str, target: Callable[[Box], str] = lambda box: "") -> str:
+def svg(chart: Chart, title: str, target: Callable[[Box], str]) -> str:
     """Draws a chart as an inline picture.
 
     Args:

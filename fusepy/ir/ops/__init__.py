@@ -15,7 +15,7 @@ from fusepy.ir.ops.math import INTRINSICS
 from fusepy.ir.ops.power import POWERS
 from fusepy.ir.ops.reduce import REDUCE_OPS
 from fusepy.ir.ops.region import Region
-from fusepy.ir.ops.struct import Struct
+from fusepy.ir.ops.struct import MakeStruct
 from fusepy.ir.ops.structure import STRUCTURE_OPS
 from fusepy.ir.ops.vector import VECTOR_OPS
 from fusepy.ir.ops.vjp import GRADIENT_OPS
@@ -24,7 +24,7 @@ from fusepy.ir.rows.fold import RowFold
 
 _ALL = [
     SlangCall(),
-    Struct(),
+    MakeStruct(),
     Region(),
     RowFold(),
     *STRUCTURE_OPS,

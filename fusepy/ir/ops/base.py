@@ -66,7 +66,7 @@ def computed(node: Node, type: Type, weak: bool = False, rank: int | None = None
     return Value(type, (None,) * rank, weak=weak)
 
 
-def as_named(value: Value, named: bool = True) -> Value:
+def as_named(value: Value, named: bool) -> Value:
     """Returns a vector or matrix, as one that the program makes of numbers if it is `named`."""
     if named:
         value.arrival = NAMED

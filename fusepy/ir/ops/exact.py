@@ -70,8 +70,7 @@ class RoundSums(Op):
         return [computed(node, Type.parse(node.text("type")))]
 
     def emit(self, node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
-        type, sums = node.results[0].type, node.attrs["sums"]
-        assert isinstance(sums, tuple)
+        type, sums = node.results[0].type, node.words("sums")
         kinds, places = [int(word) for word in sums], [size(sums[:i]) for i in range(len(sums))]
         made, of = declare(type, results[0]), args[0]
         if type.is_numeric:

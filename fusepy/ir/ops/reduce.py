@@ -35,7 +35,7 @@ class _Folding(Op):
     scans = False
 
     def element(self, node: Node, oracle: Oracle | None) -> Type:
-        """Returns the type that the operand is taken as: its own, or that which the Slang function takes and returns.
+        """Returns the type in which elements are reduced: the operand's, or the parameter type of the Slang function.
 
         Raises:
             NoMatchError: if the function does not return the type that it takes.

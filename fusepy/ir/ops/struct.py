@@ -18,7 +18,7 @@ from fusepy.ir.value import Array, declare
 T = TypeVar("T")
 
 
-class Struct(Op):
+class MakeStruct(Op):
     """A value with one operand for each member in the attribute ``fields``: names, or numbers of array elements and matrix rows.
 
     ``type`` is the type of the value; ``path`` is the user's name for it (``ray.position``), for messages. Operands are bound to
@@ -83,6 +83,4 @@ def _components(node: Node, args: Sequence[T]) -> list[T]:
 
 def members(node: Node) -> tuple[str, ...]:
     """Returns the names of the members that a ``struct`` fills, in the order of its operands."""
-    fields = node.attrs["fields"]
-    assert isinstance(fields, tuple)
-    return fields
+    return node.words("fields")

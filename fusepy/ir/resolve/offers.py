@@ -24,9 +24,7 @@ class Offer:
     cast: bool = False  # the user wrote vcast: conversion is wanted
 
 
-def offers_of(
-    value: Value, map: ArgMap, function: str, name: str, place: str | None, oracle: Oracle | None = None
-) -> Iterator[Offer]:
+def offers_of(value: Value, map: ArgMap, function: str, name: str, place: str | None, oracle: Oracle) -> Iterator[Offer]:
     """Returns the offers of `value` under the user's vmap and vcast."""
     if map.dims is not None and len(map.dims) > value.rank:
         raise ShapeError(
@@ -75,7 +73,7 @@ def _value_offers(value: Value) -> Iterator[Offer]:
             yield Offer(Type.matrix(value.type, rows, cols), 2)
 
 
-def cast_offers(value: Value, want: Type, oracle: Oracle | None) -> Iterator[Offer]:
+def cast_offers(value: Value, want: Type, oracle: Oracle) -> Iterator[Offer]:
     """Yields the offers of `value` under ``vcast(value, want)``."""
     have = value.type
     inner = pair_of(want)
@@ -93,8 +91,7 @@ def cast_offers(value: Value, want: Type, oracle: Oracle | None) -> Iterator[Off
         yield Offer(want, 0, cast=True)
     else:
         yield from whole_offers(narrowed(value, Param("", want)) if want.kind is Kind.ARRAY else value, want)
-        if oracle is not None:
-            yield from named_offers(value, want, oracle)
+        yield from named_offers(value, want, oracle)
 
 
 def named_offers(value: Value, type: Type, oracle: Oracle) -> Iterator[Offer]:
@@ -111,7 +108,7 @@ def named_offers(value: Value, type: Type, oracle: Oracle) -> Iterator[Offer]:
         yield Offer(type, 0)
 
 
-def _through_enum(have: Type, want: Type, oracle: Oracle | None) -> bool:
+def _through_enum(have: Type, want: Type, oracle: Oracle) -> bool:
     """True if one of the types is an enum and the other a scalar that it converts from or to."""
     if _is_enum_number(have):
         return enum_scalar(oracle, want) is not None

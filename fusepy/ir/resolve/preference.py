@@ -42,7 +42,7 @@ def _least(found: Found) -> Found:
 
 
 def _held(offer: Offer) -> tuple[Type | None, bool]:
-    """Returns what a thread gets: an element, or all of an array of such elements."""
+    """Returns the value of a thread: an element, or a whole array of elements."""
     whole = offer.type.kind is Kind.WHOLE
     return (offer.type.element if whole else offer.type), whole
 

@@ -41,7 +41,7 @@ class Question:
         Args:
             whole: True to add the offers for calls where no element fits: whole arrays for generic parameters that could be
                 anything, and values that convert to an enum or an ``Optional``.
-            narrow: which arrays of NumPy's default dtypes are converted to what a parameter holds.
+            narrow: the arrays of NumPy's default dtypes that are converted to the type of a parameter.
         """
         asked = 0
         generic = True in [p.type is None and (whole or p.array) for s in declared for p in s.params]

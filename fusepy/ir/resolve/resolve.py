@@ -97,8 +97,8 @@ def resolve_members(
     operands: Sequence[Value],
     maps: Sequence[ArgMap],
     path: str,
-    place: str | None = None,
-    strict: bool = False,
+    place: str | None,
+    strict: bool,
 ) -> Resolution:
     """Binds one operand to each named member of `type`; `path` is the user's name of the nested argument.
 
@@ -148,9 +148,7 @@ def _settle(
     return Resolution(answer.params, tuple(settled), tuple(results), rank)
 
 
-def member_offer(
-    oracle: Oracle, value: Value, map: ArgMap, param: Param, path: str, place: str | None, strict: bool = False
-) -> Offer:
+def member_offer(oracle: Oracle, value: Value, map: ArgMap, param: Param, path: str, place: str | None, strict: bool) -> Offer:
     """Returns the only offer of `value` that fits a member.
 
     Raises:

@@ -141,7 +141,7 @@ class _Digits:
         return self.doubles[value]
 
     def _taken(self, node: Node) -> set[int]:
-        """Returns the places of operands that a node takes as doubles, of those that are computed numbers."""
+        """Returns the places of the operands, among the computed numbers, that a node takes as doubles."""
         if self.made.isdisjoint(node.operands):
             return set()
         maps = settle(node, self.oracle)[0]

@@ -61,7 +61,7 @@ class FastCallMaker:
         return self.names.pop("call")
 
     def _launch(self, n: int) -> FastLaunch:
-        """Returns one launch, and names its kernel, its block and the parts of that which stay as they are."""
+        """Returns one launch, and names its kernel, its parameter block and the unchanging parts of the block."""
         row, reads = self._linked.rows[n], self._linked.reads
         function, groups = row.kernel.apart(row.elements, row.groups)
         launch = function.launcher(groups, self._program.device.queue.stream)
@@ -90,7 +90,7 @@ class FastCallMaker:
         self.names[f"dtype_t{slot}"] = dtype
 
     def _returned(self) -> str:
-        """Returns the expression of what a call returns."""
+        """Returns the expression for the result of a call."""
         structure = self._program.recording.structure
         leaves = ", ".join(f"{'y' if slot in self._given else 't'}{slot}" for slot in self._outputs)
         if structure is LEAF:

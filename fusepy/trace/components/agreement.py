@@ -1,4 +1,4 @@
-"""The common types of what the two sides of a branch give."""
+"""The common types of the results of both sides of a branch."""
 
 from __future__ import annotations
 

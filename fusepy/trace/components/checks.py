@@ -84,7 +84,7 @@ def _check_fits(trace: OpenTrace, value: Value, want: Type, loc: str | None) -> 
 
 
 def check_growth(trace: OpenTrace, op: str, values: Sequence[Value], result: Value, loc: str | None) -> None:
-    """Has each call check that an integer with 64 bits, which its kernels compute of such integers, did not wrap."""
+    """Makes each call check that an integer of 64 bits, computed in its kernels, did not wrap."""
     if result.rank or trace.prints is None:
         return
     known = trace.moves.bits
@@ -116,7 +116,7 @@ def _literal(trace: OpenTrace, value: Value) -> int | None:
 
 
 def is_carried(trace: OpenTrace, value: Value) -> bool:
-    """True for a number that a loop over arrays carries, and one that is computed of such: it has the type of the carry."""
+    """True for a number that a loop over arrays carries, or that is computed from one: it has the type of the carry."""
     waiting, seen = [(trace, value)], set[Value]()
     while waiting:
         trace, value = waiting.pop()

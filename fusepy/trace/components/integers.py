@@ -105,7 +105,7 @@ class NumberView(ArgumentView):
 
 @dataclass(frozen=True)
 class NumberTest:
-    """A comparison of numbers, or a combination of such, as an operand of a choice among integers; else as `NumberView`."""
+    """A comparison of numbers, or several combined, as an operand of a choice among integers; else as `NumberView`."""
 
     op: str
     operands: tuple[Operand, ...]

@@ -65,13 +65,13 @@ def _beside_flags(trace: OpenTrace, op: str, values: Sequence[Value], loc: str |
 
 
 def as_integer(trace: OpenTrace, value: Value, loc: str | None) -> Value:
-    """Returns a number of 64 bits that stands for an integer of 32 bits as such; every other value itself."""
+    """Returns a number of 64 bits that stands for an integer of 32 bits with 32 bits; other values as they are."""
     _, root = root_of(trace, value)
     return trace.builder.add(OPS["construct"], [value], None, {"type": INT.name}, loc)[0] if root.arrival.word else value
 
 
 def word(result: Value, values: Sequence[Value]) -> None:
-    """Says of a result of 64 bits that it is computed of numbers of 32 bits."""
+    """Marks a result of 64 bits as computed from numbers of 32 bits."""
     if result.weak and result.type is INT64 and all(v.type is not INT64 or v.arrival.word for v in values):
         result.arrival = WORD
 

@@ -74,7 +74,7 @@ class Regrouping:
     loc: str | None
 
     def taken(self, operands: Sequence[Value], maps: Sequence[ArgMap]) -> Taken:
-        """Returns the operands as the call takes them, those of NumPy's default dtypes in smaller types if need be; and maps.
+        """Returns the operands as the call takes them, arrays of NumPy's default dtypes in smaller types if necessary; and maps.
 
         Raises:
             NoMatchError: if the call takes no such operands.

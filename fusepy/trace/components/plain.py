@@ -31,7 +31,7 @@ _SINGLE = ("scalar", "vector")  # these leave the choice to other arguments
 
 
 def _given_as(trace: OpenTrace, value: Value) -> str | None:
-    """Returns the container that results have because of an input; ``None`` for what the trace has added."""
+    """Returns the container that results have because of an input; ``None`` for inputs that the trace has added."""
     place = trace.builder.inputs.index(value) - len(trace.builder.inputs) + len(trace.captures)
     given = trace.given[value][1] if value in trace.given else trace.captures[place]
     if isinstance(given, ArgumentView) and not isinstance(given, (ExtentView, SettingView)):  # in the container of its argument
@@ -168,7 +168,7 @@ class PlainVectors:
         return False in others and True not in others
 
     def of_numbers(self, value: Value) -> bool:
-        """True for a vector that is made of single numbers, or passed as such."""
+        """True for a vector that is made of single numbers, or passed as one value."""
         node = self.grouping.extents.maker(value)
         if node is None:
             return value.name is not None and _given_as(self.trace, value) == "vector"

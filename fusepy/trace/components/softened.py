@@ -100,7 +100,7 @@ def may_soften(trace: OpenTrace, value: Value) -> bool:
 
 
 def counts_bools(trace: OpenTrace, value: Value) -> bool:
-    """True for what operators make of bools and Python integers: an ``int``, and NumPy's default integer call by call."""
+    """True for results of operators on bools and Python integers: an ``int``, and NumPy's default integer call by call."""
     node = next((n for around in trace.chain for n in around.builder.nodes if value in n.results), None)
     if value.type is not INT or value.weak or node is None or node.op.name not in _OF_INTEGERS:
         return False

@@ -86,7 +86,7 @@ def _run(item: Any) -> Run:
 
 
 def is_listed(value: Any) -> bool:
-    """True for a list or array of the host; a list with traced values in it is none."""
+    """True for a list or array of the host, but not for a list with traced values in it."""
     if isinstance(value, (bool, int, float, np.generic, Symbolic)) or holds(value):
         return False
     return isinstance(value, list) or host_array(value) is not None

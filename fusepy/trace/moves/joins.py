@@ -197,7 +197,7 @@ def taken_along(trace: OpenTrace, value: Value, at: Value, axis: int) -> Value:
     shape, own = shape_of(trace, value), shape_of(trace, at)
     if len(own) != len(shape) or any(n != m and 1 not in (n, m) for d, (n, m) in enumerate(zip(shape, own)) if d != axis):
         raise ShapeError(
-            "take_along_axis() of indices of another shape",
+            "take_along_axis() takes indices with the shape of the array, but for the axis",
             saw=f"an array {shape} and indices {own}",
             expected=f"the same extents along all axes but {axis}",
             hint="fp.take(x, i, axis) takes the same elements of every row",

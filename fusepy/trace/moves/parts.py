@@ -79,7 +79,7 @@ def store_compounds(
 
 
 def is_small(trace: OpenTrace, term: Term) -> bool:
-    """True if a term is computed of what is reduced, element by element, and has its axes in order.
+    """True if a term is computed element by element from the reduced value, and has its axes in order.
 
     Kernels that go along rows know such values, and views of them with axes of extent 1.
     """

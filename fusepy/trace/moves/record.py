@@ -26,7 +26,7 @@ def moved(trace: OpenTrace, value: Value, step: ViewStep) -> Value:
 
     Raises:
         ShapeError: if the step does not fit the value.
-        TraceError: for a generator, and for what the body of a loop or branch computes.
+        TraceError: for a generator, and for values that the body of a loop or branch computes.
     """
     behind = trace.behind(value)
     if behind is not None:

@@ -67,7 +67,7 @@ def finished(trace: OpenTrace, outputs: Sequence[Value]) -> list[Value]:
 
 
 def store_dear(trace: OpenTrace, outputs: Sequence[Value]) -> list[Value]:
-    """Replaces copies of values by elements of what is stored once, where that moves fewer bytes; returns the outputs."""
+    """Replaces copies of values by elements of a stored value, where that moves fewer bytes; returns the outputs."""
     found: dict[Value, list[Copy]] = {}
     for copy in trace.moves.copies:
         found.setdefault(copy.part.value, []).append(copy)

@@ -16,7 +16,7 @@ Place = tuple[int, int]  # of a node, and of its operand
 
 
 def upload_apart(trace: OpenTrace, outputs: Sequence[Value]) -> None:
-    """Gives each whole read of such an array an input of its own, if the array is used in another type as well."""
+    """Gives each read of such a whole array an input of its own, if the array is used in another type as well."""
     whole: dict[Value, dict[Type, list[Place]]] = {}
     used: dict[Value, set[Type]] = {v: {v.type} for v in outputs}
     for k, node in enumerate(trace.builder.nodes):

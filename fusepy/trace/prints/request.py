@@ -50,7 +50,7 @@ def check_format(text: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> N
     """Checks a format against its values.
 
     Raises:
-        ArgumentError: for a format that is none, that names other values, or that leaves one out.
+        ArgumentError: for an invalid format, and for one that names other values or leaves one out.
     """
     if not isinstance(text, str):
         saw = f"a {type(text).__name__}"
@@ -58,7 +58,7 @@ def check_format(text: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> N
     try:
         fields = list(_fields(text))
     except ValueError as error:
-        raise unfit(f"the format {text!r} is none", error, "write {{ and }} for braces of the text") from None
+        raise unfit(f"the format {text!r} is invalid", error, "write {{ and }} for braces of the text") from None
     parts = next((name for name, *_ in fields if "." in name or "[" in name), None)
     if parts is not None:
         raise unfit(f"the field {parts!r} takes a part of a value", None, 'pass the part: fp.debug.print("{}", x[0])')

@@ -1,14 +1,17 @@
-"""The examples of docs/extending.md: an index space and a store of a user's own, run on the device."""
+"""The examples of docs/extending.md: an index space, a store and a stage of a user's own, run on the device."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
+import slangpy as spy
 
 import fusepy as fp
+from fusepy.backend.device.sink import Sink
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.backend.emit.region import SPACES
 from fusepy.backend.emit.spaces.linear import Counted
@@ -16,6 +19,9 @@ from fusepy.backend.emit.spaces.space import ElementWork
 from fusepy.backend.emit.store import ToMemory
 from fusepy.backend.emit.stores import STORES
 from fusepy.backend.emit.tuning import GROUPS_PER_ROW
+from fusepy.backend.execute.plan import Plan
+from fusepy.backend.kernels.kernel import Kernel
+from fusepy.backend.slang.stage import COMPUTE, AnyPipeline, PipelineStage
 from fusepy.ir.graph import Graph
 from fusepy.ir.ops.control import block
 from fusepy.ir.ops.region import StoredInto, spec_of, with_spec
@@ -23,6 +29,7 @@ from fusepy.ir.parse import parse_graph
 from fusepy.ir.types import Type
 from fusepy.passes.pipeline import run_pipeline
 from fusepy.program import compile as compiling
+from fusepy.program import stages
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,32 @@ class Adding(ToMemory):
         return f"InterlockedAdd({self.pointer}[{place}], {name});"
 
 
+class OwnPipeline(PipelineStage):
+    """A stage whose kernels have pipelines of their own: here compute pipelines."""
+
+    def pipeline(self, device: spy.Device, program: spy.ShaderProgram) -> AnyPipeline:
+        return COMPUTE.pipeline(device, program)
+
+
+class OwnKernel(Kernel):
+    """A kernel whose launch is a pass that it records itself."""
+
+    passes = 0
+
+    def launch(self, sink: Sink, *given: Any, **named: Any) -> None:
+        super().launch(self.staged(sink, self.record), *given, **named)
+
+    def record(self, sink: Sink, pipeline: AnyPipeline, root: spy.ShaderObject, groups: Sequence[int]) -> None:
+        def work(encoder: spy.CommandEncoder) -> None:
+            compute = encoder.begin_compute_pass()
+            compute.bind_pipeline(pipeline, root)
+            compute.dispatch_compute(groups)
+            compute.end()
+
+        OwnKernel.passes += 1
+        sink.record(work, pipeline, root)
+
+
 X = np.arange(2 * 3 * 700, dtype=np.int32).reshape(6, 700)
 
 
@@ -63,7 +96,9 @@ def lib(device: Any) -> Any:
 
 
 def test_an_index_space(lib: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SPACES, "", Backwards)
+    """The row of `SPACES`, and the choice of `Plan`, here for all linear calls."""
+    monkeypatch.setitem(SPACES, "backwards", Backwards)
+    monkeypatch.setattr(Plan, "words_at", lambda *given: "backwards")
 
     @fp.fuse
     def f(x: Any, y: Any) -> Any:
@@ -96,3 +131,13 @@ def test_a_store(lib: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None
     f(fp.Tensor.from_numpy(device, X), row, _result=(both, sums))
     np.testing.assert_array_equal(both.to_numpy(), X + X[0])
     np.testing.assert_array_equal(sums.to_numpy(), X[1] + len(X) * 2 * X[0])
+
+
+def test_a_stage(lib: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `RegionStage`, and the choice of `stage_of`, here for all regions."""
+    compute = stages.COMPUTE
+    own = replace(compute, emit=lambda *given: replace(compute.emit(*given), stage=OwnPipeline()), kernel=OwnKernel)
+    monkeypatch.setattr(stages, "COMPUTE", own)
+    monkeypatch.setattr(OwnKernel, "passes", 0)
+    np.testing.assert_array_equal(fp.fuse(lambda x: lib.twice(x) + 1)(X), 2 * X + 1)
+    assert OwnKernel.passes == 1

@@ -23,7 +23,7 @@ import fusepy as fp
 from fusepy import cli
 from fusepy.backend.device.probe import Probe
 from fusepy.cli import doctor
-from fusepy.cli.writing import write_text
+from fusepy.cli.new import write_text
 from tests.errors.hints.support import Program
 
 GREYS = np.repeat(np.linspace(20, 200, 24, dtype=np.uint8).reshape(4, 6, 1), 3, 2)

@@ -211,7 +211,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "handles that ran out": (
         lambda m: last_sampler(lambda last: d(m).blurred.set(plain=texture(), blur=last)(X)),
-        "declare the global without DescriptorHandle, which takes none",
+        "declare the global without DescriptorHandle, which needs no handle",
         lambda m: last_sampler(lambda last: d(m).sampled.set(plain=texture(), smooth=last)(X)),
         X,
     ),

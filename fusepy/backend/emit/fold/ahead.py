@@ -15,7 +15,7 @@ class Ahead:
         self.text = text
         self.operands: list[Operand] = []
         for o in text.loaded:
-            if o.want.kind is not Kind.ARRAY and addressing(text.given.accesses[o.arrival], o) == "memory":
+            if o.want.kind is not Kind.ARRAY and addressing(text.given.accesses, o) == "memory":
                 self.operands.append(o)
 
     def arrays(self, count: int) -> list[str]:

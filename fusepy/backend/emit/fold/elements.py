@@ -122,7 +122,7 @@ class FoldElements:
         """Returns lines that load one accumulator."""
         return [*self.partial_place(e, out, ahead), *self.before.load("at")]
 
-    def partial_place(self, e: str, out: str, ahead: str = "") -> list[str]:
+    def partial_place(self, e: str, out: str, ahead: str) -> list[str]:
         """Returns lines that set the index ``at`` of an accumulator."""
         at = f"{self.chunks.index} at = {self.chunks.place('e', out, 'reduced')};"
         return [self.chunks.numbered(e, ahead), at]

@@ -24,7 +24,7 @@ def members_of(region: Node) -> list[Member]:
     return [m for a in accumulators_of(region) for m in a.members()]
 
 
-def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool = False, plain: bool = False) -> list[Operand]:
+def epilogue_operands(region: Node, first: Sequence[Operand], cuda: bool, plain: bool = False) -> list[Operand]:
     """Returns the operands of the epilogue besides the folded values. With `plain`, names are numbers instead of the user's."""
     if len(region.bodies) < 2:
         return []

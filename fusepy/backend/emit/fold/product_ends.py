@@ -51,7 +51,7 @@ class ProductEnds:
         self.tile, self.index = places.tile, places.index
         self.rows, self.columns = self.tile.own
         used = self.text.then if elements.variant.finishes else []
-        simple = [o for o in used if o.dims and addressing(self.text.given.accesses[o.arrival], o) == "memory"]
+        simple = [o for o in used if o.dims and addressing(self.text.given.accesses, o) == "memory"]
         self._of_columns = [o for o in simple if self.tile.row not in o.dims and not o.is_resource]
         self._beside = [o for o in simple if o.position in self.tile.beside]
         small = range(self.text.plain, len(self.text.types))

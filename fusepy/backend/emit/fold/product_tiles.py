@@ -23,7 +23,7 @@ class Sides(NamedTuple):
 
 @dataclass(frozen=True)
 class Lying:
-    """How the arrays of a product lie in memory: for those that hold floats, the step along each dimension of the grid.
+    """The memory layout of the arrays of a product: for arrays of floats, the step along each dimension of the grid.
 
     Attributes:
         left, right: the steps of the matrices.

@@ -44,7 +44,7 @@ class Staging:
 
     @property
     def beyond(self) -> int:
-        """The cell for what nobody reads; of short rows, some cells before it are read and not used."""
+        """The cell for values that no thread reads; of short rows, some cells before it are read and not used."""
         return self.count - 1
 
     def arrays(self) -> list[tuple[Type, str]]:

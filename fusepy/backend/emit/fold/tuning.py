@@ -159,7 +159,7 @@ def turns_of(threads: int) -> int:
     return power_between(threads // (2 * LANES * GROUPS["software"]), 1, 32)
 
 
-def shape_along_rows(reduced: int, row: int, copies: int = LEAN) -> tuple[FoldShape, int]:
+def shape_along_rows(reduced: int, row: int, copies: int) -> tuple[FoldShape, int]:
     """Returns the shape on the CPU for bodies that use their coordinates: neighbouring threads read neighbouring memory."""
     chunks = min(ROW_GROUPS, -(-reduced // 8192), reduced // row)
     return FoldShape(True, True, LANES, min(8, copies), 16, rows=True), max(1, chunks)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from fusepy.backend.emit.fold.tile import GroupTile, ProductTile
 from fusepy.backend.emit.variant import Variant
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,12 @@ class FoldVariant(Variant):
         several = not sizes["last"] if "last" in sizes else several
         writes = ("results", "partials")[several] if self.writes == "either" else self.writes
         return replace(self, reads=reads, writes=writes)
+
+    def part(self, counted: T, summed: T, moved: T) -> T:
+        """Returns the one for the kernel's part of a pass by digits: it counts values, adds up counts, or moves pairs."""
+        if self.reads == "counts":
+            return summed
+        return counted if self.of_elements or self.writes == "counts" else moved
 
     @property
     def of_elements(self) -> bool:

@@ -119,7 +119,7 @@ class StageWalk:
         return self.together > 1 and self.text.spec.rows[-1] in operand.dims and operand.position not in self.variant.flat
 
     def declared(self, operand: Operand, name: str) -> str:
-        """Returns the declaration of what one load gives."""
+        """Returns the declaration of the variable of one load."""
         return f"{word_type(operand.have, self.together)} {name}" if self.has_words(operand) else declare(operand.want, name)
 
     def load(self, operand: Operand) -> str:
@@ -131,7 +131,7 @@ class StageWalk:
         return load_word(f"{pointer} + ({place})", operand.have, self.together)
 
     def value(self, operand: Operand, loaded: str) -> str:
-        """Returns the value of an element in what one load has given."""
+        """Returns the value of an element in the variable of one load."""
         return of_word(f"{loaded}[fz_c]", operand, self.together) if self.has_words(operand) else loaded
 
     def located(self, number: str, start: str, *, loading: bool = False) -> list[str]:

@@ -53,19 +53,19 @@ def may_pair(region: Node, operands: Sequence[Operand], context: PlanContext) ->
     if len(spec.over) != 1 or spec.scans or any(f.sorts for f in spec.folds) or len(body.outputs) != len(spec.folds):
         return False
     own = operands[: len(body.inputs)]
-    if any(o.is_whole or o.is_resource or _way(o) not in ("memory", "uniform") for o in own) or may_write(region):
+    if any(o.is_whole or o.is_resource or addressing(ACCESSES, o) not in ("memory", "uniform") for o in own) or may_write(region):
         return False
-    if sum(_way(o) == "memory" and spec.over[0] in o.dims and len(o.dims) > 1 for o in own) < 2:
+    if sum(addressing(ACCESSES, o) == "memory" and spec.over[0] in o.dims and len(o.dims) > 1 for o in own) < 2:
         return False
     members = [m for f in accumulators_of(region) for m in (*f.members(), *f.members(run=True))]
     return sum(Element.of(type).nbytes for _, type in members) <= STATE
 
 
 def pair_of(operands: Sequence[Operand], over: int, grid: Sequence[int], strides: Sequence[tuple[int, ...]]) -> Pair | None:
-    """Returns the pair of a region with these `operands` of its body, ``None`` if they are none; see `pair_stages`."""
+    """Returns the pair among the `operands` of a region's body, ``None`` if there is no pair; see `pair_stages`."""
     runs = [{d for d, step in zip(o.dims, strides[o.position]) if step and grid[d] > 1} for o in operands]
     pair = [(o, dims) for o, dims in zip(operands, runs) if dims - {over}]
-    if len(pair) != 2 or not all(_way(o) == "memory" and o.want in TYPES and not o.consumed for o, _ in pair):
+    if len(pair) != 2 or not all(addressing(ACCESSES, o) == "memory" and o.want in TYPES and not o.consumed for o, _ in pair):
         return None
     (a, first), (b, second) = pair
     if over not in first & second or first <= second or second <= first:
@@ -74,10 +74,6 @@ def pair_of(operands: Sequence[Operand], over: int, grid: Sequence[int], strides
     pair = Pair(a, b, row, column) if row < column else Pair(b, a, column, row)
     others = [o for o in operands if o is not a and o is not b]
     return None if any({row, column} & {*o.dims} for o in others) else pair
-
-
-def _way(operand: Operand) -> str:
-    return addressing(ACCESSES[operand.arrival], operand)
 
 
 def pair_stages(

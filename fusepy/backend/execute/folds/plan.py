@@ -62,11 +62,11 @@ class ReducePlan(Plan):
         self._over = spec.over
         self.rank = max(self.rank, *(d + 1 for d in self._over))
         self._kept = tuple(d for d in range(self.rank) if d not in self._over)
-        self._left = tuple(range(self.rank)) if self._scans else self._kept  # the grid of what follows
+        self._left = tuple(range(self.rank)) if self._scans else self._kept  # the grid of the code behind the folds
         self._members = [Element.of(type) for _, type in members_of(region)]
         self._own = output_feeds(region)[self._plain :]  # of the folded values
         first = len(region.body.inputs)
-        self._placed = any(o.position < first and addressing(ACCESSES[o.arrival], o) == "computed" for o in self.operands)
+        self._placed = any(o.position < first and addressing(ACCESSES, o) == "computed" for o in self.operands)
         self._contiguous = self._may_be_linear()
         self._copies = copies_of(region, self.device.target.kind)
         self._staged = staged_bytes(accumulators_of(region)) if self._scans else 0
@@ -87,7 +87,7 @@ class ReducePlan(Plan):
         identity = tuple(range(self.rank))
         first = len(self.region.bodies[0].inputs)
         for o in self.operands:
-            way = addressing(ACCESSES[o.arrival], o)
+            way = addressing(ACCESSES, o)
             along = identity if o.position < first else self._left
             if (way == "computed" and o.position >= first) or (way == "index" and o.dims != identity) or o.near is not None:
                 return False

@@ -111,7 +111,7 @@ def sides_of(region: Node, operands: Sequence[Operand], target: Target) -> tuple
     ):
         return None
     pair = operands[:2]
-    if any(o.want is not FLOAT or o.consumed or addressing(ACCESSES[o.arrival], o) != "memory" for o in pair):
+    if any(o.want is not FLOAT or o.consumed or addressing(ACCESSES, o) != "memory" for o in pair):
         return None
     a, b = (set(o.dims) for o in pair)
     if not a & b >= {*spec.over} or len(a - b) != 1 or len(b - a) != 1:
@@ -133,7 +133,7 @@ def lying(sides: tuple[int, int], operands: Sequence[Operand], strides: Sequence
 
 
 def _is_floats(o: Operand) -> bool:
-    return o.have is FLOAT and o.want is FLOAT and addressing(ACCESSES[o.arrival], o) == "memory" and not o.spread
+    return o.have is FLOAT and o.want is FLOAT and addressing(ACCESSES, o) == "memory" and not o.spread
 
 
 def product_stages(

@@ -59,7 +59,7 @@ def indexed_reads(
 
 
 def variables_of(text: str, start: int, end: int, scopes: list[str], known: Values) -> tuple[dict[str, Ranked], set[int]]:
-    """Returns the types of what a function may index by its name, and the places where names are declared."""
+    """Returns the types of the variables that a function may index, and the places where names are declared."""
     found: dict[str, Ranked | None] = {}
     places: set[int] = set()
     for place, name, of in variables(text, start, end):

@@ -47,7 +47,7 @@ IMPORT = "\n\nimport fusepy_scalars;\n"  # the empty line ends a continued one
 
 @dataclass(frozen=True)
 class Words:
-    """What the names in a text mean.
+    """The meanings of the names in a text.
 
     Attributes:
         scalars: the names of scalar types.

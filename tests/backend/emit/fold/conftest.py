@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
-import fusepy as fp
-from fusepy.backend.device.target import Target
 
 
 @pytest.fixture(scope="module")
@@ -16,15 +12,3 @@ def on_lavapipe(device: Any) -> None:
     """Skips the tests of a module on other devices."""
     if device.target.lanes != 8:
         pytest.skip("these kernels are for vectors of 8 floats on the CPU")
-
-
-@pytest.fixture(scope="module")
-def gpu(device: Any) -> Iterator[Any]:
-    """A device with the kernels of a GPU: the one under test, or lavapipe."""
-    if device.target.kind != "software":
-        yield device
-        return
-    made = fp.init_device("vulkan")
-    made.target = Target("vulkan", True)
-    yield made
-    made.close()

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.device.target import Target
 from fusepy.backend.emit.spaces.blocks import blocks_for, groups_of
 from fusepy.backend.emit.tuning import HEAVY_PRICE, LIGHT_PRICE, choose
 from fusepy.backend.execute.layouts import Layout
@@ -40,13 +39,10 @@ SHAPES = [(33, 65), (100, 31), (64, 64), (31, 200), (7, 40), (250, 1), (3, 300)]
 
 
 @pytest.fixture(scope="module")
-def both(device: Any) -> Iterator[tuple[Any, Any]]:
+def both(device: Any, gpu: Any) -> Iterator[tuple[Any, Any]]:
     """A module on lavapipe, and the same one with the kernels of a GPU."""
     cpu = device if device.target.kind == "software" else fp.init_device("vulkan")
-    gpu = fp.init_device("vulkan")
-    gpu.target = Target("vulkan", True)
     yield tuple(fp.Module.load_from_source(d, "blocks", SOURCE) for d in (cpu, gpu))  # type: ignore[misc]
-    gpu.close()
     if cpu is not device:
         cpu.close()
 

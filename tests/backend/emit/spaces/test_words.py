@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,12 +30,9 @@ Arrays = Callable[..., list[Any]]
 
 
 @pytest.fixture(scope="module")
-def gpu() -> Iterator[Any]:
-    """A module on lavapipe with the kernels of a GPU."""
-    device = fp.init_device("vulkan")
-    device.target = Target("vulkan", True)
-    yield fp.Module.load_from_source(device, "words", SOURCE)
-    device.close()
+def gpu(gpu: Any) -> Any:
+    """A module on a device with the kernels of a GPU."""
+    return fp.Module.load_from_source(gpu, "words", SOURCE)
 
 
 def spaces(function: Any, *args: Any, **given: Any) -> str:

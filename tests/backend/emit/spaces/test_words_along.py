@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import fusepy as fp
-from fusepy.backend.device.target import Target
 from fusepy.backend.slang.prelude import SHORT
 from fusepy.backend.sources.libraries import FOLDER
 from tests.backend.slang import test_prelude
@@ -25,15 +24,6 @@ half asuint16(half x) { return x; }
 """
 Function = Callable[..., Any]
 emitted = test_prelude.emitted  # a fixture
-
-
-@pytest.fixture(scope="module")
-def gpu() -> Iterator[Any]:
-    """Lavapipe with the kernels of a GPU."""
-    device = fp.init_device("vulkan")
-    device.target = Target("vulkan", True)
-    yield device
-    device.close()
 
 
 def numbers(shape: Any, dtype: str, first: int = 0) -> Any:

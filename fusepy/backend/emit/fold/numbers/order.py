@@ -74,7 +74,7 @@ def order_functions(j: int, which: str, type: Type, *, equals: bool) -> list[str
 
 
 def extreme_functions(j: int, which: str, type: Type, number: Type | None, cuda: bool) -> list[str]:
-    """Returns ``fz_most_`` of fold `j`, which chooses of two values, and the functions from a `number` to `type` and back."""
+    """Returns ``fz_most_`` of fold `j`, which chooses one of two values, and the functions from a `number` to `type` and back."""
     head = f"{type} fz_most_{j}({type} a, {type} b)"
     if cuda and number is not None and number.scalar is FLOAT:
         changed = f"{type}({_NATIVE[which]})"

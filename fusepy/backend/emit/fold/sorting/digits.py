@@ -8,14 +8,12 @@ chunks, then the total. On a CPU a thread goes along a chunk, with counters in m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.fold.sorting.tuning import VALUES
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.ir.ops.control import block
-
-Part = Callable[[], list[str]]
 
 
 class Digits:
@@ -27,12 +25,6 @@ class Digits:
         piece = self.accumulator.pieces[0]
         self.name, self.key, self.index = piece.name, piece.type, elements.chunks.index
         self.counts = f"{BLOCK}.{'p' if self.variant.of_elements else 'q'}_{self.name}_at"
-
-    def part(self, counted: Part, summed: Part, moved: Part) -> list[str]:
-        """Returns the lines of the kernel's part of a pass: it counts values, adds up counts, or moves pairs."""
-        if self.variant.reads == "counts":
-            return summed()
-        return counted() if self.variant.of_elements or self.variant.writes == "counts" else moved()
 
     def pair(self, e: str) -> str:
         """Returns the index of the pair of element `e` of the thread's row."""
@@ -79,7 +71,7 @@ class DigitLoops:
 
     def lines(self) -> list[str]:
         """Returns the body of the entry point."""
-        return self.chunks.placed(self.digits.part(self.counted, self.summed, self.sorted))
+        return self.chunks.placed(self.variant.part(self.counted, self.summed, self.sorted)())
 
     def counted(self) -> list[str]:
         """Returns lines that count the values of a digit."""

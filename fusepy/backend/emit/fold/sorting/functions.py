@@ -34,14 +34,12 @@ def sort_functions(accumulator: Accumulator, variant: FoldVariant, cuda: bool) -
 def _for_digits(variant: FoldVariant, wide: bool, cuda: bool) -> list[str]:
     """Returns the shared memory of a group that sorts by a digit, and the functions in which its threads meet."""
     threads, tile = variant.shape.threads, variant.shape.threads * variant.shape.unroll
-    if variant.of_elements or (variant.reads == "partials" and variant.writes == "counts"):
-        return [f"groupshared uint fz_cells[{COPIES * VALUES}];", ""]
+    count = [f"groupshared uint fz_cells[{COPIES * VALUES}];", ""]
     sums = [f"groupshared uint fz_sums[{2 * threads}];", "", *_sum_before(threads)]
-    if variant.reads == "counts":
-        return sums
     cells = max(2 * VALUES * threads // WAVE, tile * (1 + wide))
     arrays = [("fz_cells", cells), ("fz_starts", VALUES), ("fz_shifts", VALUES)]
-    return [*(f"groupshared uint {name}[{count}];" for name, count in arrays), *sums, *_wave_meets(cuda)]
+    declared = [f"groupshared uint {name}[{length}];" for name, length in arrays]
+    return variant.part(count, sums, [*declared, *sums, *_wave_meets(cuda)])
 
 
 def _sum_before(threads: int) -> list[str]:

@@ -31,7 +31,7 @@ class DigitTiles:
 
     def lines(self) -> list[str]:
         """Returns the body of the entry point."""
-        return [*self.chunks.grouped(), *self.digits.part(self.counted, self.summed, self.sorted)]
+        return [*self.chunks.grouped(), *self.variant.part(self.counted, self.summed, self.sorted)()]
 
     def counted(self) -> list[str]:
         """Returns lines that count the values of a digit."""

@@ -24,7 +24,7 @@ def sort_shape(kind: str, inner: bool) -> FoldShape:
 
 
 def merge_shape(kind: str, inner: bool, nbytes: int = 8) -> tuple[FoldShape, int]:
-    """Returns the shape of what merges sorted runs, and the number of elements that a thread, or a group, writes.
+    """Returns the shape of kernels that merge sorted runs, and the number of elements that a thread, or a group, writes.
 
     Args:
         nbytes: bytes of a key and an index.
