@@ -44,7 +44,7 @@ class Losses:
     def __init__(self, device: Any = None):
         self._device = None if device is None else weakref.ref(device)
 
-    def told(self, cause: str) -> DeviceLostError:
+    def report(self, cause: str) -> DeviceLostError:
         """Marks the device as lost, and returns the error."""
         device = None if self._device is None else self._device()
         if device is not None:
@@ -61,7 +61,7 @@ class Losses:
             return sgl.submit_command_buffer(encoder.finish())
         except RuntimeError as error:
             if _WORDS in str(error):
-                raise self.told(BROKEN) from error
+                raise self.report(BROKEN) from error
             raise
 
     def check(self, sgl: spy.Device, last: int | None) -> None:

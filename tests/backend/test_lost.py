@@ -109,7 +109,7 @@ def test_what_belongs_to_a_broken_cuda_context_is_never_touched(own: Any, monkey
     assert kernels
     own.pool.close = closed.append
     own.queue.driver = object()
-    Losses(own).told("a kernel has broken CUDA in this process")
+    Losses(own).report("a kernel has broken CUDA in this process")
     assert not own.is_open
     assert not closed
     for thing in (*kernels, sgl, pool):

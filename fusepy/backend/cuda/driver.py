@@ -91,7 +91,7 @@ class CudaDriver:
         if code in BROKEN:
             cause = f"a kernel has broken CUDA in this process ({saw}), perhaps by a pointer or an index outside of its memory"
             for losses in list(self.devices):
-                losses.told(cause)
+                losses.report(cause)
             return lost_error(cause)
         return refusal(code, saw)
 

@@ -229,7 +229,7 @@ def test_a_number_is_read_where_the_kernel_wrote_it(library: FakeLibrary) -> Non
 
 def test_devices_learn_that_their_context_is_broken_before_their_next_submission(library: FakeLibrary) -> None:
     class Losses:
-        def told(self, cause: str) -> None:
+        def report(self, cause: str) -> None:
             told.append(cause)
 
     told: list[str] = []
