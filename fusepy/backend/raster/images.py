@@ -7,8 +7,6 @@ from typing import Any
 
 import slangpy as spy
 
-from fusepy.backend.memory.sharing import memory_of
-from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.raster.multisampling import check_samples
 from fusepy.backend.raster.readers import Filled
 from fusepy.backend.raster.state import STENCIL_FORMAT, RasterState
@@ -41,15 +39,12 @@ class Images:
         self._views, self._sampled = ([image.create_view({}) for image in images] for images in (self.colors, sampled))
         self._depth_view = None if self.depth is None else self.depth.create_view({})
         self._own = self._described([None] * (len(formats) + (self.depth is not None)))
-        self._unindexed = self._render_state({})
+        self.unindexed = self._render_state({})
         self._indices_in: spy.Buffer | None = None  # the buffer of the last indices
         self._indexed: dict[int, spy.RenderState] = {}  # by the offset of indices in it
 
-    def state(self, indices: Tensor | None) -> spy.RenderState:
-        """Returns the viewport of these images, with these indices."""
-        if indices is None:
-            return self._unindexed
-        memory, offset = memory_of(indices), indices.byte_offset
+    def indexed(self, memory: spy.Buffer, offset: int) -> spy.RenderState:
+        """Returns the viewport of these images, with the indices that begin at this byte of a buffer."""
         if memory is not self._indices_in or len(self._indexed) > OFFSETS:
             self._indices_in, self._indexed = memory, {}
         found = self._indexed.get(offset)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,16 +16,17 @@ from fusepy.backend.kernels.kernel import LONG, Kernel
 from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.raster.images import Images
-from fusepy.backend.raster.readers import copied, store_image
+from fusepy.backend.raster.readers import copy_of, store_image
 from fusepy.backend.raster.state import RasterStage
 
+Pass = Callable[[spy.CommandEncoder], None]
 _FIRST = spy.SubresourceRange({"mip_count": 1, "layer_count": 1})
 
 
 class DrawKernel(Kernel):
     """The pipeline of a draw with its parameter block. It keeps images of the last size."""
 
-    __slots__ = ("_images", "_indexed", "_indices_in", "_objects", "_stage", "_textures")
+    __slots__ = ("_again", "_images", "_indexed", "_indices_in", "_objects", "_stage", "_textures")
 
     def __init__(self, device: Device, *given: Any):
         super().__init__(device, *given)
@@ -33,6 +34,7 @@ class DrawKernel(Kernel):
         assert isinstance(stage, RasterStage)
         self._stage = stage
         self._images: Images | None = None
+        self._again: tuple[object, Pass] | None = None  # the pass of the last `launch_again`, and its owner
         self._indexed = self.objects[-1].role == "indices"
         self._textures = False  # the last launch has filled a texture of the caller
         self._indices_in: object = None  # the last buffer that holds indices as the device takes them
@@ -65,10 +67,39 @@ class DrawKernel(Kernel):
         if self._textures:  # their owner may read them at any time
             sink.flush()
 
+    def launch_again(
+        self, owner: object, sink: Sink, bindings: Bindings | None, values: Sequence[float], count: int, drawn: Sequence[int],
+        objects: Sequence[Any],
+    ) -> None:  # fmt: skip
+        """Launches for an owner whose launches all have the same `drawn` and `objects`: their pass is described once.
+
+        It holds the buffers of the results, as the kernel holds its images, until a draw of another owner.
+        """
+        if not self.binds_nothing(sink, bindings):
+            self.launch(sink, bindings, values, count, drawn, objects=objects)
+            return
+        self.fill(values)
+        again = self._again
+        if again is not None and again[0] is owner:
+            sink.record(again[1], self.pipeline, self.root, self._images, objects)
+        else:
+            work, kept, simple = self._described(sink, self.pipeline, self.root, drawn, objects)
+            self._again = (owner, work) if simple else None
+            sink.record(work, self.pipeline, self.root, *kept)
+            if self._textures:
+                sink.flush()
+        if count >= LONG:
+            sink.start()
+
+    def _renew(self, device: Device) -> None:
+        super()._renew(device)
+        self._again = None
+
     def images(self, width: int, height: int) -> Images:
         """Returns the images of this size."""
         found = self._images
         if found is None or found.width != width or found.height != height:
+            self._again = None
             found = self._images = Images(self._device.raw, self._stage.formats, self._stage.state, width, height)
         return found
 
@@ -77,39 +108,62 @@ class DrawKernel(Kernel):
         self._draw(sink, pipeline, root, drawn, self._objects)
 
     def _draw(self, sink: Sink, pipeline: Any, root: spy.ShaderObject, drawn: Sequence[int], objects: Sequence[Any]) -> None:
-        """Records the pass, and the copies of its images into the tensors among the results.
+        work, kept, _ = self._described(sink, pipeline, root, drawn, objects)
+        sink.record(work, pipeline, root, *kept)
 
-        A result is None where nothing reads the image: it is not copied.
+    def _described(
+        self, sink: Sink, pipeline: Any, root: spy.ShaderObject, drawn: Sequence[int], objects: Sequence[Any]
+    ) -> tuple[Pass, tuple[object, ...], bool]:
+        """Returns the pass, the objects that it uses, and true if it can be recorded again.
+
+        It copies its images into the tensors among the results; one is None where nothing reads the image.
         """
         images, results, views = self._images, objects, None
-        if images is None or images.width != drawn[0] or images.height != drawn[1]:
-            images = self.images(drawn[0], drawn[1])
-        indices = self._indices(sink, objects[-1]) if self._indexed else None
-        if indices is not None:
-            results = objects[:-1]
-        state, draws = images.state(indices), len(drawn) == 4
+        width, height, *counts = drawn
+        if images is None or images.width != width or images.height != height:
+            images = self.images(width, height)
+        indexed, indices, own = self._indexed, None, False
+        if indexed:
+            *results, last = objects
+            indices = self._indices(sink, last)
+            block, own = indices.block, indices is not last
+            state = images.indexed(block.buffer, block.offset + indices.origin)
+        else:
+            state = images.unindexed
         self._textures = False
         for one in results:
             if one.__class__ is Bound:
                 self._textures = True
                 views = [view_of(r.value) if isinstance(r, Bound) else None for r in results]
                 break
+        copies: list[tuple[Any, ...]] = []
+        read: list[tuple[spy.Texture, Tensor]] = []
+        for filled, result in zip(images.results, results):
+            if result is None or result.__class__ is Bound:
+                continue
+            copy = copy_of(filled, result)
+            if copy is None:
+                read.append((filled.image, result))
+            else:
+                copies.append(copy)
 
         def work(encoder: spy.CommandEncoder) -> None:
             rendering = images.begin(encoder, views)
             rendering.bind_pipeline(pipeline, root)
             rendering.set_render_state(state)
-            if draws:
-                (rendering.draw if indices is None else rendering.draw_indexed)(_arguments(drawn[2], drawn[3]))
+            if indexed:
+                rendering.draw_indexed(_arguments(*counts))
+            elif len(counts) == 2:
+                rendering.draw(_arguments(*counts))
             else:
-                rendering.draw_mesh_tasks(drawn[2:])
+                rendering.draw_mesh_tasks(counts)
             rendering.end()
-            for filled, result in zip(images.results, results):
-                if result is None or result.__class__ is Bound or copied(encoder, filled, result):
-                    continue
-                store_image(self._device, encoder, filled.image, result, self._stage.state)
+            for copy in copies:
+                encoder.copy_texture_to_buffer(*copy)
+            for image, tensor in read:
+                store_image(self._device, encoder, image, tensor, self._stage.state)
 
-        sink.record(work, pipeline, root, images, indices, results, views)
+        return work, (images, indices, results, views), not own and views is None and not read
 
     def _indices(self, sink: Sink, given: Tensor) -> Tensor:
         """Returns the indices one after the other in a buffer of the device; others are copied, and so is foreign memory."""
