@@ -60,11 +60,10 @@ def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collect
         if "rays" in node.attrs and not stages:
             stages = [s for p in pipelines_in([body]) for s in p.stages]
             modules.update(s.module for s in stages)
-    structs = _modules_of_structs(body, imports)
     if len(modules) < 2:
-        shims.imported = structs | modules if modules else None
+        shims.imported = _modules_of_structs(body, imports) | modules if modules and len(imports) > 1 else None
         return shims
-    shims.imported = structs | {s.module for s in stages if s.body}
+    shims.imported = _modules_of_structs(body, imports) | {s.module for s in stages if s.body}
     wrappers: dict[str, dict[str, str]] = {}
     outers = [n for n in body.walk() if n.op.name in DIFFERENTIATED]
     differentiated = {n for outer in outers for n in outer.bodies[0].nodes}

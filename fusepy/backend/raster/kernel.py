@@ -16,7 +16,7 @@ from fusepy.backend.kernels.kernel import LONG, Kernel
 from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.raster.images import Images
-from fusepy.backend.raster.readers import copy_of, store_image
+from fusepy.backend.raster.readers import store_image, ways_of
 from fusepy.backend.raster.state import RasterStage
 
 Pass = Callable[[spy.CommandEncoder], None]
@@ -118,7 +118,7 @@ class DrawKernel(Kernel):
 
         It copies its images into the tensors among the results; one is None where nothing reads the image.
         """
-        images, results, views = self._images, objects, None
+        images, results = self._images, objects
         width, height, *counts = drawn
         if images is None or images.width != width or images.height != height:
             images = self.images(width, height)
@@ -130,22 +130,9 @@ class DrawKernel(Kernel):
             state = images.indexed(block.buffer, block.offset + indices.origin)
         else:
             state = images.unindexed
-        self._textures = False
-        for one in results:
-            if one.__class__ is Bound:
-                self._textures = True
-                views = [view_of(r.value) if isinstance(r, Bound) else None for r in results]
-                break
-        copies: list[tuple[Any, ...]] = []
-        read: list[tuple[spy.Texture, Tensor]] = []
-        for filled, result in zip(images.results, results):
-            if result is None or result.__class__ is Bound:
-                continue
-            copy = copy_of(filled, result)
-            if copy is None:
-                read.append((filled.image, result))
-            else:
-                copies.append(copy)
+        self._textures = Bound in map(type, results)
+        views = [view_of(one.value) if isinstance(one, Bound) else None for one in results] if self._textures else None
+        copies, read = ways_of(images.results, results)
 
         def work(encoder: spy.CommandEncoder) -> None:
             rendering = images.begin(encoder, views)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import slangpy as spy
 
+from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import texel_type
@@ -97,6 +99,20 @@ def copy_of(filled: Filled, tensor: Tensor) -> tuple[Any, ...] | None:
     if texel != tensor.element.nbytes or not tensor.linear or buffer.__class__ is not spy.Buffer:
         return None
     return buffer, block.offset + tensor.origin, nbytes, row, image, 0, 0
+
+
+def ways_of(images: Sequence[Filled], results: Sequence[Any]) -> tuple[list[tuple[Any, ...]], list[tuple[spy.Texture, Tensor]]]:
+    """Returns the arguments of copies into tensors, and the images and tensors that a kernel reads; other results are neither."""
+    copies: list[tuple[Any, ...]] = []
+    read: list[tuple[spy.Texture, Tensor]] = []
+    for filled, result in zip(images, results):
+        if result is not None and result.__class__ is not Bound:
+            copy = copy_of(filled, result)
+            if copy is None:
+                read.append((filled.image, result))
+            else:
+                copies.append(copy)
+    return copies, read
 
 
 class _TexelReader:
