@@ -7,6 +7,7 @@ from typing import Any
 
 import slangpy as spy
 
+from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.raster.multisampling import check_samples
 from fusepy.backend.raster.readers import Filled
 from fusepy.backend.raster.state import STENCIL_FORMAT, RasterState
@@ -39,12 +40,16 @@ class Images:
         self._views, self._sampled = ([image.create_view({}) for image in images] for images in (self.colors, sampled))
         self._depth_view = None if self.depth is None else self.depth.create_view({})
         self._own = self._described([None] * (len(formats) + (self.depth is not None)))
-        self.unindexed = self._render_state({})
+        self._unindexed = self._render_state({})
         self._indices_in: spy.Buffer | None = None  # the buffer of the last indices
         self._indexed: dict[int, spy.RenderState] = {}  # by the offset of indices in it
 
-    def indexed(self, memory: spy.Buffer, offset: int) -> spy.RenderState:
-        """Returns the viewport of these images, with the indices that begin at this byte of a buffer."""
+    def state(self, indices: Tensor | None) -> spy.RenderState:
+        """Returns the viewport of these images, with these indices, which lie in a buffer of the device."""
+        if indices is None:
+            return self._unindexed
+        block = indices.block
+        memory, offset = block.buffer, block.offset + indices.origin
         if memory is not self._indices_in or len(self._indexed) > OFFSETS:
             self._indices_in, self._indexed = memory, {}
         found = self._indexed.get(offset)

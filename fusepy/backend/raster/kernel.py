@@ -16,7 +16,7 @@ from fusepy.backend.kernels.kernel import LONG, Kernel
 from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.raster.images import Images
-from fusepy.backend.raster.readers import store_image, ways_of
+from fusepy.backend.raster.readers import copied, copy_of, store_image
 from fusepy.backend.raster.state import RasterStage
 
 Pass = Callable[[spy.CommandEncoder], None]
@@ -34,7 +34,7 @@ class DrawKernel(Kernel):
         assert isinstance(stage, RasterStage)
         self._stage = stage
         self._images: Images | None = None
-        self._again: tuple[object, Pass] | None = None  # the pass of the last `launch_again`, and its owner
+        self._again: tuple[object, Pass | None] = None, None  # the owner of the last `launch_again`, and its pass
         self._indexed = self.objects[-1].role == "indices"
         self._textures = False  # the last launch has filled a texture of the caller
         self._indices_in: object = None  # the last buffer that holds indices as the device takes them
@@ -79,13 +79,13 @@ class DrawKernel(Kernel):
             self.launch(sink, bindings, values, count, drawn, objects=objects)
             return
         self.fill(values)
-        again = self._again
-        if again is not None and again[0] is owner:
-            sink.record(again[1], self.pipeline, self.root, self._images, objects)
+        known, work = self._again
+        if known is owner and work is not None:
+            sink.record(work, self.pipeline, self.root, self._images, objects)
         else:
-            work, kept, simple = self._described(sink, self.pipeline, self.root, drawn, objects)
-            self._again = (owner, work) if simple else None
-            sink.record(work, self.pipeline, self.root, *kept)
+            self._draw(sink, self.pipeline, self.root, drawn, objects)
+            if known is not owner:
+                self._again = owner, self._repeated(drawn, objects)
             if self._textures:
                 sink.flush()
         if count >= LONG:
@@ -93,13 +93,13 @@ class DrawKernel(Kernel):
 
     def _renew(self, device: Device) -> None:
         super()._renew(device)
-        self._again = None
+        self._again = None, None
 
     def images(self, width: int, height: int) -> Images:
         """Returns the images of this size."""
         found = self._images
         if found is None or found.width != width or found.height != height:
-            self._again = None
+            self._again = None, None
             found = self._images = Images(self._device.raw, self._stage.formats, self._stage.state, width, height)
         return found
 
@@ -108,49 +108,71 @@ class DrawKernel(Kernel):
         self._draw(sink, pipeline, root, drawn, self._objects)
 
     def _draw(self, sink: Sink, pipeline: Any, root: spy.ShaderObject, drawn: Sequence[int], objects: Sequence[Any]) -> None:
-        work, kept, _ = self._described(sink, pipeline, root, drawn, objects)
-        sink.record(work, pipeline, root, *kept)
+        """Records the pass, and the copies of its images into the tensors among the results.
 
-    def _described(
-        self, sink: Sink, pipeline: Any, root: spy.ShaderObject, drawn: Sequence[int], objects: Sequence[Any]
-    ) -> tuple[Pass, tuple[object, ...], bool]:
-        """Returns the pass, the objects that it uses, and true if it can be recorded again.
-
-        It copies its images into the tensors among the results; one is None where nothing reads the image.
+        A result is None where nothing reads the image: it is not copied.
         """
-        images, results = self._images, objects
-        width, height, *counts = drawn
-        if images is None or images.width != width or images.height != height:
-            images = self.images(width, height)
-        indexed, indices, own = self._indexed, None, False
-        if indexed:
-            *results, last = objects
-            indices = self._indices(sink, last)
-            block, own = indices.block, indices is not last
-            state = images.indexed(block.buffer, block.offset + indices.origin)
-        else:
-            state = images.unindexed
-        self._textures = Bound in map(type, results)
-        views = [view_of(one.value) if isinstance(one, Bound) else None for one in results] if self._textures else None
-        copies, read = ways_of(images.results, results)
+        images, results, views = self._images, objects, None
+        if images is None or images.width != drawn[0] or images.height != drawn[1]:
+            images = self.images(drawn[0], drawn[1])
+        indices = self._indices(sink, objects[-1]) if self._indexed else None
+        if indices is not None:
+            results = objects[:-1]
+        state = images.state(indices)
+        self._textures = False
+        for one in results:
+            if one.__class__ is Bound:
+                self._textures = True
+                views = [view_of(r.value) if isinstance(r, Bound) else None for r in results]
+                break
 
         def work(encoder: spy.CommandEncoder) -> None:
-            rendering = images.begin(encoder, views)
-            rendering.bind_pipeline(pipeline, root)
-            rendering.set_render_state(state)
-            if indexed:
-                rendering.draw_indexed(_arguments(*counts))
-            elif len(counts) == 2:
-                rendering.draw(_arguments(*counts))
-            else:
-                rendering.draw_mesh_tasks(counts)
-            rendering.end()
-            for copy in copies:
-                encoder.copy_texture_to_buffer(*copy)
-            for image, tensor in read:
-                store_image(self._device, encoder, image, tensor, self._stage.state)
+            self._pass(images.begin(encoder, views), pipeline, root, state, drawn)
+            for filled, result in zip(images.results, results):
+                if result is None or result.__class__ is Bound or copied(encoder, filled, result):
+                    continue
+                store_image(self._device, encoder, filled.image, result, self._stage.state)
 
-        return work, (images, indices, results, views), not own and views is None and not read
+        sink.record(work, pipeline, root, images, indices, results, views)
+
+    def _pass(
+        self,
+        rendering: spy.RenderPassEncoder,
+        pipeline: Any,
+        root: spy.ShaderObject,
+        state: spy.RenderState,
+        drawn: Sequence[int],
+    ) -> None:
+        rendering.bind_pipeline(pipeline, root)
+        rendering.set_render_state(state)
+        if self._indexed:
+            rendering.draw_indexed(_arguments(drawn[2], drawn[3]))
+        elif len(drawn) == 4:
+            rendering.draw(_arguments(drawn[2], drawn[3]))
+        else:
+            rendering.draw_mesh_tasks(drawn[2:])
+        rendering.end()
+
+    def _repeated(self, drawn: Sequence[int], objects: Sequence[Any]) -> Pass | None:
+        """Returns the pass of a launch that was recorded, for others with the same objects; None if it does more than copy."""
+        images, results = self._images, objects[:-1] if self._indexed else objects
+        indices: Tensor | None = objects[-1] if self._indexed else None
+        if (
+            images is None
+            or self._textures
+            or not (indices is None or (indices.linear and indices.block.buffer is self._indices_in))
+        ):
+            return None
+        copies = [copy_of(filled, result) for filled, result in zip(images.results, results) if result is not None]
+        state, pipeline, root = images.state(indices), self.pipeline, self.root
+        made = [copy for copy in copies if copy is not None]
+
+        def work(encoder: spy.CommandEncoder) -> None:
+            self._pass(images.begin(encoder, None), pipeline, root, state, drawn)
+            for copy in made:
+                encoder.copy_texture_to_buffer(*copy)
+
+        return work if len(made) == len(copies) else None
 
     def _indices(self, sink: Sink, given: Tensor) -> Tensor:
         """Returns the indices one after the other in a buffer of the device; others are copied, and so is foreign memory."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import slangpy as spy
 
-from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import texel_type
@@ -101,18 +99,12 @@ def copy_of(filled: Filled, tensor: Tensor) -> tuple[Any, ...] | None:
     return buffer, block.offset + tensor.origin, nbytes, row, image, 0, 0
 
 
-def ways_of(images: Sequence[Filled], results: Sequence[Any]) -> tuple[list[tuple[Any, ...]], list[tuple[spy.Texture, Tensor]]]:
-    """Returns the arguments of copies into tensors, and the images and tensors that a kernel reads; other results are neither."""
-    copies: list[tuple[Any, ...]] = []
-    read: list[tuple[spy.Texture, Tensor]] = []
-    for filled, result in zip(images, results):
-        if result is not None and result.__class__ is not Bound:
-            copy = copy_of(filled, result)
-            if copy is None:
-                read.append((filled.image, result))
-            else:
-                copies.append(copy)
-    return copies, read
+def copied(encoder: spy.CommandEncoder, filled: Filled, tensor: Tensor) -> bool:
+    """Records a copy of an image into a tensor, if there is one."""
+    copy = copy_of(filled, tensor)
+    if copy is not None:
+        encoder.copy_texture_to_buffer(*copy)
+    return copy is not None
 
 
 class _TexelReader:

@@ -57,8 +57,8 @@ def test_indices_in_memory_of_another_framework(m: Any) -> None:
 
 def test_a_pass_with_the_same_tensors_is_described_once(m: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
-    described = DrawKernel._described
-    monkeypatch.setattr(DrawKernel, "_described", lambda *given: told.append(given) or described(*given))
+    described = DrawKernel._draw
+    monkeypatch.setattr(DrawKernel, "_draw", lambda *given: told.append(given) or described(*given))
     draw = fp.raster(m, vertex="vs", fragment=lambda c, gain: fp.float4(c.colour * gain, 1.0)).options(depth="less")
     corners, indices = {name: fp.Tensor(v) for name, v in V.items()}, fp.Tensor(np.uint32([0, 1, 2]))
     first, second = ([fp.Tensor.empty(m.device, (5, 7), kind) for kind in ("float4", "float")] for _ in range(2))
