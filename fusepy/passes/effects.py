@@ -18,14 +18,18 @@ def is_pure(node: Node, maps: Sequence[ArgMap] | None = None) -> bool:
     with gradients, if it takes a pointer or a writable resource and its text may do more than read, or if it names a writable
     global. A loop or branch is pure if its bodies are.
     """
+    # functions that rays run may write globals, and cost too much to run twice
+    return "rays" not in node.attrs and only_computes(node, maps)
+
+
+def only_computes(node: Node, maps: Sequence[ArgMap] | None = None) -> bool:
+    """True if `node` computes its results alone, whatever its rays run; see `is_pure`."""
     if node.bodies:
         inner = [n for body in node.bodies for n in body.nodes]
         derived = node.op.name == "vjp"  # the rule below, about its operands, finds all effects but `writes`
         if any(n.attrs.get("writes") if derived else not is_pure(n) for n in inner):
             return False
     elif not node.results or not node.op.pure or node.attrs.get("writes"):
-        return False
-    if "rays" in node.attrs:  # functions that rays run may write globals, and cost too much to run twice
         return False
     for value, map in zip(node.operands, node.maps if maps is None else maps):
         type = map.type or value.type

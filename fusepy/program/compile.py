@@ -14,12 +14,14 @@ from fusepy.backend.execute.texture_results import Into, Target
 from fusepy.backend.marshals.registry import OBJECT, RESULTS, kind_of_class, texture_kind, waits
 from fusepy.backend.marshals.result_kinds import check_type, leading, stream_of
 from fusepy.backend.memory.element import Element
+from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.graph import Graph
+from fusepy.ir.graph import Graph, Node
 from fusepy.ir.ops.promotion import of_numbers
+from fusepy.ir.pipelines.rays import pipelines_in, with_stages
 from fusepy.passes.digits.compared import compared
 from fusepy.passes.digits.wide import returned
-from fusepy.passes.effects import is_pure
+from fusepy.passes.effects import is_pure, only_computes
 from fusepy.passes.pipeline import run_pipeline
 from fusepy.program.delivery import PYTHONS, HandedOut
 from fusepy.program.destinations import Destinations
@@ -79,13 +81,23 @@ def compile_program(
         lowering=lowering,
         destinations=written,
         executable=executable,
-        acts=any(not is_pure(n) for region in graph.nodes for body in region.bodies for n in body.nodes),
+        acts=any(_acts(n, trace.oracle) for region in graph.nodes for body in region.bodies for n in body.nodes),
         returns=word,
         open=unsized,
         **own,
     )
     device.save_facts()
     return program
+
+
+def _acts(node: Node, oracle: SlangOracle) -> bool:
+    """True if a node may write memory, itself or by a function that its rays run."""
+    if "rays" not in node.attrs or not only_computes(node):
+        return not is_pure(node)
+    calling = Graph("rays", [], [node], [])
+    stages = [s for pipeline in pipelines_in([calling]) for s in pipeline.stages if not s.body]
+    inner = [n for body in with_stages([calling]) for n in body.walk() if n is not node]
+    return any("writes" in oracle.effects(s.module, s.function) for s in stages) or not all(map(is_pure, inner))
 
 
 def _handed_out(recording: Recording, returns: str | Into | None, device: Device) -> tuple[str, HandedOut, Recording]:

@@ -100,3 +100,14 @@ def test_structs_of_one_name_in_two_modules(m: Any) -> None:
         return second({"at": at}, targets=(2, 3), read=first({**V, "at": at}, targets=(2, 3)))
 
     np.testing.assert_allclose(drawn(V["at"]), 2 * first(V, targets=(2, 3)))
+
+
+def test_attributes_may_be_called_as_keywords_of_python(m: Any) -> None:
+    own = fp.Module.load_from_source(
+        m.device,
+        "keywords_of_python",
+        "struct C { float4 position : SV_Position; float v; }; C vs(float4 at, float from) { return { at, from }; }\n"
+        "float fs(C c) { return c.v; }",
+    )
+    draw = fp.raster(own, vertex="vs", fragment="fs")
+    assert draw({"at": V["at"], "from": np.float32([2, 2, 2])}, targets=(1, 2)).tolist() == [[2, 2]]
