@@ -16,12 +16,12 @@ from fusepy.backend.marshals.result_kinds import check_type, leading, stream_of
 from fusepy.backend.memory.element import Element
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.ir.argmap import UNSAID, ArgMap
-from fusepy.ir.graph import Graph, Node
+from fusepy.ir.graph import Graph
 from fusepy.ir.ops.promotion import of_numbers
 from fusepy.ir.pipelines.rays import pipelines_in, with_stages
 from fusepy.passes.digits.compared import compared
 from fusepy.passes.digits.wide import returned
-from fusepy.passes.effects import is_pure, only_computes
+from fusepy.passes.effects import is_pure
 from fusepy.passes.pipeline import run_pipeline
 from fusepy.program.delivery import PYTHONS, HandedOut
 from fusepy.program.destinations import Destinations
@@ -81,7 +81,7 @@ def compile_program(
         lowering=lowering,
         destinations=written,
         executable=executable,
-        acts=any(_acts(n, trace.oracle) for region in graph.nodes for body in region.bodies for n in body.nodes),
+        acts=_acts(graph, trace.oracle),
         returns=word,
         open=unsized,
         **own,
@@ -90,13 +90,14 @@ def compile_program(
     return program
 
 
-def _acts(node: Node, oracle: SlangOracle) -> bool:
-    """True if a node may write memory, itself or by a function that its rays run."""
-    if "rays" not in node.attrs or not only_computes(node):
-        return not is_pure(node)
-    calling = Graph("rays", [], [node], [])
+def _acts(graph: Graph, oracle: SlangOracle) -> bool:
+    """True if a node of the regions may write memory, itself or by a function that its rays run."""
+    impure = [n for region in graph.nodes for body in region.bodies for n in body.nodes if not is_pure(n)]
+    if not impure or any("rays" not in n.attrs or not is_pure(n, rays=True) for n in impure):
+        return bool(impure)
+    calling = Graph("rays", [], impure, [])
     stages = [s for pipeline in pipelines_in([calling]) for s in pipeline.stages if not s.body]
-    inner = [n for body in with_stages([calling]) for n in body.walk() if n is not node]
+    inner = [n for body in with_stages([calling])[1:] for n in body.walk()]
     return any("writes" in oracle.effects(s.module, s.function) for s in stages) or not all(map(is_pure, inner))
 
 
