@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from keyword import iskeyword
 from typing import Any, cast
 
 import numpy as np
@@ -124,7 +125,7 @@ def _probe(callee: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tup
         named = {**{param.name: value for param, value in placed[first:] if param.direction != OUT}, **named}
         placed = placed[:first]
     names = [*(param.name for param, _ in placed), *named]
-    if len({*names}) == len(names):  # overloads may have others
+    if len({*names}) == len(names) and not any(map(iskeyword, names)):  # overloads may have others; Slang has other keywords
         probe.__signature__ = inspect.Signature([inspect.Parameter(name, KIND) for name in names])
     return probe, [value for _, value in placed], named
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from fusepy.backend.raster.mesh import PAYLOAD, STAGES, VERTICES, WRITTEN, element_of
+from fusepy.backend.sources.handed import handed_over
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.semantics import attributes_of, payload_of
 from fusepy.drawing.stages import DrawStage
@@ -48,6 +49,30 @@ class MeshStage(DrawStage):
                 hint="take the vertices and the triangles as parameters, as in docs/guide/raster.md",
             )
         return Type.parse(element_of(found.type))
+
+    def check_payload(self, task: MeshStage | None) -> None:
+        """Raises `ArgumentError` if this mesh function takes a payload that no task function hands over: drivers crash then."""
+        found = self.values.get(PAYLOAD)
+        if found is None:
+            return
+        if task is None:
+            raise ArgumentError(
+                f"{self.name} takes a payload, and there is no task function that hands one over",
+                place=user_line(),
+                saw=found.type,
+                expected='[shader("amplification")] void ts() { …; DispatchMesh(x, y, z, part); }',
+                hint="write fp.raster(m, task='name of that entry point', mesh=…), or take an argument in place of the payload",
+            )
+        source = cast("Function", task.function).tracer.loaded.source
+        handed = handed_over(task.name, source, "DispatchMesh")
+        if handed and str(found.type) not in handed:
+            raise ArgumentError(
+                f"the payloads of {task.name} and {self.name} do not match",
+                place=user_line(),
+                saw=f"{task.name} hands over {', '.join(sorted(handed))}, and {self.name} takes {found.type}",
+                expected="one struct",
+                hint="give both functions the same struct",
+            )
 
     def _slang(self, function: Function) -> list[tuple[str, Traced]]:
         self.marks = marks_of(self.kind, self.name, list(texts_of([function.tracer.loaded.source])))

@@ -110,6 +110,7 @@ def record_mesh(drawing: Drawing, trace: Trace, size: Any, groups: Any, shared: 
     stages = [MeshStage(trace, kind, function) for kind, function in zip(kinds, drawing.before)]
     for stage in stages:
         stage.run(lambda _: [(shared, SHARED)])
+    stages[-1].check_payload(stages[0] if len(stages) > 1 else None)
     handed = [("", stages[-1].vertex())]
     return _shaded(drawing, trace, stages, handed, size, trace.lift(groups, "groups"), shared, formats)
 

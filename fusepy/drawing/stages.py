@@ -30,6 +30,7 @@ _SOURCES = {  # where a parameter may come from
     "task": "argument",
     "mesh": "argument",
 }
+_OTHERWISE = {"vertex": ", or give it among the vertices", "fragment": ", or return it from the vertex function"}
 
 
 class DrawStage:
@@ -176,19 +177,19 @@ class DrawStage:
 
     def _missing(self, name: str, type: Type | None) -> ArgumentError:
         known = [key for group, _ in self.given for key in group]
-        what = _SOURCES[self.kind]
+        what, member = _SOURCES[self.kind], name.rpartition(".")[2]  # arguments have the names of members
         return ArgumentError(
             f"{self.name} takes {name!r}{'' if type is None else f', a {type}'}, and there is no such {what}",
             place=user_line(),
             saw=", ".join(known) or "nothing",
-            expected=name,
-            hint=f"write {name!r} in place of {near[0]!r}"
-            if (near := nearest(name, known))
-            else f"pass {name}=… to the draw" + ", or give it among the vertices" * (self.kind in ("vertex", "fragment"))
+            expected=member,
+            hint=f"write {member!r} in place of {near[0]!r}"
+            if (near := nearest(member, known))
+            else f"pass {member}=… to the draw" + _OTHERWISE.get(self.kind, "")
             if known
             else "pass a dict of the attributes, by the names of the parameters"
             if self.kind == "vertex"
-            else f"pass {name}=… to the draw",
+            else f"pass {member}=… to the draw",
         )
 
     # ---- functions of Python ------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from keyword import iskeyword
 from typing import Any
 
 from fusepy.backend.device.device import Device
@@ -103,7 +104,9 @@ def _parameters(drawing: Drawing) -> tuple[str, ...]:
                 names[param.name] = None
                 fields = oracle.fields(param.type) if param.type is not None and param.type.kind is Kind.NAMED else None
                 names.update(dict.fromkeys(p.name for p in fields or ()))
-    return tuple(name for name in names if name not in _own(drawing))
+    return tuple(
+        name for name in names if name not in _own(drawing) and not iskeyword(name)
+    )  # attributes may be Python's keywords
 
 
 def globals_of(drawing: Drawing) -> list[str]:

@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ def _checked(inputs: Sequence[str], name: str) -> list[str]:
     """Checks and returns the names of a graph's inputs."""
     listed = isinstance(inputs, Iterable) and not isinstance(inputs, str)  # pyright: ignore[reportUnnecessaryIsInstance]
     names = list(inputs) if listed else []
-    wrong = [n for n in [*names, name] if not (isinstance(n, str) and n.isidentifier())]  # pyright: ignore[reportUnnecessaryIsInstance]
+    wrong = [n for n in [*names, name] if not (isinstance(n, str) and n.isidentifier() and not iskeyword(n))]  # pyright: ignore[reportUnnecessaryIsInstance]
     doubled = [n for n in names if names.count(n) > 1]
     if not listed or wrong or doubled:
         raise GraphError(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import index
 from typing import Any, cast
 
 import numpy as np
 
+from fusepy.backend.memory.views import integers
 from fusepy.errors import ArgumentError, ShapeError, TraceError
 from fusepy.functions.fused import fuse
 from fusepy.inspect.pixel_report import PixelReport, PixelValue, mark_of
@@ -33,7 +33,7 @@ def inspect_pixel(function: Callable[..., Any], args: Any, /, *, at: int | Seque
         kwargs: arguments by name.
 
     Raises:
-        ShapeError: if the results have no such element.
+        ShapeError: if the results have no such element, or `at` is no integers.
         ArgumentError: for anything but a function.
         TraceError: if `function` returns nothing that is computed, or if this is called while a fused function is traced.
 
@@ -80,11 +80,10 @@ def _indices(at: int | Sequence[int], ends: Sequence[Array], ranks: Sequence[int
     """Returns the indices of an element of the results, and the extents of their grid.
 
     Raises:
-        ShapeError: if there is no such element.
+        ShapeError: if there is no such element, and for anything but integers.
     """
     grid = max((array.shape[:rank] for array, rank in zip(ends, ranks)), key=len)
-    given = at if isinstance(at, Sequence) else (at,)
-    place = tuple(index(i) for i in given)
+    place = integers(at, "inspect_pixel(): at=")
     if len(place) != len(grid) or any(not -n <= i < n for i, n in zip(place, grid)):
         raise ShapeError(
             f"inspect_pixel(): the results have no element {place}",

@@ -11,21 +11,24 @@ from fusepy.ir.types import Kind
 from fusepy.ir.whole import has_gradients, writes
 
 
-def is_pure(node: Node, maps: Sequence[ArgMap] | None = None) -> bool:
+def is_pure(node: Node, maps: Sequence[ArgMap] | None = None, rays: bool = False) -> bool:
     """True if `node` only computes its results; `maps` are its resolved ones, which say what a call takes.
 
     A Slang function counts as pure if it has a result and cannot write memory. It can write if it takes an `RWTensor` or an array
     with gradients, if it takes a pointer or a writable resource and its text may do more than read, or if it names a writable
     global. A loop or branch is pure if its bodies are.
+
+    Args:
+        rays: True leaves out what functions do that rays run: they may write globals, and cost too much to run twice.
     """
+    if "rays" in node.attrs and not rays:
+        return False
     if node.bodies:
         inner = [n for body in node.bodies for n in body.nodes]
         derived = node.op.name == "vjp"  # the rule below, about its operands, finds all effects but `writes`
         if any(n.attrs.get("writes") if derived else not is_pure(n) for n in inner):
             return False
     elif not node.results or not node.op.pure or node.attrs.get("writes"):
-        return False
-    if "rays" in node.attrs:  # functions that rays run may write globals, and cost too much to run twice
         return False
     for value, map in zip(node.operands, node.maps if maps is None else maps):
         type = map.type or value.type

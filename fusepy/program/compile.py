@@ -14,9 +14,11 @@ from fusepy.backend.execute.texture_results import Into, TextureTarget
 from fusepy.backend.marshals.registry import OBJECT, RESULTS, kind_of_class, texture_kind, waits
 from fusepy.backend.marshals.result_kinds import check_type, leading, stream_of
 from fusepy.backend.memory.element import Element
+from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
 from fusepy.ir.ops.promotion import of_numbers
+from fusepy.ir.pipelines.rays import pipelines_in, with_stages
 from fusepy.passes.digits.compared import compared
 from fusepy.passes.digits.wide import returned
 from fusepy.passes.effects import is_pure
@@ -82,11 +84,22 @@ def compile_program(
         lowering=lowering,
         destinations=written,
         executable=executable,
-        acts=any(not is_pure(n) for region in graph.nodes for body in region.bodies for n in body.nodes),
+        acts=_acts(graph, trace.oracle),
         returns=word,
         open=unsized,
         **own,
     )
+
+
+def _acts(graph: Graph, oracle: SlangOracle) -> bool:
+    """True if a node of the regions may write memory, itself or by a function that its rays run."""
+    impure = [n for region in graph.nodes for body in region.bodies for n in body.nodes if not is_pure(n)]
+    if not impure or any("rays" not in n.attrs or not is_pure(n, rays=True) for n in impure):
+        return bool(impure)
+    calling = Graph("rays", [], impure, [])
+    stages = [s for pipeline in pipelines_in([calling]) for s in pipeline.stages if not s.body]
+    inner = [n for body in with_stages([calling])[1:] for n in body.walk()]
+    return any("writes" in oracle.effects(s.module, s.function) for s in stages) or not all(map(is_pure, inner))
 
 
 def _handed_out(recording: Recording, returns: str | Into | None, device: Device) -> tuple[str, HandedOut, Recording]:

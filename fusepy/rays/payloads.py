@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.rays.stage import MAX_RECURSION
-from fusepy.backend.sources.closure import bare
-from fusepy.backend.sources.reachable import reached_from, texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError
 from fusepy.ir.oracle import Layout
 from fusepy.ir.types import Kind, Type
 from fusepy.rays.fused_stage import TRIANGLE
 from fusepy.rays.stages import StageFunction
-
-_TRACE = re.compile(r"\bTraceRay\s*(?:<[^;(]*>)?\s*\(([^;]*)\)\s*;")
-_LAST = re.compile(r"(\w+)\s*\Z")
 
 
 def check_payloads(
@@ -26,7 +20,7 @@ def check_payloads(
     """Raises `ArgumentError` if two functions that one ray may run have payloads of different types.
 
     Args:
-        handed: the types that the ray generation passes to ``TraceRay``, see `handed_over`.
+        handed: the types that the ray generation passes to ``TraceRay``, see `handed_over` of ``TraceRay``.
 
     All functions of a hit group must have the same payload; if there are miss functions, one of them must have it too. The ray
     generation must pass a payload that some function takes; the types of its variables are read from the text.
@@ -73,24 +67,6 @@ def _mismatch(name: str, what: str, saw: str) -> ArgumentError:
     )
 
 
-def handed_over(name: str, source: ModuleSource) -> set[str]:
-    """Returns the types of the variables that `name` and the functions that it calls pass to ``TraceRay``."""
-    texts = [bare(text) for text in texts_of([source])]
-    reached = {name.rpartition("::")[2], *reached_from([name], texts)}
-    found: set[str] = set()
-    for text in texts:
-        for match in _TRACE.finditer(text):
-            variable = _LAST.search(match[1])
-            before = text[: match.start()]
-            owner = re.findall(r"\b(\w+)\s*\([^;{}()]*(?:\([^()]*\)[^;{}()]*)*\)\s*\{", before)
-            owner = [o for o in owner if o not in ("if", "for", "while", "switch")]
-            if variable is None or not owner or owner[-1] not in reached:
-                continue
-            declared = re.findall(rf"\b([A-Za-z_][\w:]*)\s+{variable[1]}\s*[=;,)]", before)
-            found |= {type for type in declared[-1:] if type not in ("return", "inout", "out", "in")}
-    return found
-
-
 def recursion_of(name: str, deeper: Sequence[str], given: int | None) -> int:
     """Returns the greatest recursion of a pipeline; `deeper` are the hit and miss functions that trace rays.
 
@@ -102,8 +78,8 @@ def recursion_of(name: str, deeper: Sequence[str], given: int | None) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MAX_RECURSION:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(
             f"{name}: max_recursion is out of range",
-            saw=given,
-            expected=f"1 to {MAX_RECURSION}",
+            saw=repr(given),
+            expected=f"an integer from 1 to {MAX_RECURSION}",
             hint="trace the path in a loop of the ray generation, which needs a recursion of 1",
         )
     if deeper and given < 2:
@@ -142,7 +118,14 @@ def payload_of(name: str, needed: int, given: int | None) -> int:
     """
     if given is None:
         return needed
-    if isinstance(given, bool) or not isinstance(given, int) or given < needed:  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(given, bool) or not isinstance(given, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(
+            f"{name}: max_payload_size is a number of bytes",
+            saw=repr(given),
+            expected=f"{needed} or more",
+            hint="leave max_payload_size out, and the largest payload decides",
+        )
+    if given < needed:
         raise ArgumentError(
             f"{name}: a payload is larger than max_payload_size",
             saw=given,

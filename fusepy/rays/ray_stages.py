@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from fusepy.backend.sources.handed import handed_over
 from fusepy.backend.sources.reachable import reaches, texts_of
 from fusepy.errors import ArgumentError
 from fusepy.functions.slang_tracer import Loaded
@@ -13,7 +14,7 @@ from fusepy.ir.graph import Graph
 from fusepy.ir.pipelines.rays import RayPipeline, RayStage
 from fusepy.modules.module import Module
 from fusepy.rays.fused_stage import TRIANGLE, recorded_stage
-from fusepy.rays.payloads import bytes_of, check_layouts, check_payloads, handed_over, payload_of, recursion_of
+from fusepy.rays.payloads import bytes_of, check_layouts, check_payloads, payload_of, recursion_of
 from fusepy.rays.stages import HitGroup, StageFunction, hit_groups, stage_function, table_of
 from fusepy.trace.trace import Trace
 
@@ -54,7 +55,7 @@ class RayStages:
         check_layouts(self.name, self.module.device, [*((type, self.loaded.source) for type in handed), *passed])
 
     def _handed(self, called: Sequence[str]) -> list[str]:
-        return sorted({type for name in called for type in handed_over(name, self.loaded.source)})
+        return sorted({type for name in called for type in handed_over(name, self.loaded.source, "TraceRay")})
 
     def having(self, options: Mapping[str, Any]) -> RayStages:
         """Returns the same functions with other options."""

@@ -62,7 +62,12 @@ def rows_of(value: Any, columns: int, type: Type, what: str, device: Device, che
 
 def check_finite_rows(array: Array, what: str) -> None:
     """Raises `ShapeError` for NaN, infinities and numbers that become infinite as a float, naming the first row that has one."""
-    fine = (np.abs(array) <= np.finfo(np.float32).max).all(axis=-1)
+    most = np.finfo(np.float32).max
+    if (
+        not array.size or -most <= array.min() <= array.max() <= most
+    ):  # NaN is neither; a tenth of the time of a test for each row
+        return
+    fine = (np.abs(array) <= most).all(axis=-1)
     if not fine.all():
         row = int(np.flatnonzero(~fine)[0])
         raise ShapeError(

@@ -11,6 +11,7 @@ import numpy as np
 from fusepy.errors import ShapeError
 from fusepy.ir.value import Array
 from fusepy.pytree import attributes, reader, register
+from fusepy.scenes import pixels
 
 
 class Camera:
@@ -64,16 +65,19 @@ class Camera:
         self.right = _listed(right / length * (reach * aspect))
         self.up = _listed(np.cross(right / length, forward / distance) * reach)
 
-    def ray(self, pixel: Any, size: Any) -> tuple[Array, Array]:
+    def ray(self, pixel: Any, size: Any) -> tuple[Any, Any]:
         """Returns the origins and the directions, of length 1, of the rays through the centres of pixels.
 
         Args:
-            pixel: ``(x, y)``, or an array of shape ``(…, 2)``.
+            pixel: ``(x, y)``, an array of shape ``(…, 2)``, a grid, or a value of a fused function or graph.
             size: ``(width, height)`` of the image.
 
         Returns:
-            two arrays of shape ``(…, 3)``.
+            two arrays of shape ``(…, 3)``; of a grid or of vectors arrays of ``float3``.
         """
+        if pixels.is_open(pixel, self.position):
+            made = pixels.ray(pixel, self.position, self.forward, self.right, self.up, _extents(size))
+            return made[0], made[1]
         uv = pixel_to_uv(pixel, size)
         forward, right, up = (np.asarray(v) for v in (self.forward, self.right, self.up))
         direction = forward + (2 * uv[..., :1] - 1) * right + (1 - 2 * uv[..., 1:]) * up
@@ -88,11 +92,11 @@ class Camera:
 register(Camera, attributes(reader(("position", "forward", "right", "up"))))  # a gradient by a camera is a camera of gradients
 
 
-def pixel_to_uv(pixel: Any, size: Any) -> Array:
+def pixel_to_uv(pixel: Any, size: Any) -> Any:
     """Returns the places of the centres of pixels, from ``(0, 0)`` at the top left to ``(1, 1)`` at the bottom right.
 
     Args:
-        pixel: ``(x, y)``, or an array of shape ``(…, 2)``.
+        pixel: ``(x, y)``, an array of shape ``(…, 2)``, a grid, or a value of a fused function or graph.
         size: ``(width, height)`` of the image.
 
     Raises:
@@ -102,16 +106,32 @@ def pixel_to_uv(pixel: Any, size: Any) -> Array:
         >>> import fusepy as fp
         >>> fp.pixel_to_uv((0, 3), (4, 4)).tolist()
         [0.125, 0.875]
+        >>> fp.fuse(lambda pixels: fp.pixel_to_uv(pixels, (4, 2)).x)(fp.grid((1, 2))).to_numpy().tolist()
+        [[0.125, 0.375]]
     """
-    place, extent = np.asarray(pixel, np.float64), np.asarray(size, np.float64)
-    if place.shape[-1:] != (2,) or extent.shape != (2,) or not (extent > 0).all():
-        raise ShapeError(
-            "pixels have two coordinates, and so has the size",
-            saw=f"{place.shape} and {extent.tolist()}",
-            expected="(…, 2) and (width, height)",
-            hint="give x before y, and width before height",
-        )
-    return ((place + 0.5) / extent).astype(np.float32)
+    if pixels.is_open(pixel):
+        return pixels.pixel_to_uv(pixel, _extents(size))
+    place, extent = np.asarray(pixel, np.float64), _extents(size)
+    if place.shape[-1:] != (2,):
+        raise _two(place.shape)
+    return ((place + 0.5) / np.array(extent)).astype(np.float32)
+
+
+def _extents(size: Any) -> tuple[float, float]:
+    """Returns the width and the height of an image as numbers of Python."""
+    given = np.asarray(size, np.float64)
+    if given.shape != (2,) or not (given > 0).all():
+        raise _two(given.tolist())
+    return float(given[0]), float(given[1])
+
+
+def _two(saw: Any) -> ShapeError:
+    return ShapeError(
+        "pixels have two coordinates, and so has the size",
+        saw=saw,
+        expected="(…, 2) and (width, height)",
+        hint="give x before y, and width before height",
+    )
 
 
 def _three(given: Any, what: str) -> Array:

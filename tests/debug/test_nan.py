@@ -152,3 +152,9 @@ def test_effects_happen_once_and_their_results_are_checked(device: Any, m: Any) 
 def test_inside_of_a_fused_function() -> None:
     with pytest.raises(fp.TraceError, match="inside of a fused function"):
         fp.fuse(lambda x: check(fp.sqrt)(x))(BAD)
+
+
+def test_parameters_may_be_called_as_keywords_of_python(device: Any) -> None:
+    m = fp.Module.load_from_source(device, "nan_keywords", "float root(float from, float lambda) { return sqrt(from) * lambda; }")
+    with pytest.raises(fp.NonFiniteError, match="root gives NaN"):
+        fp.debug.check_nan(m.root)(np.float32([1, -4]), 2.0)

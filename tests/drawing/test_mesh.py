@@ -201,6 +201,16 @@ def test_mesh_shaders_that_do_not_fit_are_refused(m: Any) -> None:
         (lambda: fp.raster(m, mesh="old", fragment="fs")(targets=SIZE), fp.UnsupportedArgumentError, "as in HLSL"),
         (lambda: fp.raster(m, mesh="empty", fragment="fs")(targets=SIZE), fp.ArgumentError, "writes no vertices"),
         (lambda: fp.raster(m, mesh="given", fragment="fs")(targets=SIZE), fp.ArgumentError, "there is no such argument"),
+        (
+            lambda: fp.raster(m, mesh="given", fragment="fs")(targets=SIZE, at=PLACES, tint=[1, 2, 3]),
+            fp.ArgumentError,
+            "no task function",
+        ),
+        (
+            lambda: fp.raster(m, task="ts", mesh="given", fragment="fs")(targets=SIZE, at=PLACES, tint=[1, 2, 3]),
+            fp.ArgumentError,
+            "payloads of ts and given do not match",
+        ),
         (lambda: fp.raster(m, mesh=m.vs, fragment="fs"), fp.ArgumentError, "mesh is the name of an entry point"),
         (lambda: fp.raster(m, mesh="ms")(4, targets=SIZE, depth=0.25), fp.ArgumentError, "draws nothing"),
     ):

@@ -84,3 +84,30 @@ def test_a_lazy_draw_of_arrays_gives_the_numbers_of_an_eager_one(m: Any) -> None
         eager = fp.rasterize(vertices["at"], [[0, 1, 2]], (4, 6))
         assert (image.shape, corners.shape) == (want.shape, eager.shape)
         np.testing.assert_array_equal(image.to_numpy(), np.asarray(want))
+
+
+def test_structs_of_one_name_in_two_modules(m: Any) -> None:
+    own = fp.Module.load_from_source(
+        m.device,
+        "another_corner",
+        "import fusepy; struct Corner { float4 position : SV_Position; }; Corner vs(float4 at) { return { at }; }\n"
+        "float4 fs(Corner c, Tensor<float4, 2> read) { return 2 * read[int2(c.position.xy)]; }",
+    )
+    first, second = (fp.raster(of, vertex="vs", fragment="fs") for of in (m, own))
+
+    @fp.fuse
+    def drawn(at: Any) -> Any:
+        return second({"at": at}, targets=(2, 3), read=first({**V, "at": at}, targets=(2, 3)))
+
+    np.testing.assert_allclose(drawn(V["at"]), 2 * first(V, targets=(2, 3)))
+
+
+def test_attributes_may_be_called_as_keywords_of_python(m: Any) -> None:
+    own = fp.Module.load_from_source(
+        m.device,
+        "keywords_of_python",
+        "struct C { float4 position : SV_Position; float v; }; C vs(float4 at, float from) { return { at, from }; }\n"
+        "float fs(C c) { return c.v; }",
+    )
+    draw = fp.raster(own, vertex="vs", fragment="fs")
+    assert draw({"at": V["at"], "from": np.float32([2, 2, 2])}, targets=(1, 2)).tolist() == [[2, 2]]

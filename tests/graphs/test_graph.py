@@ -586,3 +586,8 @@ def test_functions_of_numpy_that_fusepy_lacks_are_refused_for_values() -> None:
     fails(lambda: np.frexp(x), fp.TraceError, "numpy.frexp()", here())
     fails(lambda: np.maximum.reduce(x), fp.TraceError, "use fusepy.max", here())
     fails(lambda: np.unwrap(x), fp.TraceError, "numpy.unwrap()", here())
+
+
+def test_inputs_are_no_keywords_of_python() -> None:
+    with pytest.raises(fp.GraphError, match="inputs are a list of names"):
+        fp.Graph(inputs=["x", "from"])

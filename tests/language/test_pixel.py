@@ -99,6 +99,12 @@ def test_elements_that_are_not_there(m: Any, at: Any, found: str) -> None:
     assert "(4, 5)" in str(caught.value)
 
 
+@pytest.mark.parametrize("at", [(0.5, 1), "01", (True, 0), None])
+def test_places_are_integers(at: Any) -> None:
+    with pytest.raises(fp.ShapeError, match="at= takes integers"):
+        fp.inspect_pixel(lambda x: x + 1, np.ones((4, 5), F32), at=at)
+
+
 def test_inside_of_a_fused_function() -> None:
     with pytest.raises(fp.TraceError, match="inside of a fused function"):
         fp.fuse(lambda x: fp.inspect_pixel(fp.sqrt, x, at=0))(F32([1]))

@@ -360,6 +360,7 @@ def test_stages_come_from_other_modules(m: Any, world: Any) -> None:
         (lambda m: fp.ray_gen(m, "look", closesthit="on_sphere", anyhit="holes"), fp.ArgumentError, "attributes of hit group"),
         (lambda m: fp.ray_gen(m, "look", miss="missed", max_recursion=32), fp.ArgumentError, "1 to 31"),
         (lambda m: fp.ray_gen(m, "look", miss="missed", max_payload_size=12), fp.ArgumentError, "16 bytes or more"),
+        (lambda m: fp.ray_gen(m, "look", miss="missed", max_payload_size="16"), fp.ArgumentError, "a number of bytes"),
         (lambda m: fp.ray_gen(m, "look").options(numthreads=[8]), fp.ArgumentError, "no thread groups"),
         (lambda m: fp.ray_gen(m, "look").options(max_depth=8), fp.ArgumentError, "there is no option 'max_depth'"),
         (lambda m: fp.ray_gen(m, "look").dispatch(8), fp.ArgumentError, "is no compute kernel"),

@@ -18,6 +18,8 @@ ELSEWHERE: dict[str, str] = {
     "backend/execute/readback.py": "program/test_readback.py",
     "trace/prints/log.py": "debug/test_printing.py",
     "rays/ray_stages.py": "rays/test_fused_stage.py",
+    "backend/raster/repeat.py": "drawing/again/test_same.py",
+    "drawing/mesh_stage.py": "drawing/test_mesh.py",
     "drawing/tracer.py": "drawing/test_function.py",
     "rays/ray_tracer.py": "rays/test_fused_stage.py",
     "backend/slang/second_order.py": "derivatives/test_second_order.py",

@@ -118,3 +118,54 @@ def test_textures_behind_hits_have_gradients(m: Any) -> None:
     ahead, behind = (float(value(texture(texels + sign * moves))) for sign in (1, -1))
     assert float((slopes * moves).sum()) == pytest.approx((ahead - behind) / 2, rel=2e-3)
     assert np.count_nonzero(slopes[..., 0]) > 12
+
+
+PIPELINE = """
+import fusepy;
+import fusepy_rays;
+struct Found { float2 at; int triangle; };
+RaytracingAccelerationStructure scene;
+void missed(inout Found found) { found.triangle = -1; }
+void met(inout Found found, BuiltInTriangleIntersectionAttributes hit) { found = { hit.barycentrics, PrimitiveIndex() }; }
+Found look(Camera camera, float2 uv)
+{
+    Found found = {};
+    TraceRay(scene, 0, 255, 0, 0, 0, camera.ray(uv), found);
+    return found;
+}
+[Differentiable]
+float3 shaded(Found found, Tensor<float3, 1> colours, Tensor<float, 1> glow, Tensor<uint3, 1> triangles, float light)
+{
+    if (found.triangle < 0)
+        return float3(light);
+    uint3 at = triangles[found.triangle];
+    float3 a = colours[at.x], b = colours[at.y], c = colours[at.z];
+    float3 colour = a + found.at.x * (b - a) + found.at.y * (c - a);
+    return light * colour * colour + glow[found.triangle];
+}
+"""
+
+
+@pytest.mark.req("R5")
+def test_shading_behind_a_pipeline_has_gradients(device: Any) -> None:
+    need_rays(device)
+    m, mesh = fp.Module.load_from_source(device, "shaded_behind", PIPELINE), fp.Mesh(PLACES, TRIANGLES)
+    look = fp.ray_gen(m, "look", miss="missed", closesthit="met").set(scene=fp.Scene(mesh))
+    camera, pixels = fp.Camera(position=(0.2, 0.1, 4), target=(0, 0, 0), fov=60), RNG.random((24, 2)).astype(np.float32)
+    weights = RNG.random((24, 3)).astype(np.float32)
+
+    def picture(colours: Any, glow: Any, light: Any) -> Any:
+        return m.shaded(look(camera, pixels), colours, glow, mesh.indices, light)
+
+    def total(colours: Any, glow: Any, light: Any) -> Any:
+        summed = fp.sum(picture(colours, glow, light) * fp.vcast(weights, "float3"))
+        return summed.x + summed.y + summed.z
+
+    given = RNG.random((7, 3)).astype(np.float32), RNG.random(3).astype(np.float32), 0.75
+    assert fp.fuse(picture).explain(*given).kernels == 1
+    fp.check_grads(total, *given)
+    fp.check_grads(fp.fuse(total), *given)
+    colours, glow, light = fp.grad(total, (0, 1, 2))(*given)
+    assert all(np.abs(np.asarray(found)).max() > 0.1 for found in (colours, glow, light))
+    with pytest.raises(fp.GradientError, match=r"no derivative"):
+        fp.grad(lambda uv: fp.sum(m.shaded(look(camera, uv), *given[:2], mesh.indices, 0.75)))(pixels)

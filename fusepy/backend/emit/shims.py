@@ -32,7 +32,7 @@ class Shims:
 
     `stages` are the names of functions and structs that the stages of rays use, by module and name.
 
-    `imported` are the modules that the kernel itself imports, for their structs; ``None`` is all.
+    `imported` are the modules that the kernel itself imports: the only one that it calls, or those of structs; ``None`` is all.
     `hidden` names the wrappers of operations whose Slang functions are hidden by the user's. They are in a module of their own,
     which imports no user module.
     """
@@ -61,6 +61,7 @@ def make_shims(body: Graph, imports: Mapping[str, Sequence[str]], taken: Collect
             stages = [s for p in pipelines_in([body]) for s in p.stages]
             modules.update(s.module for s in stages)
     if len(modules) < 2:
+        shims.imported = _modules_of_structs(body, imports) | modules if modules and len(imports) > 1 else None
         return shims
     shims.imported = _modules_of_structs(body, imports) | {s.module for s in stages if s.body}
     wrappers: dict[str, dict[str, str]] = {}

@@ -7,7 +7,6 @@ from typing import Any
 
 import slangpy as spy
 
-from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.raster.multisampling import check_samples
 from fusepy.backend.raster.readers import Filled
@@ -46,10 +45,11 @@ class Images:
         self._indexed: dict[int, spy.RenderState] = {}  # by the offset of indices in it
 
     def state(self, indices: Tensor | None) -> spy.RenderState:
-        """Returns the viewport of these images, with these indices."""
+        """Returns the viewport of these images, with these indices, which lie in a buffer of the device."""
         if indices is None:
             return self._unindexed
-        memory, offset = memory_of(indices), indices.byte_offset
+        block = indices.block
+        memory, offset = block.buffer, block.offset + indices.origin
         if memory is not self._indices_in or len(self._indexed) > OFFSETS:
             self._indices_in, self._indexed = memory, {}
         found = self._indexed.get(offset)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,16 +16,17 @@ from fusepy.backend.kernels.kernel import LONG, Kernel
 from fusepy.backend.memory.contents import copy_elements
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.raster.images import Images
-from fusepy.backend.raster.readers import copied, store_image
+from fusepy.backend.raster.readers import copied, copy_of, store_image
 from fusepy.backend.raster.state import RasterStage
 
+Pass = Callable[[spy.CommandEncoder], None]
 _FIRST = spy.SubresourceRange({"mip_count": 1, "layer_count": 1})
 
 
 class DrawKernel(Kernel):
     """The pipeline of a draw with its parameter block. It keeps images of the last size."""
 
-    __slots__ = ("_images", "_indexed", "_indices_in", "_objects", "_stage", "_textures")
+    __slots__ = ("_again", "_images", "_indexed", "_indices_in", "_objects", "_stage", "_textures")
 
     def __init__(self, device: Device, *given: Any):
         super().__init__(device, *given)
@@ -33,6 +34,7 @@ class DrawKernel(Kernel):
         assert isinstance(stage, RasterStage)
         self._stage = stage
         self._images: Images | None = None
+        self._again: tuple[object, Pass | None] = None, None  # the owner of the last `launch_again`, and its pass
         self._indexed = self.objects[-1].role == "indices"
         self._textures = False  # the last launch has filled a texture of the caller
         self._indices_in: object = None  # the last buffer that holds indices as the device takes them
@@ -65,10 +67,39 @@ class DrawKernel(Kernel):
         if self._textures:  # their owner may read them at any time
             sink.flush()
 
+    def launch_again(
+        self, owner: object, sink: Sink, bindings: Bindings | None, values: Sequence[float], count: int, drawn: Sequence[int],
+        objects: Sequence[Any],
+    ) -> None:  # fmt: skip
+        """Launches for an owner whose launches all have the same `drawn` and `objects`: their pass is described once.
+
+        It holds the buffers of the results, as the kernel holds its images, until a draw of another owner.
+        """
+        if not self.binds_nothing(sink, bindings):
+            self.launch(sink, bindings, values, count, drawn, objects=objects)
+            return
+        self.fill(values)
+        known, work = self._again
+        if known is owner and work is not None:
+            sink.record(work, self.pipeline, self.root, self._images, objects)
+        else:
+            self._draw(sink, self.pipeline, self.root, drawn, objects)
+            if known is not owner:
+                self._again = owner, self._repeated(drawn, objects)
+            if self._textures:
+                sink.flush()
+        if count >= LONG:
+            sink.start()
+
+    def _renew(self, device: Device) -> None:
+        super()._renew(device)
+        self._again = None, None
+
     def images(self, width: int, height: int) -> Images:
         """Returns the images of this size."""
         found = self._images
         if found is None or found.width != width or found.height != height:
+            self._again = None, None
             found = self._images = Images(self._device.raw, self._stage.formats, self._stage.state, width, height)
         return found
 
@@ -87,7 +118,7 @@ class DrawKernel(Kernel):
         indices = self._indices(sink, objects[-1]) if self._indexed else None
         if indices is not None:
             results = objects[:-1]
-        state, draws = images.state(indices), len(drawn) == 4
+        state = images.state(indices)
         self._textures = False
         for one in results:
             if one.__class__ is Bound:
@@ -96,20 +127,52 @@ class DrawKernel(Kernel):
                 break
 
         def work(encoder: spy.CommandEncoder) -> None:
-            rendering = images.begin(encoder, views)
-            rendering.bind_pipeline(pipeline, root)
-            rendering.set_render_state(state)
-            if draws:
-                (rendering.draw if indices is None else rendering.draw_indexed)(_arguments(drawn[2], drawn[3]))
-            else:
-                rendering.draw_mesh_tasks(drawn[2:])
-            rendering.end()
+            self._pass(images.begin(encoder, views), pipeline, root, state, drawn)
             for filled, result in zip(images.results, results):
                 if result is None or result.__class__ is Bound or copied(encoder, filled, result):
                     continue
                 store_image(self._device, encoder, filled.image, result, self._stage.state)
 
         sink.record(work, pipeline, root, images, indices, results, views)
+
+    def _pass(
+        self,
+        rendering: spy.RenderPassEncoder,
+        pipeline: Any,
+        root: spy.ShaderObject,
+        state: spy.RenderState,
+        drawn: Sequence[int],
+    ) -> None:
+        rendering.bind_pipeline(pipeline, root)
+        rendering.set_render_state(state)
+        if self._indexed:
+            rendering.draw_indexed(_arguments(drawn[2], drawn[3]))
+        elif len(drawn) == 4:
+            rendering.draw(_arguments(drawn[2], drawn[3]))
+        else:
+            rendering.draw_mesh_tasks(drawn[2:])
+        rendering.end()
+
+    def _repeated(self, drawn: Sequence[int], objects: Sequence[Any]) -> Pass | None:
+        """Returns the pass of a launch that was recorded, for others with the same objects; None if it does more than copy."""
+        images, results = self._images, objects[:-1] if self._indexed else objects
+        indices: Tensor | None = objects[-1] if self._indexed else None
+        if (
+            images is None
+            or self._textures
+            or not (indices is None or (indices.linear and indices.block.buffer is self._indices_in))
+        ):
+            return None
+        copies = [copy_of(filled, result) for filled, result in zip(images.results, results) if result is not None]
+        state, pipeline, root = images.state(indices), self.pipeline, self.root
+        made = [copy for copy in copies if copy is not None]
+
+        def work(encoder: spy.CommandEncoder) -> None:
+            self._pass(images.begin(encoder, None), pipeline, root, state, drawn)
+            for copy in made:
+                encoder.copy_texture_to_buffer(*copy)
+
+        return work if len(made) == len(copies) else None
 
     def _indices(self, sink: Sink, given: Tensor) -> Tensor:
         """Returns the indices one after the other in a buffer of the device; others are copied, and so is foreign memory."""

@@ -89,15 +89,22 @@ class Filled(NamedTuple):
         return Filled(image, texel, texel * image.width, texel * image.width * image.height)
 
 
-def copied(encoder: spy.CommandEncoder, filled: Filled, tensor: Tensor) -> bool:
-    """Records a copy of an image into a tensor, if its texels lie in memory as the elements of the tensor do."""
+def copy_of(filled: Filled, tensor: Tensor) -> tuple[Any, ...] | None:
+    """Returns the arguments of a copy of an image into a tensor; None if texels do not lie in memory as its elements do."""
     image, texel, row, nbytes = filled
     block = tensor.block
     buffer = block.buffer
     if texel != tensor.element.nbytes or not tensor.linear or buffer.__class__ is not spy.Buffer:
-        return False
-    encoder.copy_texture_to_buffer(buffer, block.offset + tensor.origin, nbytes, row, image, 0, 0)
-    return True
+        return None
+    return buffer, block.offset + tensor.origin, nbytes, row, image, 0, 0
+
+
+def copied(encoder: spy.CommandEncoder, filled: Filled, tensor: Tensor) -> bool:
+    """Records a copy of an image into a tensor, if there is one."""
+    copy = copy_of(filled, tensor)
+    if copy is not None:
+        encoder.copy_texture_to_buffer(*copy)
+    return copy is not None
 
 
 class _TexelReader:

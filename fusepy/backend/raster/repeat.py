@@ -11,6 +11,7 @@ from fusepy.backend.execute.tape import LinkedTape
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.raster.kernel import DrawKernel
 from fusepy.backend.raster.text import same
 
 _ARGUMENT, _DESTINATION, _NEW = range(3)  # where an object of a launch comes from
@@ -19,7 +20,19 @@ _ARGUMENT, _DESTINATION, _NEW = range(3)  # where an object of a launch comes fr
 class Repeat:
     """The only launch of a tape, with the addresses of the tensors of one call. It holds none of them."""
 
-    __slots__ = ("__weakref__", "_count", "_device", "_groups", "_kernel", "_makes", "_moving", "_numbers", "_objects", "_values")
+    __slots__ = (
+        "__weakref__",
+        "_count",
+        "_device",
+        "_fixed",
+        "_groups",
+        "_kernel",
+        "_makes",
+        "_moving",
+        "_numbers",
+        "_objects",
+        "_values",
+    )
 
     def __init__(self, tape: LinkedTape, args: Sequence[Any], outs: Sequence[Any], uploaded: Collection[int]):
         row = tape.rows[0]
@@ -40,6 +53,7 @@ class Repeat:
         for slot, read in row.bound:
             place = (_NEW, made[slot]) if slot in made else (_DESTINATION, given[slot]) if slot in given else (_ARGUMENT, slot)
             self._objects.append((*place, read))
+        self._fixed = not self._makes and all(slot not in uploaded for slot, _ in row.bound)  # all launches have the same objects
 
     @staticmethod
     def of(tape: LinkedTape, args: Sequence[Any], outs: Sequence[Any], uploaded: Collection[int]) -> Repeat | None:
@@ -90,7 +104,10 @@ class Repeat:
                 places[k][i] if read is same else places[k][i].value if read is None else read(places[k][i])
                 for k, i, read in self._objects
             ]
-            kernel.launch(sink, bindings, values, self._count, self._groups, objects=objects)
+            if self._fixed and isinstance(kernel, DrawKernel) and self._groups:
+                kernel.launch_again(self, sink, bindings, values, self._count, self._groups, objects)
+            else:
+                kernel.launch(sink, bindings, values, self._count, self._groups, objects=objects)
         return made
 
     def clear(self) -> None:

@@ -18,7 +18,7 @@ from fusepy.errors import ShapeError, TraceError
 from fusepy.ir.argmap import UNSAID, ArgMap, check_rank
 from fusepy.ir.graph import Value
 from fusepy.ir.ops import OPS
-from fusepy.ir.types import BOOL, UINT, Kind, Type
+from fusepy.ir.types import BOOL, INT, UINT, Kind, Type
 from fusepy.location import user_line
 from fusepy.symbolic import Symbolic, holds, static_hint
 from fusepy.trace.moves.plans import Remap, Strided
@@ -179,7 +179,8 @@ def _in_body(trace: OpenTrace, value: Value, items: Sequence[Item | Value]) -> V
     for axis, k in enumerate(kept):
         item = items[k] if k in dynamic else None
         make = partial(_coordinates, axis=axis, behind=sum(other > k for other in runs))
-        indices.append(item if isinstance(item, Value) else _at_root(trace, value, make))
+        found = item if isinstance(item, Value) else _at_root(trace, value, make)
+        indices.append(found if found.type is INT else trace.recast(found, INT, user_line()))
     read = value.type.with_scalar(UINT) if value.type.is_numeric and value.type.scalar is BOOL else value.type
     name = f"{'pick' if differential(read, trace.oracle) is None else 'take'}{len(indices)}"
     maps = [ArgMap((), Type.whole("fusepy::Tensor", read, len(indices))), *[UNSAID] * len(indices)]

@@ -88,3 +88,23 @@ def test_functions_that_combine(device: Any) -> None:
     x = F32([0.5, 2])
     fused = fp.fuse(lambda x: [(fp.reduce(m[n], 0.0, x), fp.scan(m[n], 0.0, x)[1]) for n in FEW])
     assert all((float(a), float(b)) == (2.5, 2.5) for a, b in fused(x))
+
+
+def test_structs_of_one_name_in_kernels_of_their_own(device: Any) -> None:
+    source = "import fusepy; struct S {{ {kind} at; }}; S make(float x) {{ return {{ {kind}(x) }}; }}"
+    one, two = (
+        fp.Module.load_from_source(device, f"of_one_name_{kind}", source.format(kind=kind) + text)
+        for kind, text in (
+            ("float", "float value(S s) { return 2 * s.at; }"),
+            (
+                "float2",
+                "float last(int i, Tensor<float, 1> t) { S s = make(t[2 - i]); return s.at.y; } float y(S s) { return s.at.y; }",
+            ),
+        )
+    )
+
+    @fp.fuse
+    def reversed(x: Any) -> Any:
+        return two.y(two.make(two.last(fp.grid((3,)), one.value(one.make(x)))))
+
+    np.testing.assert_allclose(reversed(F32([1, 2, 3])), [6, 4, 2])

@@ -14,6 +14,7 @@ import slangpy as spy
 
 import fusepy as fp
 from fusepy.backend.device.queue import Queue
+from fusepy.backend.raster.kernel import DrawKernel
 from tests.support.rasters import SOURCE, need_raster
 
 V = {"at": np.float32([[-1, -1, 0.5, 1], [3, -1, 0.5, 1], [-1, 3, 0.5, 1]]), "colour": np.float32(np.eye(3))}
@@ -52,6 +53,38 @@ def test_indices_in_memory_of_another_framework(m: Any) -> None:
     for indices in (view, view.copy()[::-1], view.copy().reshape(3, 1).T):
         for _ in range(2):
             np.testing.assert_array_equal(draw(V, indices, targets=(4, 4)).to_numpy(), expected)
+
+
+def test_a_pass_with_the_same_tensors_is_described_once(m: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    described = DrawKernel._draw
+    monkeypatch.setattr(DrawKernel, "_draw", lambda *given: told.append(given) or described(*given))
+    draw = fp.raster(m, vertex="vs", fragment=lambda c, gain: fp.float4(c.colour * gain, 1.0)).options(depth="less")
+    corners, indices = {name: fp.Tensor(v) for name, v in V.items()}, fp.Tensor(np.uint32([0, 1, 2]))
+    first, second = ([fp.Tensor.empty(m.device, (5, 7), kind) for kind in ("float4", "float")] for _ in range(2))
+    wanted = draw(V, [0, 1, 2], targets=(5, 7), gain=1.0)[0][..., :3]
+
+    def drawn(into: list[Any], gain: float, indices: Any = indices) -> Any:
+        into[0].clear()
+        draw(corners, indices, targets=(5, 7), gain=gain, _result=tuple(into))
+        return into[0].to_numpy()[..., :3]
+
+    for k in range(30):
+        np.testing.assert_allclose(drawn(first, k * 0.25), wanted * (k * 0.25), atol=1e-6)
+    told.clear()
+    np.testing.assert_allclose(drawn(first, 9.0), wanted * 9, atol=1e-6)
+    assert not told
+    # other results, indices that are copied, another size and an encoder in between
+    for between in (
+        lambda: drawn(second, 2.0),
+        lambda: drawn(first, 2.0, fp.Tensor(np.uint32([2, 9, 1, 9, 0]))[::2]),
+        lambda: draw(corners, indices, targets=(4, 4), gain=2.0),
+        lambda: draw.append_to(m.device.sgl.create_command_encoder(), corners, indices, targets=(5, 7), gain=2.0),
+    ):
+        for _ in range(12):
+            between()
+        for k in (3.0, 4.0):
+            np.testing.assert_allclose(drawn(first, k), wanted * k, atol=1e-6)
 
 
 def test_a_draw_in_an_encoder_and_not_in_a_pass(m: Any) -> None:

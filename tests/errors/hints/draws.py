@@ -140,8 +140,14 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "an argument of both stages that is missing": (
         lambda m: drawn("vs", lambda colour, k: fp.float4(colour * k, 1.0)),
-        "pass k=… to the draw, or give it among the vertices",
+        "pass k=… to the draw, or return it from the vertex function",
         lambda m: drawn("vs", lambda colour, k: fp.float4(colour * k, 1.0), k=1.0),
+        WHITE,
+    ),
+    "a member that the vertex function does not return": (
+        lambda m: drawn(lambda at: {"position": fp.float4(at, 0.5, 1.0)}, "fs"),
+        "pass colour=… to the draw, or return it from the vertex function",
+        lambda m: drawn(lambda at: {"position": fp.float4(at, 0.5, 1.0)}, "fs", colour=np.ones(3, np.float32)),
         WHITE,
     ),
     "no position in Python": (

@@ -32,14 +32,28 @@ void unmarked(uint k : SV_GroupThreadID, OutputVertices<Corner, 3> corners, Outp
 void old(out indices uint3 triangles[1], out vertices Corner corners[3]) {}
 [shader("mesh")] [numthreads(3, 1, 1)] [outputtopology("triangle")]
 void none() {}
+struct Part { float end; };
+struct Place { float2 at; };
+[shader("amplification")] [numthreads(1, 1, 1)]
+void parts() { Part part; part.end = 3; DispatchMesh(1, 1, 1, part); }
+[shader("amplification")] [numthreads(1, 1, 1)]
+void places() { Place part; part.at = 3; DispatchMesh(1, 1, 1, part); }
+[shader("mesh")] [numthreads(3, 1, 1)] [outputtopology("triangle")]
+void told(uint k : SV_GroupThreadID, in payload Part part, OutputVertices<Corner, 3> corners, OutputIndices<uint3, 1> triangles)
+{
+    SetMeshOutputCounts(3, 1);
+    corners[k] = { float4(k == 1 ? part.end : -1, k == 2 ? part.end : -1, 0.5, 1) };
+    if (k == 0)
+        triangles[0] = uint3(0, 1, 2);
+}
 """
 WHITE = np.ones((2, 2, 4), np.float32)
 
 
-def made(fragment: Any = "fs", mesh: Any = "ms") -> Any:
+def made(fragment: Any = "fs", mesh: Any = "ms", task: Any = None) -> Any:
     if "mesh_shader" not in fp.default_device().features:
         pytest.skip("the device has no mesh shaders")
-    return fp.raster(load("hint_meshes", SOURCE), mesh=mesh, fragment=fragment)
+    return fp.raster(load("hint_meshes", SOURCE), mesh=mesh, fragment=fragment, task=task)
 
 
 def drawn(fragment: Any = "fs", groups: Any = 1, **given: Any) -> Any:
@@ -84,6 +98,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: made(mesh=load("hint_meshes", SOURCE).vs),
         "write fp.raster(m, mesh='name of an entry point', fragment='name of another')",
         right,
+        WHITE,
+    ),
+    "a payload that no task shader hands over": (
+        lambda m: made(mesh="told")(targets=(2, 2)),
+        "write fp.raster(m, task='name of that entry point', mesh=…)",
+        lambda m: made(mesh="told", task="parts")(targets=(2, 2)),
+        WHITE,
+    ),
+    "payloads of task and mesh that differ": (
+        lambda m: made(mesh="told", task="places")(targets=(2, 2)),
+        "give both functions the same struct",
+        lambda m: made(mesh="told", task="parts")(targets=(2, 2)),
         WHITE,
     ),
     "a parameter of a mesh shader's draw": (

@@ -327,4 +327,10 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: seen(fp.Mesh(FLAT, PAIR, device=m.device)),
         SEEN,
     ),
+    "pixels of a grid of three coordinates": (
+        lambda m: fp.pixel_to_uv(fp.grid((1, 2, 2)), (2, 2)),
+        "give x before y: fp.grid((height, width)), or fp.int2(x, y)",
+        lambda m: fp.pixel_to_uv(fp.grid((1, 2)), (2, 1)),
+        np.array([[[0.25, 0.5], [0.75, 0.5]]], F32),
+    ),
 }

@@ -91,3 +91,15 @@ def test_loops_that_end_by_a_test_and_branches_read_elements(device: fp.Device) 
 def test_an_index_of_what_a_loop_carries_makes_steps_over_the_whole_array() -> None:
     found = fp.fuse(lambda x: fp.fori_loop(0, 3, lambda i, s: s * s[i] * 0.5, x))(X)
     np.testing.assert_allclose(found, plain(0, 3, lambda i, s: s * s[i] * 0.5, X), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["uint8_t", "int16_t", "uint", "uint64_t"])
+def test_indices_in_bodies_are_integers_of_any_type(device: Any, kind: str) -> None:
+    m = fp.Module.load_from_source(device, f"indices_{kind}", f"{kind} converted(int i) {{ return {kind}(i); }}")
+
+    def loop(at: Any, v: Any) -> Any:
+        return fp.fori_loop(0, 2, lambda i, s: s + v[m.converted(at)] * fp.take(v, m.converted(i)), 0.0)
+
+    np.testing.assert_allclose(fp.fuse(loop)(AT, V), V[AT] * V[:2].sum(), rtol=1e-5)
+    branch = fp.fuse(lambda at, v: fp.cond(at > 0, lambda: v[m.converted(at)], lambda: 0.0))
+    np.testing.assert_allclose(branch(AT, V), np.where(AT > 0, V[AT], 0), rtol=1e-6)
