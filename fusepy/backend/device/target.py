@@ -28,6 +28,11 @@ class Target:
         return self.kind == "cuda"
 
     @property
+    def loses_signs(self) -> bool:
+        """True if the assembler may take a negated integer without its sign."""
+        return self.kind == "cuda"
+
+    @property
     def pads_halfs(self) -> bool:
         """True if three halfs take more bytes in Slang's types than in tensors."""
         return self.kind == "cuda"

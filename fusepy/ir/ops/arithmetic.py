@@ -20,7 +20,8 @@ from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, Type
 from fusepy.ir.value import Array
 
-ROUNDED = "rounded"  # the attribute of operations that call a function of ``fusepy_rounded.slang``
+# the attribute of operations that call a function of ``fusepy_rounded.slang``: true, or the number of the integer that is negated
+ROUNDED = "rounded"
 DIVISIONS = ("div", "floordiv", "mod", "fmod")
 ROUNDS = "fzround_"  # begins the names of these functions
 
@@ -126,7 +127,7 @@ class Operator(Componentwise):
         d = "" if scalar.is_float else divisor(converted, shaped(at, shape))
         form = self.slang if scalar.is_float else self.slang_int
         if rounded:
-            form = form.replace("{0} / {1}", f"{ROUNDS}div({{0}}, {{1}})") if divides else f"{ROUNDS}{self.name}({{0}}, {{1}})"
+            form = _of_library(self.name, form, str(rounded))
         text = form.format(*converted, d=d, t=shaped(at, shape))
         return text if self.compares else convert(text, shaped(at, shape), type)
 
@@ -174,6 +175,13 @@ def _of_itself(name: str, type: Type, value: int, divides: bool) -> str:
     if divides:
         bounds = f"{bounds} & (abs({name}) > {type}(0))"
     return f"select({bounds}, {type}({value}), {type}({literal(np.nan, scalar)}))"
+
+
+def _of_library(name: str, form: str, rounded: str) -> str:
+    """Returns an expression that calls ``fusepy_rounded.slang``; `rounded` is the attribute `ROUNDED`."""
+    if rounded.isdecimal():
+        return f"{'{0} + ' * (name == 'sub')}{ROUNDS}neg({{{rounded}}})"
+    return form.replace("{0} / {1}", f"{ROUNDS}div({{0}}, {{1}})") if name in DIVISIONS else f"{ROUNDS}{name}({{0}}, {{1}})"
 
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
