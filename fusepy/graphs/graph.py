@@ -149,7 +149,8 @@ def _checked(inputs: Sequence[str], name: str) -> list[str]:
     """Checks and returns the names of a graph's inputs."""
     listed = isinstance(inputs, Iterable) and not isinstance(inputs, str)  # pyright: ignore[reportUnnecessaryIsInstance]
     names = list(inputs) if listed else []
-    wrong = [n for n in [*names, name] if not (isinstance(n, str) and n.isidentifier() and not iskeyword(n))]  # pyright: ignore[reportUnnecessaryIsInstance]
+    wrong = [n for n in [*names, name] if not (isinstance(n, str) and n.isidentifier())]  # pyright: ignore[reportUnnecessaryIsInstance]
+    wrong += [n for n in names if isinstance(n, str) and iskeyword(n)]  # pyright: ignore[reportUnnecessaryIsInstance]
     doubled = [n for n in names if names.count(n) > 1]
     if not listed or wrong or doubled:
         raise GraphError(
