@@ -16,7 +16,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops.exact import A_FLOAT, SIZES, sums_in
 from fusepy.ir.oracle import IN, CallTypes, Oracle
-from fusepy.ir.pipelines.queries import BY_QUERY, hindrance, payloads_of
+from fusepy.ir.pipelines.queries import BY_QUERY, obstacle, payloads_of
 from fusepy.ir.resources import SAMPLER, graded, is_sampled, reads_graded
 from fusepy.ir.types import FLOAT, Type
 from fusepy.ir.whole import gathers
@@ -137,7 +137,7 @@ def queried(node: Node, oracle: Oracle | None) -> tuple[str, ...]:
     """
     if "rays" not in node.attrs:
         return node.words("queried") if "queried" in node.attrs else ()  # a call that was differentiated before
-    if (what := hindrance(node)) is not None:
+    if (what := obstacle(node)) is not None:
         raise GradientError(
             f"the rays of {node.text('function')} have no derivative",
             place=node.loc,

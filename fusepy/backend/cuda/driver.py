@@ -65,9 +65,7 @@ class CudaDriver:
             function.argtypes, function.restype = arguments, c_int
         self._library = library
         self.launch = library.cuLaunchKernel  # it takes objects of ctypes and returns an error code
-        self.devices: weakref.WeakSet[Any] = (
-            weakref.WeakSet()
-        )  # `Losses` of the devices in the context, to be told that it is broken
+        self.devices: list[weakref.ref[Any]] = []  # `Losses` of the CUDA devices, to be told that a context is broken
         self._event: int | None = None
         self._capture_stream: int | None = None
         self._call("cuInit", 0)
@@ -90,7 +88,7 @@ class CudaDriver:
         saw = f"{(text.value or b'?').decode()} ({code}) from {name}"
         if code in BROKEN:
             cause = f"a kernel has broken CUDA in this process ({saw}), perhaps by a pointer or an index outside of its memory"
-            for losses in list(self.devices):
+            for losses in filter(None, [reference() for reference in self.devices[:]]):
                 losses.report(cause)
             return lost_error(cause)
         return refusal(code, saw)

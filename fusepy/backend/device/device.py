@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
@@ -20,7 +21,7 @@ from fusepy.backend.cuda.reads import CudaReads
 from fusepy.backend.device.block import APART
 from fusepy.backend.device.counters import Counters
 from fusepy.backend.device.idle import give, keep_for_good, settle
-from fusepy.backend.device.live import Live
+from fusepy.backend.device.live import OPEN, Live, open_devices
 from fusepy.backend.device.native_methods import NativeMethods
 from fusepy.backend.device.pool import Pool
 from fusepy.backend.device.queue import Queue
@@ -36,6 +37,7 @@ from fusepy.backend.slang.facts import FACTS_VERSION, Facts
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.slang.serialised import place
 from fusepy.backend.sources.source import ModuleSource
+from fusepy.errors import DeviceLostError
 
 MAX_LIVE_PLANS = 256  # this and the sessions take 640 MB of resident memory, measured with 1,000 functions
 
@@ -79,7 +81,7 @@ class Device(Shared, NativeMethods):
         self.losses = Losses(self)
         self.queue: Queue = Queue(sgl, self.lock, deferred=deferred, losses=self.losses)
         if self.queue.driver is not None:
-            self.queue.driver.devices.add(self.losses)
+            self.queue.driver.devices.append(weakref.ref(self.losses))
         self.reads = None if self.queue.driver is None else CudaReads(self.queue, self.lock)
         self.transfer = Transfer(sgl, flush=self.queue.flush, copy=self.queue.copy_out, fetch=self.reads, losses=self.losses)
         spends = not self.transfer.host_addressable  # other programs want the memory of the host, too
@@ -106,7 +108,7 @@ class Device(Shared, NativeMethods):
         self.element_keys: dict[tuple[Any, object], object] = {}  # by element, and rank or shape information (`Element.key`)
         self.lost: str | None = None  # the reason why the device cannot be used any more
         self._plans: OrderedDict[int, weakref.ref[Any]] = OrderedDict()
-        _open.add(self)
+        OPEN.add(self)
         # a device that is dropped releases the native one too
         self._dropped = weakref.finalize(self, give, options, sgl, self.transfer.waits) if options is not None else None
         if self._dropped is not None:
@@ -131,6 +133,8 @@ class Device(Shared, NativeMethods):
         self.check()
         count = len(self.retired)
         last = self.queue.flush()
+        if self.queue.driver is not None:
+            self.queue.driver.wait(self.queue.stream)  # it says whether a kernel has failed; sgl would end the process
         self._sgl.wait()
         self.losses.check(self._sgl, last)
         del self.retired[:count]
@@ -149,15 +153,16 @@ class Device(Shared, NativeMethods):
             self.cache.flush()  # needs files that close with the device
         with self.lock:
             if self.lost is None:
-                healthy = False
+                sgl, waits, healthy = self._sgl, self.transfer.waits, False
                 try:
-                    self.wait()
-                    self.forget()
-                    healthy = True
+                    with suppress(DeviceLostError):  # noticed only here
+                        self.wait()
+                        self.forget()
+                        healthy = True
                 finally:
-                    sgl, waits = self._sgl, self.transfer.waits
                     outlive(self.recorded)
-                    self.lose("it was closed")
+                    if self.lost is None:
+                        self.lose("it was closed")
                     if self._dropped is not None:
                         self._dropped.detach()
                         if healthy:
@@ -205,19 +210,21 @@ class Device(Shared, NativeMethods):
         self.retired.clear()
 
     def break_down(self, cause: str) -> None:
-        """Marks the device as lost because a kernel has broken it."""
-        with self.lock:
-            if self.lost is None:
-                self.queue.drop(cause)
-                # slang-rhi ends the process in any use of a broken CUDA context, also where it releases something
-                (self.lose if self.queue.driver is None else self.leave)(cause)
+        """Marks the device as lost because a kernel has broken it. No lock is taken: other threads may wait for this one."""
+        if self.lost is None:
+            cuda, parts = self.queue.driver is not None, (self.transfer, self.pool, self.compiler)
+            self.queue.drop(cause)
+            self.leave(cause, keeps=cuda)  # slang-rhi ends the process in any use of a broken context, also to release something
+            if not cuda:
+                threading.Thread(target=lambda: [part.close(cause) for part in parts], name="fusepy-close", daemon=True).start()
 
-    def leave(self, cause: str) -> None:
-        """Marks the device as lost and keeps everything of it, untouched, until the process ends."""
+    def leave(self, cause: str, keeps: bool = True) -> None:
+        """Marks the device as lost and, if it `keeps` that, leaves everything of it untouched until the process ends."""
         if self._dropped is not None:
             self._dropped.detach()
-        held = (self._sgl, self.queue, self.transfer, self.pool, self.compiler, self.copies, *self.cells, *self.kernels.values())
-        keep_for_good(*held, self.__dict__.get("point_sampler"))
+        if keeps:
+            held = (self._sgl, self.queue, self.transfer, self.pool, self.compiler, self.copies, *self.cells)
+            keep_for_good(*held, *self.kernels.values(), self.__dict__.get("point_sampler"))
         self.lost = cause
         self._replace(cause)
 
@@ -272,14 +279,6 @@ class Device(Shared, NativeMethods):
             self._facts.clear()
             self.wait()
             self.pool.trim()
-
-
-_open: Live[Device] = Live()
-
-
-def open_devices() -> list[Device]:
-    """Returns the open devices of this process."""
-    return [d for d in _open if d.is_open]
 
 
 def _after_fork() -> None:

@@ -1,10 +1,10 @@
-"""`Live`: a set of weak references that threads can extend while others iterate."""
+"""`Live`: a set of weak references that threads can extend while others iterate. The devices are one."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -40,3 +40,11 @@ class Live(Generic[T]):
 
     def clear(self) -> None:
         self._references.clear()
+
+
+OPEN: Live[Any] = Live()  # devices, also closed ones
+
+
+def open_devices() -> list[Any]:
+    """Returns the open devices of this process."""
+    return [device for device in OPEN if device.is_open]

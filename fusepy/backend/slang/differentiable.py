@@ -11,7 +11,7 @@ from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.slang.second_order import kernel_of, refused_twice
 from fusepy.backend.sources.constant_reads import constant_read
 from fusepy.backend.sources.copies.graded import graded_source
-from fusepy.backend.sources.copies.queries import DISPATCHED, queried_source
+from fusepy.backend.sources.copies.queries import DISPATCHED, queried_source, statics
 from fusepy.backend.sources.derivatives import ignored_no_diff, is_marked, lacking_forward
 from fusepy.backend.sources.interfaces import undifferentiable_parameter
 from fusepy.backend.sources.libraries import FOLDER
@@ -102,16 +102,19 @@ def refusal(
 
 
 def _of_rays(call: CallTypes, texts: Sequence[str]) -> tuple[str, str] | None:
-    """Returns the same for what Slang does not say of a ray generation, whose rays are queries."""
+    """Returns why a ray generation cannot be differentiated, where Slang does not say it, and a hint; ``None`` if it can."""
     if call.order > 1:
         return "rays through a pipeline have first derivatives only", BY_QUERY
     if reaches([call.function], texts, "TraceRay"):  # in the module itself it has another name
         return "it traces rays in another file than that of its module", BY_QUERY
+    shared = next((name for name in statics(texts) if reaches([call.function], texts, name)), None)
+    if shared is not None:
+        return f"it uses the static variable {shared}, which its hit functions would share in the derivative", BY_QUERY
     for word in DISPATCHED:
         if reaches([call.function], texts, word):
             return f"it reads {word}(), which its derivative does not have", PIXEL
     for payload in map(RayPayload.parse, call.queried):
-        for name in (*payload.misses, *payload.hits) if payload.moves else ():
+        for name in (*payload.misses, *payload.hits) if payload.differentiable else ():
             if name and not is_marked(name, texts):
                 return f"{name}, which runs for its rays, has no derivative", DECLARE
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from fusepy.errors import GradientError
@@ -21,16 +21,17 @@ class RayPayload:
     Attributes:
         misses: the function for each miss index; empty for one of another type.
         hits: the closest-hit function for each row of the shader table; empty for none.
-        moves: the payload has a derivative.
+        differentiable: the payload has a derivative.
     """
 
     type: str
     misses: tuple[str, ...]
     hits: tuple[str, ...]
-    moves: bool
+    differentiable: bool
 
     def __str__(self) -> str:
-        return f"{self.type}; {' '.join(n or '-' for n in self.misses)}; {' '.join(n or '-' for n in self.hits)}; {self.moves:d}"
+        misses, hits = (" ".join(name or "-" for name in names) for names in (self.misses, self.hits))
+        return f"{self.type}; {misses}; {hits}; {self.differentiable:d}"
 
     @staticmethod
     def parse(line: str) -> RayPayload:
@@ -41,13 +42,13 @@ class RayPayload:
             >>> RayPayload.parse(line).hits, str(RayPayload.parse(line)) == line
             (('hit', '', 'hit'), True)
         """
-        type, *names, moves = line.split("; ")
+        type, *names, differentiable = line.split("; ")
         misses, hits = (tuple(n if n != "-" else "" for n in part.split()) for part in names)
-        return RayPayload(type, misses, hits, moves == "1")
+        return RayPayload(type, misses, hits, differentiable == "1")
 
 
-def payloads_of(node: Node, moves: Callable[[str], bool]) -> list[RayPayload]:
-    """Returns the payloads of a ray generation, at least one; `moves` says which types have derivatives."""
+def payloads_of(node: Node, differentiable: Callable[[str], bool]) -> list[RayPayload]:
+    """Returns the payloads of a ray generation, at least one; `differentiable` says which types have derivatives."""
     pipeline = pipeline_of(node)
 
     def named(type: str, stages: Sequence[RayStage | None]) -> tuple[str, ...]:
@@ -55,10 +56,10 @@ def payloads_of(node: Node, moves: Callable[[str], bool]) -> list[RayPayload]:
 
     misses, hits = pipeline.of_kind("miss"), [pipeline.group(group)[0] for group in pipeline.table]
     types = dict.fromkeys(stage.types[0] for stage in pipeline.stages) or ["uint"]
-    return [RayPayload(type, named(type, misses), named(type, hits), moves(type)) for type in types]
+    return [RayPayload(type, named(type, misses), named(type, hits), differentiable(type)) for type in types]
 
 
-def hindrance(node: Node) -> str | None:
+def obstacle(node: Node) -> str | None:
     """Returns why queries cannot stand for the rays of a ray generation; ``None`` if they can."""
     pipeline: RayPipeline = pipeline_of(node)
     for stage in pipeline.stages:
@@ -71,8 +72,11 @@ def hindrance(node: Node) -> str | None:
     return "hit or miss functions that trace further rays" if pipeline.recursion > 1 else None
 
 
-def queried_in(nodes: Sequence[Node]) -> dict[str, tuple[str, ...]]:
+def queried_in(nodes: Sequence[Node], beside: Sequence[Node] = ()) -> dict[str, tuple[str, ...]]:
     """Returns the payloads of the ray generations that nodes differentiate, by the aliases of their modules.
+
+    Args:
+        beside: the ray generations in the same kernel, whose functions are those of the copy, too.
 
     Raises:
         GradientError: for two pipelines with functions of one module.
@@ -80,9 +84,23 @@ def queried_in(nodes: Sequence[Node]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for node in (n for one in nodes for body in one.bodies for n in body.walk() if "queried" in n.attrs):
         if found.setdefault(node.text("module"), node.words("queried")) != node.words("queried"):
-            raise GradientError(
-                f"the gradients of {node.text('function')} and of another pipeline of its module are in one kernel",
-                place=node.loc,
-                hint="give one pipeline several hit groups and miss functions",
-            )
+            raise _two_pipelines(node)
+    for node in beside:
+        lines = found.get(node.text("module"))
+        if lines is not None and (
+            obstacle(node) is not None or _functions(payloads_of(node, bool)) != _functions(map(RayPayload.parse, lines))
+        ):
+            raise _two_pipelines(node)
     return found
+
+
+def _functions(payloads: Iterable[RayPayload]) -> list[tuple[object, ...]]:
+    return [(payload.type, payload.misses, payload.hits) for payload in payloads]
+
+
+def _two_pipelines(node: Node) -> GradientError:
+    return GradientError(
+        f"the rays of {node.text('function')} and the gradients of another pipeline of its module are in one kernel",
+        place=node.loc,
+        hint="give one pipeline several hit groups and miss functions",
+    )

@@ -30,11 +30,18 @@ class RayKernels:
     def place(self, node: Node, level: int) -> int:
         """Returns the level of a node whose operands are there at `level`: the next one if it cannot join the kernel of rays.
 
-        It joins if it works element by element, without effects, on the results of one ray generation.
+        It joins if it works element by element, without effects, on the results of one ray generation, and differentiates none.
         """
         rays = {self.of[v] for v in node.operands if v in self.of and self._level[v] == level}
-        if len(rays) > 1 or (rays and (node.op.name in ("reduce", "scan") or node.op.standalone or not is_pure(node))):
+        if len(rays) > 1 or (
+            rays and (node.op.name in ("reduce", "scan") or node.op.standalone or not is_pure(node) or _queries(node))
+        ):
             level, rays = level + 1, set[Node]()
         for ray in [node] if generates_rays(node) else rays:
             self.of.update(dict.fromkeys(node.results, ray))
         return level
+
+
+def _queries(node: Node) -> bool:
+    """True for the derivative of a ray generation, whose rays are queries."""
+    return any("queried" in n.attrs for body in node.bodies for n in body.walk())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
+import weakref
 from contextlib import nullcontext
 from typing import Any
 
@@ -234,7 +235,7 @@ def test_devices_learn_that_their_context_is_broken_before_their_next_submission
 
     told: list[str] = []
     driver, losses, dropped = CudaDriver(library), Losses(), Losses()
-    driver.devices.update((losses, dropped))
+    driver.devices += [weakref.ref(losses), weakref.ref(dropped)]
     del dropped
     for code, ends in ((0, False), (600, False), (906, False), (719, True)):
         library.codes["cuStreamQuery"] = code

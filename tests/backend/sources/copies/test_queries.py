@@ -16,14 +16,14 @@ def test_rays_call_the_functions_of_their_payload() -> None:
     first, *_ = text.splitlines()
     assert first.rstrip() == "void f(inout P p) { fz_TraceRay(s, 0, 255, 0, 0, 1, ray, p); }"
     assert "[shader" not in text
-    for call in ("gone(payload)", "hit(payload, at)", "ns::other(payload, at)"):
+    for call in ("gone(fz_p)", "hit(fz_p, fz_at)", "ns::other(fz_p, fz_at)"):
         name, _, arguments = call.partition("(")
         for spelled in (call, f"bwd_diff({name})({arguments}", f"fwd_diff({name})({arguments}"):
             assert text.count(f": {spelled}; break;") == 1, spelled
-    assert "case 2: ns::other(payload, at); break;" in text
-    assert "case 1: gone(payload); break;" in text
+    assert "case 2: ns::other(fz_p, fz_at); break;" in text
+    assert "case 1: gone(fz_p); break;" in text
     assert text.count("void fz_TraceRay(") == 2
-    assert "no_diff fz_shade_1(met" in text  # a payload without a derivative
+    assert "no_diff fz_shade_1(fz_m" in text  # a payload without a derivative
     assert "fz_shade_1_back" not in text
 
 
