@@ -107,7 +107,7 @@ def _modules_of_structs(body: Graph, aliases: Iterable[str]) -> set[str]:
             for value in (*node.operands, *node.results):
                 struct = struct_in(value.type)
                 if struct is not None:
-                    of[struct].add(node.text("module"))
+                    of.setdefault(struct, set()).add(node.text("module"))  # of a mesh shader: OutputVertices<Point, 3>
     return {alias for owners in of.values() for alias in (owners or aliases)}
 
 
