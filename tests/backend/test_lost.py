@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -114,3 +116,45 @@ def test_what_belongs_to_a_broken_cuda_context_is_never_touched(own: Any, monkey
     assert not closed
     for thing in (*kernels, sgl, pool):
         assert any(one is thing for one in kept), thing
+
+
+def test_a_lost_device_is_not_opened_again() -> None:
+    """It lay among the idle ones, and the next device with its options was this one."""
+    device = fp.init_device("vulkan")
+    sgl = device.raw
+    device.losses.report("a kernel has broken it")
+    device.close()
+    del device
+    gc.collect()
+    other = fp.init_device("vulkan")
+    assert other.raw is not sgl
+    assert other.is_open
+    other.close()
+
+
+def test_a_loss_that_close_notices_is_the_end_of_it(own: Any) -> None:
+    fp.fuse(lambda a: a + 1)(fp.Tensor.from_numpy(own, np.ones(8, np.float32)))
+    own._sgl = Native(own.raw)
+    own.close()
+    assert not own.is_open
+    with pytest.raises(fp.DeviceLostError, match="a kernel has broken it"):
+        own.wait()
+
+
+def test_a_loss_waits_for_no_lock(own: Any) -> None:
+    """Threads that noticed it at the same time waited for each other."""
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with own.lock:
+            held.set()
+            done.wait(20)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    own.losses.report("a kernel has broken it")
+    assert not own.is_open
+    assert thread.is_alive()
+    done.set()
+    thread.join()

@@ -219,3 +219,65 @@ def test_what_has_no_derivative_is_named(m: Any, soup: Any, name: str, given: An
     with pytest.raises(fp.GradientError, match=words) as caught:
         (fp.grad(fp.grad(loss)) if "twice" in name else fp.grad(loss))(0.7)
     assert caught.value.hint
+
+
+OTHERS = """
+import fusepy_rays;
+struct P : IDifferentiable { float c; };
+RaytracingAccelerationStructure world;
+static uint seed = 1;
+[Differentiable] void miss(inout P payload) { payload.c = payload.c * payload.c; }
+[Differentiable] void given(inout P row, BuiltInTriangleIntersectionAttributes met) { row.c = 3 * row.c * row.c; }
+[Differentiable] void at(inout P by, BuiltInTriangleIntersectionAttributes payload) { by.c = sin(by.c); }
+[BackwardDerivative(slope_of_own)] void own(inout P p, BuiltInTriangleIntersectionAttributes a) { p.c = p.c * p.c; }
+void slope_of_own(inout DifferentialPair<P> p, BuiltInTriangleIntersectionAttributes a)
+{
+    P.Differential d = p.d;
+    d.c = d.c * 20 * p.p.c;
+    p = diffPair(p.p, d);
+}
+[Differentiable] float look(no_diff float3 from, float c)
+{
+    P p = { c };
+    TraceRay<P>(world, 0, 0xff, 16, 0, 65536, ray_from(from, float3(0, 0, -1)), p);
+    return p.c;
+}
+[Differentiable] float drawn(no_diff float3 from, float c) { seed = seed * 3; return look(from, c) * seed; }
+"""
+
+
+@pytest.fixture(scope="module")
+def others(m: Any, soup: Any) -> Any:
+    module = fp.Module.load_from_source(m.device, "others", OTHERS)
+    world = fp.Scene(soup[3])
+    return lambda hit, name="look": fp.ray_gen(module, name, miss="miss", closesthit=hit).set(world=world)
+
+
+@pytest.mark.rest
+@pytest.mark.req("R5")
+def test_names_types_and_bits_of_traced_rays(others: Any, soup: Any) -> None:
+    """Generated functions have none of the user's names; devices use 4 bits of a row and 16 of a miss index."""
+    origins, c = fp.vcast(soup[2], "float3"), np.linspace(0.5, 1.5, 200, dtype=np.float32)
+    for hit, slope_of in (("given", lambda c: 6 * c), ("at", np.cos), ("own", lambda c: 20 * c)):
+        look = others(hit)
+        found, value = np.asarray(fp.grad(lambda c, f=look: fp.sum(f(origins, c)))(c)), np.asarray(look(origins, c))
+        hits = ~np.isclose(value, c * c) if hit != "own" else np.isclose(found, 20 * c, rtol=1e-4)
+        assert 20 < hits.sum() < 190
+        np.testing.assert_allclose(found, np.where(hits, slope_of(c), 2 * c), rtol=1e-4)
+
+
+@pytest.mark.rest
+@pytest.mark.req("R5")
+def test_two_pipelines_of_one_module_are_not_mixed(others: Any, soup: Any) -> None:
+    """The plain call ran the hit functions of the pipeline that was differentiated, in one kernel."""
+    origins, c = fp.vcast(soup[2], "float3"), np.linspace(0.5, 1.5, 200, dtype=np.float32)
+    given, at = others("given"), others("at")
+    by_given = lambda c: fp.grad(lambda d: fp.sum(given(origins, d)))(c)  # noqa: E731
+    wanted = np.asarray(given(origins, c)) * np.asarray(by_given(c))
+    np.testing.assert_allclose(fp.fuse(lambda c: given(origins, c) * by_given(c))(c), wanted, rtol=1e-4)
+    behind = fp.fuse(lambda c: by_given(at(origins, c)))(c)  # in a kernel of its own
+    np.testing.assert_allclose(behind, by_given(np.asarray(at(origins, c))), rtol=1e-4)
+    with pytest.raises(fp.GradientError, match="another pipeline of its module are in one kernel"):
+        fp.fuse(lambda c: at(origins, c) * by_given(c))(c)
+    with pytest.raises(fp.GradientError, match="uses the static variable seed"):
+        fp.grad(lambda d: fp.sum(others("at", "drawn")(origins, d)))(c)
