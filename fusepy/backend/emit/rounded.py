@@ -54,15 +54,15 @@ class Rounded:
         return with_attrs(node, **{ROUNDED: True}) if must else node
 
     def _negated(self, node: Node, scalar: Type) -> int | None:
-        """Returns the operand of which a node gives the negative; ``None`` for other nodes, and for integers of 64 bits."""
-        if scalar.dtype is None or scalar.dtype.kind not in "iu" or scalar.dtype.itemsize > 4:
+        """Returns the operand of which a node of integers gives the negative; ``None`` for other nodes."""
+        if scalar.dtype is None or scalar.dtype.kind not in "iu":
             return None
         known = [self._constants.get(value) for value in node.operands]
         if node.op.name == "sub":
             return 1 if known[0] == 0 else None
         if node.op.name == "mul":
             return 1 - known.index(-1) if -1 in known else None
-        return 0 if node.op.name == "neg" else None
+        return 0 if node.op.name == "neg" or (node.op.name == "floordiv" and known[1] == -1) else None
 
     def _joins(self, node: Node) -> bool:
         """True if `node` is computed of a sum that it may be joined with: both have a constant, or they share a term."""

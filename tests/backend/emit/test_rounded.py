@@ -106,7 +106,7 @@ NEGATED = f"""graph @f({_INPUTS}) -> ({_RESULTS}) {{
 
 
 @pytest.mark.req("V1")
-@pytest.mark.parametrize(("target", "called"), [(Target("cuda"), 4), (Target("vulkan", spirv=True), 0), (Target("software"), 0)])
+@pytest.mark.parametrize(("target", "called"), [(Target("cuda"), 5), (Target("vulkan", spirv=True), 0), (Target("software"), 0)])
 def test_negative_integers_for_cudas_assembler(target: Target, called: int) -> None:
     (region,) = run_pipeline(parse_graph(NEGATED), ORACLE).nodes
     text = emit(region, Variant(True, 1), Emission(target, ACCESSES, {}), 4).text
