@@ -14,7 +14,7 @@ import slangpy as spy
 
 from fusepy.errors import DeviceLostError
 
-ASKED_S = 0.5  # a wait asks as often; a question takes 0.1 ms
+ASKED_S = 0.5  # seconds between two questions of a wait
 _WORDS = "DEVICE_LOST"
 BROKEN = "a kernel has broken it (VK_ERROR_DEVICE_LOST), perhaps by a pointer or an index outside of its memory"
 

@@ -62,9 +62,9 @@ def settle(seconds: float = 1.0) -> None:
 
 
 def keep_for_good(*things: Any) -> None:
-    """Keeps objects that cannot be closed alive, unused, and so all idle devices.
+    """Keeps objects alive until the process ends, because they cannot be closed. The idle devices are kept with them.
 
-    In the child of a fork the driver's threads do not exist, and in a process whose CUDA is broken any use ends the process.
+    In the child of a fork the driver's threads do not exist. Where CUDA is broken, any use of its objects ends the process.
     """
     kept = (*things, _idle[:])
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))  # also behind the end of the interpreter

@@ -222,7 +222,7 @@ class Queue(Streams, InOrder):
                     self.drop(cause)
 
     def drop(self, cause: str) -> None:
-        """Does the same without the remaining work."""
+        """Drops the remaining work and stops the background thread. Every later use raises `DeviceLostError`."""
         self.encoder = self._pass = None
         self.lost = cause
         self._device = cast("Any", Lost(cause))

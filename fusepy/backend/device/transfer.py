@@ -57,7 +57,7 @@ class Transfer:
             submits both together and returns the ID. Without it `read` makes a submission of its own.
         fetch: returns bytes from an address, at most `FETCHED`, after all recorded work; see `CudaReads`.
         host_addressable: overrides `is_host_addressable`; False forces the staged way, which works everywhere.
-        losses: gets the driver's errors.
+        losses: is told when the device is lost.
 
     All copies run after earlier submissions, and an upload runs before later submissions.
 
