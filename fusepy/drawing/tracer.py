@@ -104,9 +104,8 @@ def _parameters(drawing: Drawing) -> tuple[str, ...]:
                 names[param.name] = None
                 fields = oracle.fields(param.type) if param.type is not None and param.type.kind is Kind.NAMED else None
                 names.update(dict.fromkeys(p.name for p in fields or ()))
-    return tuple(
-        name for name in names if name not in _own(drawing) and not iskeyword(name)
-    )  # attributes may be Python's keywords
+    # attributes may be Python's keywords
+    return tuple(name for name in names if name not in _own(drawing) and not iskeyword(name))
 
 
 def globals_of(drawing: Drawing) -> list[str]:

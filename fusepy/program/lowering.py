@@ -176,16 +176,15 @@ class Lowering:
         Where Slang differentiates, they are copies in which scalar parameters do not lose their gradients, and rays are queries.
         Where rays trace further rays, they are copies that count how deep these are.
         """
-        pipelines = pipelines_in(region.bodies)
-        counts = True in [pipeline.recursion > 1 for pipeline in pipelines]
-        derived = [n for body in region.bodies for n in body.walk() if n.op.name in ("vjp", "loop_vjp", "jvp")]
+        counts = True in [pipeline.recursion > 1 for pipeline in pipelines_in(region.bodies)]
+        plain = [counted_source(source) for source in self.sources] if counts else [*self.sources]
+        nodes = [n for body in region.bodies for n in body.walk()]
+        derived = [n for n in nodes if n.op.name in ("vjp", "loop_vjp", "jvp")]
         if not derived:
-            return [counted_source(source) if counts else source for source in self.sources]
-        rays = queried_in(derived, [n for body in region.bodies for n in body.walk() if "rays" in n.attrs] if pipelines else ())
-        sources: list[ModuleSource] = []
-        for (alias, _), source in zip(self.recorded.modules, self.sources):
-            plain = counted_source(source) if counts else source
-            sources.append(queried_source(source, rays[alias]) if alias in rays else plain)
+            return plain
+        rays = queried_in(derived, [n for n in nodes if "rays" in n.attrs])
+        named = zip((alias for alias, _ in self.recorded.modules), self.sources, plain)
+        sources = [queried_source(source, rays[alias]) if alias in rays else other for alias, source, other in named]
         graded = [c for n in derived if "graded" in n.attrs for c in n.bodies[0].walk() if c.op.name == "slang.call"]
         names = tuple(dict.fromkeys(call.text("function") for call in graded))
         return [scalar_source(graded_source(source, names) if names else source) for source in sources]

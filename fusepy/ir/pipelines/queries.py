@@ -72,7 +72,12 @@ def obstacle(node: Node) -> str | None:
     return "hit or miss functions that trace further rays" if pipeline.recursion > 1 else None
 
 
-def queried_in(nodes: Sequence[Node], beside: Sequence[Node] = ()) -> dict[str, tuple[str, ...]]:
+def differentiates_rays(node: Node) -> bool:
+    """True for the derivative of a ray generation, whose rays are queries."""
+    return any("queried" in n.attrs for body in node.bodies for n in body.walk())
+
+
+def queried_in(nodes: Sequence[Node], beside: Sequence[Node]) -> dict[str, tuple[str, ...]]:
     """Returns the payloads of the ray generations that nodes differentiate, by the aliases of their modules.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fusepy.ir.graph import Graph, Node, Value
+from fusepy.ir.pipelines.queries import differentiates_rays
 from fusepy.ir.pipelines.rays import generates_rays
 from fusepy.passes.effects import is_pure
 
@@ -34,14 +35,9 @@ class RayKernels:
         """
         rays = {self.of[v] for v in node.operands if v in self.of and self._level[v] == level}
         if len(rays) > 1 or (
-            rays and (node.op.name in ("reduce", "scan") or node.op.standalone or not is_pure(node) or _queries(node))
+            rays and (node.op.name in ("reduce", "scan") or node.op.standalone or not is_pure(node) or differentiates_rays(node))
         ):
             level, rays = level + 1, set[Node]()
         for ray in [node] if generates_rays(node) else rays:
             self.of.update(dict.fromkeys(node.results, ray))
         return level
-
-
-def _queries(node: Node) -> bool:
-    """True for the derivative of a ray generation, whose rays are queries."""
-    return any("queried" in n.attrs for body in node.bodies for n in body.walk())

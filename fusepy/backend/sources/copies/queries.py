@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.copies.files import copied
-from fusepy.backend.sources.declarations import functions, heads
+from fusepy.backend.sources.declarations import functions
+from fusepy.backend.sources.derivatives import lacking_forward
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.pipelines.queries import RayPayload
 
@@ -47,12 +48,9 @@ def with_values(text: str) -> str:
 def with_queries(text: str, payloads: Sequence[RayPayload]) -> str:
     """Returns the source of a module whose rays are queries."""
     rays = _STAGE.sub("", _renamed(_TRACE, text))
-    backwards = {
-        f.name for f in heads(bare(text)) if "BackwardDerivative" in f.attributes and "ForwardDerivative" not in f.attributes
-    }
 
     def forward(payload: RayPayload) -> bool:
-        return backwards.isdisjoint(name.rpartition("::")[2] for name in (*payload.misses, *payload.hits))
+        return not any(name and lacking_forward(name, [text]) for name in (*payload.misses, *payload.hits))
 
     lines = [line for i, payload in enumerate(payloads) for line in _traced(payload, i, forward(payload))]
     return "\n".join([rays, _IMPORT, *lines]) + "\n"
