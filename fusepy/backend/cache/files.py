@@ -17,6 +17,7 @@ import stat
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,6 +28,7 @@ ENTRY = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = re.compile(r"\.fusepy-.*")
 _TOUCH_AFTER_S = 86400.0  # a hit renews the file's time at most once a day, so that most reads write nothing
 _STALE_AFTER_S = 3600.0  # a temporary file of this age belongs to a process that died while it wrote
+_ATTEMPTS = 5  # of a write whose file is removed in the middle of it
 _NO_FILE = (errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP)  # a folder, a link to itself, a socket, …
 _OTHERS = (errno.EACCES, errno.EPERM)  # a file of another user
 _UNWRITABLE = (
@@ -54,7 +56,7 @@ class Files:
         if not self._tried:
             self._tried = True
             try:
-                os.unlink(self._temporary([]))
+                _again_if_removed(lambda: os.unlink(self._temporary([])))
             except OSError as error:
                 self._failure = error
         self.report()
@@ -113,16 +115,19 @@ class Files:
             self._evicted = True
             self._evict()
         try:
-            temporary = self._temporary(parts)
-            try:
-                if self._path(key).is_dir() and not self._path(key).is_symlink():
-                    _remove(self._path(key))
-                os.replace(temporary, self._path(key))
-            except OSError:
-                _remove(temporary)
-                raise
+            _again_if_removed(lambda: self._replace(self._path(key), parts))
         except OSError as error:
             self._failure = error
+
+    def _replace(self, path: Path, parts: list[bytes]) -> None:
+        temporary = self._temporary(parts)
+        try:
+            if path.is_dir() and not path.is_symlink():
+                _remove(path)
+            os.replace(temporary, path)
+        except OSError:
+            _remove(temporary)
+            raise
 
     def _temporary(self, parts: list[bytes]) -> Path:
         """Writes a file under a unique name. Creates the folder if necessary: it may be removed while we run."""
@@ -155,6 +160,15 @@ class Files:
 
     def _path(self, key: bytes) -> Path:
         return self.folder / hashlib.sha256(key).hexdigest()
+
+
+def _again_if_removed(write: Callable[[], None]) -> None:
+    """Calls `write`, again if its file or the folder is gone: another process may clear the cache in the middle of a write."""
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(FileNotFoundError):
+            write()
+            return
+    write()
 
 
 def _remove(path: Path) -> None:

@@ -340,6 +340,29 @@ def test_a_folder_that_disappears_is_made_again(folder: Path):
     assert cache.get("b") == Entry({}, {})
 
 
+@pytest.mark.usefixtures("no_warning_yet")
+@pytest.mark.parametrize("removed", ["file", "folder"])
+def test_a_file_that_is_removed_while_it_is_written_is_written_again(monkeypatch: pytest.MonkeyPatch, folder: Path, removed: str):
+    """Another process clears the cache: before the new file has its name, or before there is a file."""
+    mkstemp, rest = tempfile.mkstemp, [None] * 2
+
+    def mkstemp_and_remove(dir: Path, prefix: str) -> tuple[int, str]:
+        if removed == "folder" and rest and rest.pop() is None:
+            folder.rmdir()
+        descriptor, path = mkstemp(dir=dir, prefix=prefix)
+        if removed == "file" and rest and rest.pop() is None:
+            os.unlink(path)
+        return descriptor, path
+
+    monkeypatch.setattr(tempfile, "mkstemp", mkstemp_and_remove)
+    cache = DiskCache(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cache.put("a", HEADER, PAYLOAD)  # both tests that the folder can be written, and the first write, meet it
+    assert not rest
+    assert DiskCache(folder).get("a") == Entry(HEADER, PAYLOAD)
+
+
 def test_a_cache_that_is_off_is_always_a_miss(monkeypatch: pytest.MonkeyPatch, folder: Path):
     monkeypatch.setenv("FUSEPY_CACHE_DIR", str(folder))
     monkeypatch.setenv("FUSEPY_CACHE", "0")
@@ -369,13 +392,13 @@ def content(i: int) -> dict[str, bytes]:
 
 
 def work(arguments: tuple[str, int]) -> list[str]:
-    """One of several processes on one folder: writes, reads, clears now and then, and reports what was wrong."""
+    """One of several processes on one folder: writes, reads, clears often, and reports what was wrong."""
     folder, seed = arguments
     cache = DiskCache(Path(folder), max_bytes=300_000)
     wrong: list[str] = []
     for step in range(100):
         i = (step * 7 + seed * 13) % 20
-        if step % 50 == 49 and seed == 0:
+        if step % 5 == 4:
             cache.clear()
         if (step + seed) % 3 == 0:
             cache.put_async(str(i), {"i": i}, content(i))
