@@ -31,7 +31,7 @@ from fusepy.backend.device.sink import CAPTURED
 from fusepy.backend.device.target import is_host_addressable
 from fusepy.backend.device.waiting import wait_for_submission
 from fusepy.backend.lost import Losses, Lost
-from fusepy.errors import OutOfDeviceMemory, ShapeError, UnsupportedArgumentError
+from fusepy.errors import DeviceLostError, OutOfDeviceMemory, ShapeError, UnsupportedArgumentError
 
 # 4 pieces of 1 MiB stay in the cache while in flight: 4.0 ms for 64 MiB up, 7.5 ms with pieces of 256 KiB or 16 MiB
 PIECE_BYTES = 1 << 20
@@ -256,6 +256,8 @@ class Transfer:
         create = self._device.create_buffer  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         try:
             return create(size=size, memory_type=memory_type, usage=usage)
+        except DeviceLostError:
+            raise
         except RuntimeError as error:
             raise OutOfDeviceMemory(
                 f"cannot allocate a staging buffer: {error}",

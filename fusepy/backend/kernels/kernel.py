@@ -27,7 +27,7 @@ from fusepy.backend.slang.diagnostics import advice, clean, unbuilt
 from fusepy.backend.slang.stage import AnyPipeline
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.errors import CompileError
+from fusepy.errors import CompileError, FusepyError
 
 LONG = 1 << 23  # elements, for which a GPU takes longer than a submission takes the host: it should not wait for further calls
 LARGE = 8192  # threads; on an H100 a stencil of 8192 x 8192 takes 262 µs launched at once, and 340 recorded
@@ -256,7 +256,7 @@ def _built(
     device.raw.set_cuda_context_current()  # the thread may have changed; no effect on other APIs
     try:
         return device.compiler.pipeline(source.name, program, sources, source.text, source.stage)
-    except CompileError:
+    except FusepyError:
         raise
     except RuntimeError as error:
         words = clean(str(error).partition("RHI messages:\n")[2].partition("\n/project/")[0])

@@ -23,7 +23,7 @@ from fusepy.backend.slang.session import digest_name
 from fusepy.backend.slang.stage import COMPUTE
 from fusepy.backend.sources.libraries import array_name, is_array
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.errors import ArgumentError, CompileError, ShapeError, UnknownNameError, did_you_mean
+from fusepy.errors import ArgumentError, CompileError, FusepyError, ShapeError, UnknownNameError, did_you_mean
 from fusepy.ir.whole import LIBRARIES
 
 _PREFIX = "fz_p_"  # parameters of a wrapped function, kept apart from the user's globals
@@ -62,7 +62,7 @@ class RawKernel:
             check_comparisons(device.raw.info.type, [source], arguments, name, device.facts(source))
         try:
             self._pipeline, program = device.compiler.pipeline(name, program, [source], self._text)
-        except CompileError:
+        except FusepyError:
             raise
         except RuntimeError as error:
             raise CompileError(f"the driver cannot build {name}", saw=error, hint="see the driver's message above") from error

@@ -23,7 +23,7 @@ from fusepy.backend.slang.stage import COMPUTE, AnyPipeline, EntryPoints, Pipeli
 from fusepy.backend.sources.closure import imports, without_stages
 from fusepy.backend.sources.lacking import CODE, check, check_buffers
 from fusepy.backend.sources.source import ModuleSource, line_directive
-from fusepy.errors import CompileError
+from fusepy.errors import CompileError, FusepyError
 from fusepy.ir.whole import LIBRARIES
 
 Conformances = Sequence[tuple[str, str, int]]  # interface, type, identifier
@@ -131,7 +131,7 @@ class Compiler:
             with self._examined(what, sources, text):
                 return stage.pipeline(self._sessions.device, program.program), program
         except RuntimeError as error:
-            refused = not isinstance(error, CompileError) and "error[E" not in str(error)
+            refused = not isinstance(error, FusepyError) and "error[E" not in str(error)
             other = program.otherwise if self.kind is spy.DeviceType.vulkan or not program.codegen.whole_prelude else None
             if not refused or other is None:
                 raise

@@ -12,7 +12,7 @@ from fusepy.backend.slang.reflection import ENUM, kind_of, type_name
 from fusepy.backend.sources.libraries import found
 from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.errors import UnsupportedArgumentError
+from fusepy.errors import FusepyError, UnsupportedArgumentError
 from fusepy.ir.types import BOOL, Type, pair_of
 
 _K = spy.TypeReflection.Kind
@@ -91,9 +91,12 @@ def globals_of(source: ModuleSource, link: Callable[[ModuleSource], spy.ShaderPr
     Raises:
         UnsupportedArgumentError: if the driver refuses a global array without a size.
         CompileError: if it refuses the globals for another reason, with its words.
+        DeviceLostError: if another thread closes the device meanwhile.
     """
     try:
         parameters = link(source).layout.parameters
+    except FusepyError:
+        raise
     except RuntimeError as error:
         raise unlinked(source.alias, "\n".join(texts_of([source])), str(error)) from error
     listed = [parameters[i] for i in range(len(parameters))]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import fusepy as fp
+from fusepy.backend.lost import Lost
 from fusepy.backend.slang.layouts import globals_of
 from fusepy.backend.slang.reflection import reflected
 from fusepy.backend.sources.source import ModuleSource
@@ -27,6 +28,11 @@ def refused(*asked: object) -> Any:
 def test_globals_that_the_driver_refuses(text: str, error: type[fp.FusepyError], words: str) -> None:
     with pytest.raises(error, match=words):
         globals_of(ModuleSource.make("m", text), refused)
+
+
+def test_a_device_that_is_closed_meanwhile_is_no_fault_of_the_module() -> None:
+    with pytest.raises(fp.DeviceLostError, match="it was closed"):
+        globals_of(ModuleSource.make("m", "float a;"), lambda source: Lost("it was closed").session)
 
 
 @pytest.mark.parametrize(
