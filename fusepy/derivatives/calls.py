@@ -16,7 +16,7 @@ from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.ops.exact import A_FLOAT, SIZES, sums_in
 from fusepy.ir.oracle import IN, CallTypes, Oracle
-from fusepy.ir.pipelines.queries import BY_QUERY, obstacle, payloads_of
+from fusepy.ir.pipelines.queries import BY_QUERY, obstacle, queries_of
 from fusepy.ir.resources import SAMPLER, graded, is_sampled, reads_graded
 from fusepy.ir.types import FLOAT, Type
 from fusepy.ir.whole import gathers
@@ -130,7 +130,7 @@ def _body(
 
 
 def queried(node: Node, oracle: Oracle | None) -> tuple[str, ...]:
-    """Returns the payloads of a ray generation, whose rays are queries in its derivatives; none for other calls.
+    """Returns the texts of the `RayQueries` of a ray generation, for its derivatives; none for other calls.
 
     Raises:
         GradientError: if queries cannot stand for the rays.
@@ -142,11 +142,10 @@ def queried(node: Node, oracle: Oracle | None) -> tuple[str, ...]:
             f"the rays of {node.text('function')} have no derivative",
             place=node.loc,
             saw=what,
-            expected="miss and closest-hit functions in Slang, in the module of the ray generation, that trace no rays",
+            expected="functions of the module of the ray generation, or Python functions without loops that call only these",
             hint=BY_QUERY,
         )
-    payloads = payloads_of(node, lambda name: differential(Type.parse(name), oracle) is not None)
-    return tuple(map(str, payloads))
+    return queries_of(node, lambda name: differential(Type.parse(name), oracle) is not None).lines()
 
 
 def check(

@@ -10,12 +10,12 @@ from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.functions.fused import FusedFunction
 from fusepy.functions.python_tracer import PythonTracer
 from fusepy.ir.graph import Graph, Value
-from fusepy.ir.pipelines.rays import KEPT, WHOLE
+from fusepy.ir.pipelines.rays import KEPT, TRIANGLE, WHOLE
 from fusepy.ir.printer import print_graph
 from fusepy.ir.types import BOOL, Kind, Type
 from fusepy.location import user_line
 from fusepy.passes.pipeline import REWRITES, run_pipeline
-from fusepy.rays.stage_values import TRIANGLE, VALUES, TriangleHit
+from fusepy.rays.stage_values import VALUES, TriangleHit
 from fusepy.trace.bodies import BodyTrace
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced

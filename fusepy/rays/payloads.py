@@ -9,8 +9,8 @@ from fusepy.backend.rays.stage import MAX_RECURSION
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ArgumentError
 from fusepy.ir.oracle import Layout
+from fusepy.ir.pipelines.rays import TRIANGLE
 from fusepy.ir.types import Kind, Type
-from fusepy.rays.fused_stage import TRIANGLE
 from fusepy.rays.stages import StageFunction
 
 

@@ -11,9 +11,9 @@ from fusepy.backend.sources.reachable import reaches, texts_of
 from fusepy.errors import ArgumentError
 from fusepy.functions.slang_tracer import Loaded
 from fusepy.ir.graph import Graph
-from fusepy.ir.pipelines.rays import RayPipeline, RayStage
+from fusepy.ir.pipelines.rays import TRIANGLE, RayPipeline, RayStage
 from fusepy.modules.module import Module
-from fusepy.rays.fused_stage import TRIANGLE, recorded_stage
+from fusepy.rays.fused_stage import recorded_stage
 from fusepy.rays.payloads import bytes_of, check_layouts, check_payloads, payload_of, recursion_of
 from fusepy.rays.stages import HitGroup, StageFunction, hit_groups, stage_function, table_of
 from fusepy.trace.trace import Trace

@@ -8,7 +8,6 @@ from fusepy.errors import UnknownNameError
 from fusepy.location import user_line
 from fusepy.trace.traced import Traced
 
-TRIANGLE = "BuiltInTriangleIntersectionAttributes"
 _ALWAYS = {"dispatch_rays_index": ("DispatchRaysIndex", "uint3"), "dispatch_rays_dimensions": ("DispatchRaysDimensions", "uint3")}
 _OF_RAYS = {
     "world_ray_origin": ("WorldRayOrigin", "float3"),

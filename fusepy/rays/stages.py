@@ -13,9 +13,10 @@ from fusepy.functions.function import Function
 from fusepy.functions.fused import FusedFunction, fuse
 from fusepy.functions.slang_tracer import Loaded
 from fusepy.ir.oracle import IN, INOUT, Signature
+from fusepy.ir.pipelines.rays import TRIANGLE
 from fusepy.ir.types import VOID
 from fusepy.modules.module import Module
-from fusepy.rays.fused_stage import TRIANGLE, annotated
+from fusepy.rays.fused_stage import annotated
 
 _FORMS = {
     "miss": "void {0}(inout Payload payload)",

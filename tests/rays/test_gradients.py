@@ -195,18 +195,12 @@ def test_torch_and_backward_passes(m: Any, soup: Any) -> None:
     np.testing.assert_allclose(given.grad.numpy(), wanted, rtol=1e-4, atol=1e-5)
 
 
-def dimmed(payload: Payload) -> Any:  # type: ignore[name-defined]  # noqa: F821  # the struct of the module
-    return {"gain": payload.gain * 0.5}
-
-
 @pytest.mark.req("R5")
 @pytest.mark.parametrize(
     ("name", "given", "words"),
     [
         ("look", {"miss": ["plain", "unshadowed"]}, "plain, which runs for its rays, has no derivative"),
         ("placed", {}, r"reads DispatchRaysIndex\(\), which its derivative does not have"),
-        ("look", {"closesthit": {**HITS, "matte": fp.fuse(dimmed)}}, "dimmed, a Python function"),
-        ("look", {"anyhit": {"matte": "matte"}}, "the anyhit function matte"),
         ("look twice", {}, "first derivatives only"),
     ],
 )

@@ -15,11 +15,12 @@ from fusepy.backend.emit.tuning import Shape
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.rays.stage import MAX_RAYS, TOO_DEEP, RayGeneration, attribute
 from fusepy.backend.slang.stage import COMPUTE
-from fusepy.backend.sources.copies.counted import COUNTING
+from fusepy.backend.sources.copies.counted import COUNTING, DEPTH
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.graph import Graph, Node
 from fusepy.ir.names import spell_function_call
 from fusepy.ir.ops.control import block
+from fusepy.ir.pipelines.queries import differentiates_rays
 from fusepy.ir.pipelines.rays import KEPT, WHOLE, RayPipeline, RayStage, pipelines_in, with_stages
 from fusepy.ir.value import declare
 
@@ -87,8 +88,9 @@ def emit_rays(region: Node, variant: Variant, given: Emission) -> KernelSource:
     entry, functions, lines = f"{text.name}_rays", text.trampoline(), space.lines(work)
     counts = pipeline.recursion > 1
     if counts:
-        functions = [f"import {COUNTING};", f"RWStructuredBuffer<uint> {TOO_DEEP};", *functions]
-        lines = [f"fz_left = {pipeline.recursion};", *lines]
+        functions = [f"import {COUNTING};", f"import {DEPTH};", f"RWStructuredBuffer<uint> {TOO_DEEP};", *functions]
+        queries = any(map(differentiates_rays, region.body.nodes)) if region.body is not None else False
+        lines = [f"fz_left = {pipeline.recursion};", *lines, *[_REPORT] * queries]  # then rays are queries, see `copies.queries`
     exact = COMPUTE.exact("\n".join([*functions, *lines])) if text.given.target.spirv else []
     program = [*functions, "", f'#line 1 "{entry}"', attribute("raygeneration"), f"void {entry}()", *block([*exact, *lines])]
     names: dict[RayStage, str] = {}

@@ -8,21 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from fusepy.backend.slang.compiler import Compiler
+from fusepy.backend.slang.ray_derivatives import refusal_of_rays
 from fusepy.backend.slang.second_order import kernel_of, refused_twice
 from fusepy.backend.sources.constant_reads import constant_read
 from fusepy.backend.sources.copies.graded import graded_source
-from fusepy.backend.sources.copies.queries import DISPATCHED, queried_source, statics
-from fusepy.backend.sources.derivatives import ignored_no_diff, is_marked, lacking_forward
+from fusepy.backend.sources.copies.queries import queried_source
+from fusepy.backend.sources.derivatives import DECLARE, ignored_no_diff, lacking_forward
 from fusepy.backend.sources.interfaces import undifferentiable_parameter
 from fusepy.backend.sources.libraries import FOLDER
 from fusepy.backend.sources.link_order import lost_derivative
 from fusepy.backend.sources.memory.overwritten import HINT, overwritten_read
-from fusepy.backend.sources.reachable import reaches, texts_of
+from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 from fusepy.ir.names import spell_function_call, split_path
 from fusepy.ir.oracle import IN, CallTypes
-from fusepy.ir.pipelines.queries import BY_QUERY, RayPayload
 from fusepy.ir.resources import GRADED, graded
 from fusepy.ir.types import AS_ONE, Kind, Type
 from fusepy.ir.value import declare
@@ -36,8 +36,6 @@ def names_in(call: CallTypes) -> list[str]:
     return [split_path(call.function)[0] or call.function, *structs]
 
 
-DECLARE = "declare it [Differentiable], or give it a derivative of your own with [BackwardDerivative(…)]"
-PIXEL = "take the pixel as an argument, as fp.grid((height, width)) gives it, and the size as another"
 READS = "read textures by Load, [] or SampleLevel, buffers and pointers by [], all in functions of one module"
 _LEVEL = "write SampleLevel(s, uv, level): threads of a kernel have no neighbours that tell {0} its level"
 _TEXELS = "read the texels by Load, one by one"
@@ -76,7 +74,7 @@ def refusal(
         imports, source = [copied.name if name == source.name else name for name in imports], copied
     own = tuple(file for file in source.files if Path(file[0]).parent != FOLDER)  # fusepy's own modules have derivatives
     texts = texts_of([replace(source, files=own)])
-    if call.queried and (of_rays := _of_rays(call, texts)) is not None:
+    if call.queried and (of_rays := refusal_of_rays(compiler, source, call, texts)) is not None:
         return of_rays
     if any(wanted and gathers(type) for _, type, wanted in call.params):
         constant = constant_read(call.function, texts)
@@ -99,25 +97,6 @@ def refusal(
         return _of_copies(compiler, source, imports, call)
     words = compiler.probe(differentiable(imports, call), [source, *others])
     return None if words is None else (_told(words, call, source), DECLARE)
-
-
-def _of_rays(call: CallTypes, texts: Sequence[str]) -> tuple[str, str] | None:
-    """Returns why a ray generation cannot be differentiated, where Slang does not say it, and a hint; ``None`` if it can."""
-    if call.order > 1:
-        return "rays through a pipeline have first derivatives only", BY_QUERY
-    if reaches([call.function], texts, "TraceRay"):  # in the module itself it has another name
-        return "it traces rays in another file than that of its module", BY_QUERY
-    shared = next((name for name in statics(texts) if reaches([call.function], texts, name)), None)
-    if shared is not None:
-        return f"it uses the static variable {shared}, which its hit functions would share in the derivative", BY_QUERY
-    for word in DISPATCHED:
-        if reaches([call.function], texts, word):
-            return f"it reads {word}(), which its derivative does not have", PIXEL
-    for payload in map(RayPayload.parse, call.queried):
-        for name in (*payload.misses, *payload.hits) if payload.differentiable else ():
-            if name and not is_marked(name, texts):
-                return f"{name}, which runs for its rays, has no derivative", DECLARE
-    return None
 
 
 def _of_copies(compiler: Compiler, source: ModuleSource, imports: Sequence[str], call: CallTypes) -> tuple[str, str] | None:

@@ -16,6 +16,7 @@ _BUILT_IN = frozenset((
     "normalize", "pow", "reflect", "refract", "rsqrt", "saturate", "sin", "sinh", "smoothstep", "sqrt", "tan", "tanh",
     "transpose",
 ))  # fmt: skip
+DECLARE = "declare it [Differentiable], or give it a derivative of your own with [BackwardDerivative(…)]"
 _NO_DIFF = re.compile(r"\bno_diff\b[\s(]*((?:\w+\s*(?:::|\.)\s*)*)(\w+)\s*(?:<[^;(){}]*>)?\s*\(")
 _NO_DIFF_READ = re.compile(r"\bno_diff\b[\s(]*(\w+)\s*\[")
 _ARRAY = re.compile(r"\bTensor\s*<[^;{}()]*>\s*(\w+)")

@@ -19,6 +19,7 @@ from fusepy.ir.parse import parse_graph
 
 _OF_GROUPS = ("closesthit", "anyhit", "intersection")
 _LINE = re.compile(r"(\w+)(?: (\S+))? @(\w+)\.([^(]+)\((.*)\)(?: -> (.*))?\Z")
+TRIANGLE = "BuiltInTriangleIntersectionAttributes"
 WHOLE, KEPT = "*", "!"  # outputs of a fused stage: the whole payload, and whether a hit counts
 
 

@@ -48,6 +48,8 @@ float look(float3 from)
     return p.t;
 }
 float query(float3 from) { return closest_hit(scene, ray_from(from, float3(0, 0, -1))).t; }
+static uint seed = 1;
+[Differentiable] float seeded(float k) { seed = seed * 3; return seed * k; }
 [Differentiable] float there(float k) { return DispatchRaysIndex().x * k; }
 [Differentiable] float here(uint2 pixel, float k) { return pixel.x * k * 2; }
 [Differentiable] float scaled(no_diff float t, float k) { return t * k; }
@@ -230,7 +232,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         SEEN,
     ),
     "a gradient through a pipeline": (
-        lambda m: slope(lambda k, x: made(miss="missed", anyhit="open").set(scene=world(), far=9)(k * x)),
+        lambda m: slope(lambda k, x: fp.ray_gen(r(), "seeded")(k)),
         "write Hit hit = closest_hit(scene, ray); in a [Differentiable] function, and shade there",
         lambda m: slope(lambda k, x: r().scaled(r().query.set(scene=world())(ABOVE[:1]), k)),
         SEEN[:1],

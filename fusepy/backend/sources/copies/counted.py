@@ -10,7 +10,7 @@ from fusepy.backend.sources.copies.files import copied
 from fusepy.backend.sources.declarations import functions
 from fusepy.backend.sources.source import ModuleSource
 
-COUNTING = "fusepy_recursion"
+COUNTING, DEPTH = "fusepy_recursion", "fusepy_depth"
 IMPORT = f"\n\nimport {COUNTING};\n"  # the empty line ends a continued one
 _TRACE = re.compile(r"(?<![.:\w])TraceRay(?=\s*[<(])")
 

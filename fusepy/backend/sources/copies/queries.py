@@ -8,14 +8,28 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 
 from fusepy.backend.sources.closure import bare
+from fusepy.backend.sources.copies.counted import DEPTH
 from fusepy.backend.sources.copies.files import copied
-from fusepy.backend.sources.declarations import functions
+from fusepy.backend.sources.copies.traced import (
+    TRACE,
+    PayloadFunctions,
+    any_hit,
+    at_depth,
+    attribute_types,
+    callables,
+    reports,
+    too_deep,
+    without_functions,
+)
+from fusepy.backend.sources.declarations import functions, spans
 from fusepy.backend.sources.derivatives import lacking_forward
+from fusepy.backend.sources.reachable import reached_from, reaches
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.ir.pipelines.queries import RayPayload
+from fusepy.ir.pipelines.queries import RayPayload, RayQueries
 
 LIBRARY = "fusepy_queries"
 # of a hit or miss function; `fusepy_queries` has a function for each
@@ -24,12 +38,12 @@ VALUES = (
     *("WorldRayOrigin", "WorldRayDirection", "ObjectRayOrigin", "ObjectRayDirection"),
     *("ObjectToWorld3x4", "ObjectToWorld4x3", "WorldToObject3x4", "WorldToObject4x3"),
 )
-DISPATCHED = ("DispatchRaysIndex", "DispatchRaysDimensions")  # only ray generations have these
-_SKIP_CLOSEST_HIT = 0x8  # RAY_FLAG_SKIP_CLOSEST_HIT_SHADER
+_DECISIONS = {"IgnoreHit": "fz_ignored", "AcceptHitAndEndSearch": "fz_ended"}
 _VALUE = re.compile(rf"(?<![.:\w])({'|'.join(VALUES)})(?=\s*\()")
-_TRACE = re.compile(
-    r"(?<![.:\w])(TraceRay)(?:\s*<[^();]*>)?(?=\s*\()"
-)  # without the type of the payload, which finds its function
+# without the type in angle brackets, which finds its function
+# without the type in angle brackets, which finds its function
+_NAMES = re.compile(r"(?<![.:\w])(TraceRay|ReportHit|CallShader)(?:\s*<[^();]*>)?(?=\s*\()")
+_DECISION = re.compile(rf"(?<![.:\w])({'|'.join(_DECISIONS)})\s*\(\s*\)\s*;")
 _STATIC = re.compile(r"\bstatic\s+(?!const\b)(?:\w+\s*(?:<[^;(){}]*>)?\s+)+?(\w+)\s*(?:\[[^\]]*\]\s*)*[=;]")
 _STAGE = re.compile(r"\[\s*shader\s*\([^)]*\)\s*\]")
 _IMPORT = f"\n\nimport {LIBRARY};\n"  # the empty line ends a continued one
@@ -45,15 +59,67 @@ def with_values(text: str) -> str:
     return _renamed(_VALUE, text)
 
 
-def with_queries(text: str, payloads: Sequence[RayPayload]) -> str:
+def with_queries(text: str, queries: RayQueries) -> str:
     """Returns the source of a module whose rays are queries."""
-    rays = _STAGE.sub("", _renamed(_TRACE, text))
+    plain = "\n".join([_STAGE.sub("", _renamed(_NAMES, text)), *queries.bodies])
+    payloads, types = queries.payloads, attribute_types(queries.payloads)
+    lines = [_any_hit(plain, name, p) for p in payloads for name in dict.fromkeys(p.anys) if name]
+    deeper = _tracing(plain, [name for p in payloads for name in p.functions()]) if queries.recursion > 1 else {}
+    depths = queries.recursion if deeper else 1
+    traced = [
+        PayloadFunctions(p, i, not any(lacking_forward(f, [text]) for f in p.functions()), types) for i, p in enumerate(payloads)
+    ]
+    lines += callables(queries.callables)
+    lines += [*reports(traced, types), *(line for each in traced for line in each.search())]
+    for depth in range(depths):
+        called = partial(_at_depth, deeper, depth + 1)
+        lines += [line for each in traced for line in each.functions(depth, called)]
+        lines += [_deeper(text, deeper, depth + 1) for text in deeper.values()]
+        lines += without_functions(depth) if depth else []
+    if deeper:
+        lines += [f"import {DEPTH};", "void fz_stop() { fz_is_too_deep = true; }", *too_deep(depths)]
+    return "\n".join([plain, _IMPORT, *lines]) + "\n"
 
-    def forward(payload: RayPayload) -> bool:
-        return not any(name and lacking_forward(name, [text]) for name in (*payload.misses, *payload.hits))
 
-    lines = [line for i, payload in enumerate(payloads) for line in _traced(payload, i, forward(payload))]
-    return "\n".join([rays, _IMPORT, *lines]) + "\n"
+def _tracing(text: str, starts: Sequence[str]) -> dict[str, str]:
+    """Returns the functions of a text that trace rays, with their texts by name, among `starts` and those that they reach."""
+    reached = {*starts, *reached_from(starts, [text])}
+    found: dict[str, str] = {}
+    for name, start, _, end in spans(bare(text, in_place=True)):
+        if name in reached and reaches([name], [text], TRACE):
+            lines = [line for line in text[start : end + 1].splitlines() if not line.lstrip().startswith("#")]
+            found[name] = "\n".join([*filter(None, [found.get(name)]), *lines])  # all overloads
+    return found
+
+
+def _at_depth(deeper: Collection[str], depth: int, name: str) -> str:
+    return copy_at(depth, name) if name in deeper else name
+
+
+def copy_at(depth: int, name: str) -> str:
+    """Returns the name of the copy of a function that traces rays, for rays from within `depth` others."""
+    return f"fz_{depth}_{name}"
+
+
+def _deeper(text: str, names: Collection[str], depth: int) -> str:
+    """Returns the copy of a function that traces rays, for rays from within `depth` others."""
+    pattern = re.compile(rf"(?<![.\w])(?<!\w::)({'|'.join(map(re.escape, [*names, TRACE]))})\b")
+    return pattern.sub(lambda f: at_depth(TRACE, depth) if f[1] == TRACE else _at_depth(names, depth, f[1]), text)
+
+
+def _any_hit(text: str, name: str, payload: RayPayload) -> str:
+    """Returns the copy of an any-hit function, which says in variables what it decides.
+
+    It cannot change a payload with a derivative: Slang refuses that.
+    """
+    for found, start, opening, end in spans(bare(text, in_place=True)):
+        if found == name:
+            head = "\n".join(line for line in text[start:opening].splitlines() if not line.lstrip().startswith("#"))
+            head = re.sub(rf"\b{re.escape(name)}(?=\s*\()", any_hit(name), head.replace("[Differentiable]", ""))
+            head = re.sub(r"\binout\b", "const", head, count=1) if payload.differentiable else head
+            body = _DECISION.sub(lambda f: f"{{ {_DECISIONS[f[1]]} = true; return; }}", text[opening : end + 1])
+            return f"{head.strip()}\n{body}"
+    return ""  # it is in another file; `backend.slang.differentiable` says so
 
 
 def _renamed(pattern: re.Pattern[str], text: str) -> str:
@@ -72,70 +138,11 @@ def statics(texts: Sequence[str]) -> list[str]:
         >>> statics(["static uint seed = 1; static const float k = 2; groupshared float s[4]; float f() { return 1; }"])
         ['seed']
     """
-    return [name for text in texts for name in _STATIC.findall(bare(text))]
-
-
-def _traced(payload: RayPayload, number: int, forward: bool) -> list[str]:
-    """Returns the functions that trace a ray with one type of payload. Their names and locals are none of the user's."""
-    shade, type = f"fz_shade_{number}", payload.type
-    pair, none = f"DifferentialPair<{type}>", "FzMet fz_m, uint fz_row, uint fz_miss"
-    moves = payload.differentiable
-    attributes = [f"[BackwardDerivative({shade}_back)]", *[f"[ForwardDerivative({shade}_forward)]"] * forward] if moves else []
-    lines = [*attributes, f"{type} {shade}({none}, {type} fz_given)"]
-    lines += _body(payload, f"{type} fz_p = fz_given;", "{}", "return fz_p;")
-    if moves:
-        lines.append(f"void {shade}_back({none}, inout {pair} fz_given, {type}.Differential fz_by)")
-        lines += _body(payload, f"{pair} fz_p = diffPair(fz_given.p, fz_by);", "bwd_diff({})", "fz_given = fz_p;")
-    if moves and forward:
-        lines.append(f"{pair} {shade}_forward({none}, {pair} fz_given)")
-        lines += _body(payload, f"{pair} fz_p = fz_given;", "fwd_diff({})", "return fz_p;")
-    # inline, since Slang keeps the arguments of a call on the way back, and cannot keep a scene
-    params = (
-        "RaytracingAccelerationStructure scene, uint flags, uint mask, uint contribution, uint multiplier, uint miss, RayDesc ray"
-    )
-    return [
-        *lines,
-        "[Differentiable] [__unsafeForceInlineEarly]",
-        f"void fz_TraceRay({params}, inout {type} fz_p)",
-        "{",
-        "    FzMet fz_m = no_diff fz_met(scene, flags, mask, ray);",
-        "    uint fz_row = (contribution & 15) + (multiplier & 15) * fz_m.geometry + fz_m.row;",  # the bits that devices use
-        f"    fz_p = {'' if moves else 'no_diff '}{shade}(fz_m, fz_row, miss & 0xffff, fz_p);",
-        "}",
-    ]
-
-
-def _body(payload: RayPayload, first: str, way: str, last: str) -> list[str]:
-    """Returns the body of a function that calls the function of a ray."""
-
-    def cases(names: Sequence[str], arguments: str) -> list[str]:
-        return [f"    case {i}: {way.format(name)}({arguments}); break;" for i, name in enumerate(names) if name]
-
-    return [
-        "{",
-        f"    {first}",
-        "    fz_here = fz_m;",
-        "    BuiltInTriangleIntersectionAttributes fz_at;",
-        "    fz_at.barycentrics = fz_m.barycentrics;",
-        "    if (fz_m.found == 0)",
-        "        switch (fz_miss)",
-        "        {",
-        *(f"    {line}" for line in cases(payload.misses, "fz_p")),
-        "        default: break;",
-        "        }",
-        f"    else if ((fz_m.flags & {_SKIP_CLOSEST_HIT}) == 0)",
-        "        switch (fz_row)",
-        "        {",
-        *(f"    {line}" for line in cases(payload.hits, "fz_p, fz_at")),
-        "        default: break;",
-        "        }",
-        f"    {last}",
-        "}",
-    ]
+    return [name for text in texts for name in _STATIC.findall(bare(text)) if not name.startswith("fz_")]
 
 
 @functools.lru_cache(maxsize=64)
-def queried_source(source: ModuleSource, payloads: tuple[str, ...]) -> ModuleSource:
-    """Returns a module with the text of `with_queries`, and with copies of files; `payloads` are texts of `RayPayload`."""
+def queried_source(source: ModuleSource, lines: tuple[str, ...]) -> ModuleSource:
+    """Returns a module with the text of `with_queries`, and with copies of files; `lines` are the text of the `RayQueries`."""
     found = copied(source, with_values, _IMPORT)
-    return found.with_text(with_queries(found.text, [RayPayload.parse(line) for line in payloads]))
+    return found.with_text(with_queries(found.text, RayQueries.parse(lines)))

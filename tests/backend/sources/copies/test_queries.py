@@ -6,13 +6,15 @@ import pytest
 
 from fusepy.backend.sources.copies.queries import VALUES, with_queries, with_values
 from fusepy.backend.sources.libraries import FOLDER
-from fusepy.ir.pipelines.queries import RayPayload
+from fusepy.ir.pipelines.queries import RayQueries
+from tests.backend.sources.copies.test_traced import payload
 
 RAYS = 'void f(inout P p) { TraceRay(s, 0, 255, 0, 0, 1, ray, p); }  // TraceRay(\n[shader("miss")] void gone(inout P p) {}\n'
 
 
 def test_rays_call_the_functions_of_their_payload() -> None:
-    text = with_queries(RAYS, [RayPayload("P", ("", "gone"), ("hit", "", "ns::other"), True), RayPayload("Q", (), (), False)])
+    payloads = payload("P", ("", "gone"), ("hit", "", "ns::other")), payload("Q", moves=False)
+    text = with_queries(RAYS, RayQueries(payloads))
     first, *_ = text.splitlines()
     assert first.rstrip() == "void f(inout P p) { fz_TraceRay(s, 0, 255, 0, 0, 1, ray, p); }"
     assert "[shader" not in text
@@ -25,6 +27,7 @@ def test_rays_call_the_functions_of_their_payload() -> None:
     assert text.count("void fz_TraceRay(") == 2
     assert "no_diff fz_shade_1(fz_m" in text  # a payload without a derivative
     assert "fz_shade_1_back" not in text
+    assert "fz_search" not in text
 
 
 @pytest.mark.parametrize(
@@ -48,6 +51,12 @@ def test_the_library_has_every_value() -> None:
     assert not [name for name in VALUES if f" fz_{name}()" not in library]
 
 
-def test_payloads_are_texts_in_programs() -> None:
-    for payload in (RayPayload("Payload", ("a", ""), ("", "b", "ns::c"), True), RayPayload("float2", (), (), False)):
-        assert RayPayload.parse(str(payload)) == payload
+def test_queries_are_texts_in_programs() -> None:
+    given = {"anys": ("", "c", ""), "shapes": ("", "", "d"), "attributes": ("", "", "Ball<int, 2>+")}
+    payloads = payload("Payload", ("a", ""), ("", "b", "ns::c"), **given), payload("float2", moves=False)
+    bodies = ("[Differentiable] void f(inout Payload fz_p)\n{\n}",)
+    for queries in (
+        RayQueries(payloads, 3, (("g", "Data"), ("h", "Pair<int, float>")), bodies, ("sin", "float2")),
+        RayQueries(payloads),
+    ):
+        assert RayQueries.parse(queries.lines()) == queries
