@@ -17,7 +17,7 @@ from fusepy.backend.execute.texture_results import Into
 from fusepy.backend.kernels.references import ClosedArgumentError
 from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import CompileError, FusepyError, NoMatchError
+from fusepy.errors import CompileError, FusepyError
 from fusepy.functions.autograd import Tracked, any_tracked, has_autograd
 from fusepy.functions.parts import AnyFunction
 from fusepy.functions.python_tracer import PythonTracer
@@ -30,10 +30,9 @@ from fusepy.program.extents import ByExtents, depends_on_extents
 from fusepy.program.program import Program
 from fusepy.program.sized import SizedByResult, follows
 from fusepy.program.slangpy_calls import into_fields, spread, with_opened, with_settings
-from fusepy.program.stacked import Stacked, stacked
+from fusepy.program.stacked import REFUSED, Stacked, for_each
 from fusepy.trace.arity import with_declared
 from fusepy.trace.recording import Recording
-from fusepy.trace.struct_choice import ListedStructs
 
 _SETTINGS = frozenset(("_append_to", "_thread_count"))
 _MEMORY = (Tensor, Tensor.of_field)
@@ -170,7 +169,7 @@ def _compiled(
     else:
         try:
             program = compile_call(callee, args, kwargs, returns)
-        except (ListedStructs, NoMatchError) as error:
+        except REFUSED as error:
             return _of_stacked(error, callee, key, args, kwargs, returns)
         recording = program.recording
         if program.open:
@@ -188,13 +187,12 @@ def _of_stacked(
     error: FusepyError, callee: AnyFunction, key: Hashable, args: Any, kwargs: Mapping[str, Any], returns: str | Into | None
 ) -> Program:
     """Compiles a call for each value of a list or component of a vector, and keeps it under the key of the arguments."""
-    given = stacked(args, error)
-    named = dict(zip(kwargs, given[len(args) - len(kwargs) :]))
-    inner = key_of(callee, given[: len(args) - len(kwargs)], named)
-    try:
-        made = _compiled(callee, inner if returns is None else (inner, returns), given, named, returns)
-    except FusepyError:  # the user has written the call as it was refused first
-        raise error from None
+
+    def compiled(given: tuple[Any, ...], named: Mapping[str, Any]) -> Program:
+        inner = key_of(callee, given, named)
+        return _compiled(callee, inner if returns is None else (inner, returns), (*given, *named.values()), named, returns)
+
+    made = for_each(error, args[: len(args) - len(kwargs)], kwargs, compiled)
     program: Any = Stacked(made, tuple(kwargs), error)
     callee.programs.hold(key, program)
     return program
