@@ -54,7 +54,7 @@ class Tracked:
         plain: the program for calls without tracked values; ``None`` if arguments are tracked.
     """
 
-    open = True
+    open, undecided = True, False
 
     def __init__(self, callee: AnyFunction, recording: Recording, plain: Any = None):
         self.plain, self.nested = plain, plain is not None and plain.nested

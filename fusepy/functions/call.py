@@ -7,16 +7,17 @@ from typing import Any, cast
 
 from fusepy.arguments.field_tensor import without_top
 from fusepy.arguments.key import KEYS, signature
+from fusepy.arguments.mapped import Mapped
 from fusepy.arguments.nested import flat, too_deep
 from fusepy.backend.device.choice.chosen import CHOSEN, default_on
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import is_encoder, misplaced
-from fusepy.backend.execute.destinations import OnAnotherDevice, Spreadable, known_elsewhere
+from fusepy.backend.execute.destinations import Spreadable
 from fusepy.backend.execute.texture_results import Into
 from fusepy.backend.kernels.references import ClosedArgumentError
 from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import CompileError, FusepyError, NoMatchError
+from fusepy.errors import CompileError, FusepyError
 from fusepy.functions.autograd import Tracked, any_tracked, has_autograd
 from fusepy.functions.parts import AnyFunction
 from fusepy.functions.python_tracer import PythonTracer
@@ -29,12 +30,12 @@ from fusepy.program.extents import ByExtents, depends_on_extents
 from fusepy.program.program import Program
 from fusepy.program.sized import SizedByResult, follows
 from fusepy.program.slangpy_calls import into_fields, spread, with_opened, with_settings
-from fusepy.program.stacked import Stacked, stacked
+from fusepy.program.stacked import REFUSED, Stacked, for_each
 from fusepy.trace.arity import with_declared
 from fusepy.trace.recording import Recording
-from fusepy.trace.struct_choice import ListedStructs
 
 _SETTINGS = frozenset(("_append_to", "_thread_count"))
+_MEMORY = (Tensor, Tensor.of_field)
 
 
 def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
@@ -66,14 +67,16 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
     if result is not None and result.__class__ is not Tensor:
         returns, result = destinations(result, args)
         key = (key, returns)
-    variants = callee.programs.variants
-    if variants and result is not None and (device := known_elsewhere(variants, key, result)) is not None:
-        return _run_on(device, callee, given, kwargs, asked)
     try:
-        program = callee.programs.get(key)
-        if program is None:
-            program = _compiled(callee, key, args, kwargs, returns)
-        else:
+        known = callee.programs.get(key)
+        program = _compiled(callee, key, args, kwargs, returns) if known is None else known
+        if program.undecided and result is not None:
+            targets: Any = result if result.__class__ is tuple else (result,)  # no helper, which would be a call more for each
+            for target in targets:
+                target = target.value if target.__class__ is Mapped else target
+                if target.__class__ in _MEMORY and target.device is not program.device and CHOSEN.get() is None:
+                    return _run_on(target.device, callee, given, kwargs, asked)
+        if known is not None:
             program.device.counters.plan_hits += 1
         if result is not None and returns is None and (word := getattr(program, "narrow", None)) is not None:
             key, returns = (key, word), word
@@ -100,10 +103,6 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
         return run_program(callee.setup, callee, program, args, kwargs, result)
     except CompileError:  # kept, and raised again from other lines
         raise
-    except OnAnotherDevice as error:
-        if CHOSEN.get() is not None or not _is_undecided(callee.programs.get(key)):
-            raise error.plain.here() from None
-        return _run_on(error.device, callee, given, kwargs, asked)
     except Spreadable as error:
         if result.__class__ is not Tensor or any(map(follows, args)) or _writes(callee, given, kwargs):
             raise error.here() from None
@@ -117,11 +116,6 @@ def _run_on(device: Device, callee: AnyFunction, args: tuple[Any, ...], kwargs: 
     there = callee.variant(callee.setup, programs=callee.programs.variant(device))
     with default_on(device):
         return run(there, args, kwargs, result)
-
-
-def _is_undecided(program: Any) -> bool:
-    """True if neither a module nor an argument says where a program runs."""
-    return isinstance(program, (Program, ByExtents)) and program.recording.trace.undecided
 
 
 def _writes(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
@@ -175,7 +169,7 @@ def _compiled(
     else:
         try:
             program = compile_call(callee, args, kwargs, returns)
-        except (ListedStructs, NoMatchError) as error:
+        except REFUSED as error:
             return _of_stacked(error, callee, key, args, kwargs, returns)
         recording = program.recording
         if program.open:
@@ -193,13 +187,12 @@ def _of_stacked(
     error: FusepyError, callee: AnyFunction, key: Hashable, args: Any, kwargs: Mapping[str, Any], returns: str | Into | None
 ) -> Program:
     """Compiles a call for each value of a list or component of a vector, and keeps it under the key of the arguments."""
-    given = stacked(args, error)
-    named = dict(zip(kwargs, given[len(args) - len(kwargs) :]))
-    inner = key_of(callee, given[: len(args) - len(kwargs)], named)
-    try:
-        made = _compiled(callee, inner if returns is None else (inner, returns), given, named, returns)
-    except FusepyError:  # the user has written the call as it was refused first
-        raise error from None
+
+    def compiled(given: tuple[Any, ...], named: Mapping[str, Any]) -> Program:
+        inner = key_of(callee, given, named)
+        return _compiled(callee, inner if returns is None else (inner, returns), (*given, *named.values()), named, returns)
+
+    made = for_each(error, args[: len(args) - len(kwargs)], kwargs, compiled)
     program: Any = Stacked(made, tuple(kwargs), error)
     callee.programs.hold(key, program)
     return program

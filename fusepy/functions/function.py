@@ -9,7 +9,7 @@ from typing import Any
 
 from fusepy.arguments.nested import check_finite, naming
 from fusepy.backend.device.device import Device
-from fusepy.errors import ArgumentError, FusepyError, NoMatchError
+from fusepy.errors import ArgumentError
 from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.dispatch import Dispatch, dispatch, thread_count
 from fusepy.functions.parts import STATIC
@@ -19,10 +19,9 @@ from fusepy.inspect.resolution import Resolved, resolved_call
 from fusepy.ir.argmap import UNSAID
 from fusepy.ir.names import split_path
 from fusepy.program.slangpy_calls import GlobalsCursor
-from fusepy.program.stacked import stacked
+from fusepy.program.stacked import REFUSED, for_each
 from fusepy.trace.setup import CallContext
 from fusepy.trace.standin import stand_in
-from fusepy.trace.struct_choice import ListedStructs
 from fusepy.trace.trace import Trace
 
 
@@ -104,12 +103,8 @@ class Function(DeviceFunction):
         types = [stand_in(a) for a in given], {k: stand_in(v) for k, v in named.items()}
         try:
             return resolved_call(self.tracer.record(*types, config))
-        except (ListedStructs, NoMatchError) as error:  # as a call, for each value of a list
-            found = stacked((*args, *kwargs.values()), error)
-            try:
-                return self.resolve(*found[: len(args)], **dict(zip(kwargs, found[len(args) :])))
-            except FusepyError:  # the user has written the call as it was refused first
-                raise error from None
+        except REFUSED as error:  # as a call, for each value of a list
+            return for_each(error, args, kwargs, lambda given, named: self.resolve(*given, **named))
 
     def bind(self, this: Any) -> BoundFunction:
         """Returns this method for an object: a call takes the arguments without the object.

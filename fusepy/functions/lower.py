@@ -11,7 +11,7 @@ from fusepy.arguments.nested import flat
 from fusepy.backend.kernels.references import ClosedArgumentError
 from fusepy.backend.memory.pending import describing
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import FusepyError, NoMatchError
+from fusepy.errors import FusepyError
 from fusepy.functions.call import bound, compile_call, compile_recording, key_of
 from fusepy.functions.parts import AnyFunction, needs_bind
 from fusepy.inspect.cache_miss import nearest
@@ -22,9 +22,8 @@ from fusepy.program.extents import ByExtents
 from fusepy.program.program import Program
 from fusepy.program.sized import SizedByResult
 from fusepy.program.slangpy_calls import with_opened
-from fusepy.program.stacked import stacked
+from fusepy.program.stacked import REFUSED, for_each
 from fusepy.trace.recording import Recording
-from fusepy.trace.struct_choice import ListedStructs
 
 
 def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Lowered:
@@ -59,12 +58,8 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
 
     try:
         recording = callee.tracer.record(args, kwargs, callee.config)
-    except (ListedStructs, NoMatchError) as error:
-        given = stacked(values, error)
-        try:
-            return lower(callee, given[: len(args)], dict(zip(kwargs, given[len(args) :])), result)
-        except FusepyError:  # the user has written the call as it was refused first
-            raise error from None
+    except REFUSED as error:
+        return for_each(error, args, kwargs, lambda given, named: lower(callee, given, named, result))
     except FusepyError as error:
         raise error.here() from None
     known = "a program for such arguments is there" if key in callee.programs else _nearest(callee, recording, values)

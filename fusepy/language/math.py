@@ -163,13 +163,9 @@ def matmul(a: Any, b: Any) -> Any:
     return _apply("matmul", "a b", a, b)
 
 
+@_composed()
 def cross(a: Any, b: Any) -> Any:
     """Returns the cross product of two vectors of three components; arrays of numbers have them along their last axis."""
-    return _cross(a, b)
-
-
-@_composed()
-def _cross(a: Any, b: Any) -> Any:
     x, y = _seen(a), _seen(b)
     if x.type.shape or y.type.shape or not x.rank or not y.rank or (x.shape[-1], y.shape[-1]) != (3, 3):
         return _apply("cross", "a b", a, b)

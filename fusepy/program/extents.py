@@ -33,7 +33,7 @@ class ByExtents:
         self.device = first.device
         self.sources = first.sources
         self.recording = first.recording
-        self.nested, self.narrow = first.nested, first.narrow
+        self.nested, self.narrow, self.undecided = first.nested, first.narrow, first.undecided
         self.programs: list[Program] = []
         self.state = ProgramState()
         self._keep(first)

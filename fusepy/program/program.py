@@ -20,7 +20,6 @@ from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Graph
 from fusepy.passes.pipeline import REWRITES, run_pipeline
 from fusepy.program.delivery import PYTHONS, Delivery, laid_out
@@ -29,7 +28,7 @@ from fusepy.program.lent import lent_call
 from fusepy.program.lowering import Lowering
 from fusepy.program.state import ProgramState, TextureStore
 from fusepy.pytree import LEAF
-from fusepy.trace.prints.log import PrintRequest, Request
+from fusepy.trace.prints.log import too_early
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,6 +37,7 @@ class Program(Delivery):
 
     Attributes:
         open: True if only a destination can give the size of the grid. Such a program is not run.
+        undecided: True if neither a module nor an argument says on which device it runs: a destination may.
         follows: returns the CUDA stream of another framework on which the call runs.
         nested: True if an argument is nested.
         ready: True if the arguments are passed as they are, without a check.
@@ -54,6 +54,7 @@ class Program(Delivery):
     lowering: Lowering
     open: bool
     follows: CurrentStream | None = None
+    undecided: bool = field(init=False)
     nested: bool = field(init=False)
     ready: bool = field(init=False)
     readback: Readback | None = field(init=False)
@@ -78,6 +79,7 @@ class Program(Delivery):
         odd = kept or self.detours or self.recording.prints or self.apart or self.recording.grads or self.inputs.moved or wanted
         facts: dict[str, Any] = {
             "run": (self.executable.linear or self.executable).run,
+            "undecided": self.recording.trace.undecided,
             "nested": self.recording.nested,
             "ready": self.inputs.ready,
             "readback": Readback(self.device, written.elements[0]) if number else None,
@@ -172,7 +174,7 @@ class Program(Delivery):
             self.device.queue.follow(self.follows())
             self.device.queue.follow(NULL_STREAM)
         if self.recording.prints and not sink.captures:
-            raise _too_early(self.graph.name, self.recording.prints[0])
+            raise too_early(self.graph.name, self.recording.prints[0])
         placed = self.inputs.placed(args)
         handed = self.deliver(args, placed, result, sink, bindings)
         sink.keep(Written(placed) if self.acts else placed, handed, result)
@@ -209,12 +211,3 @@ class Program(Delivery):
             return None
         memory = destination(result, self.device, self.destinations.named(0), self.destinations.elements[0])
         return memory if getattr(memory, "element", None) is self.element else None
-
-
-def _too_early(name: str, request: Request) -> ArgumentError:
-    """Returns the error for a print, or a check of a number, in a call that runs when the user submits it."""
-    does = "debug.print() prints" if isinstance(request, PrintRequest) else "an integer that kernels compute is checked"
-    return ArgumentError(
-        f"{name}.append_to(): {does} when a call has run, and this one runs when you submit it",
-        hint="call the function itself, or return the value and read it after you have submitted the encoder",
-    )

@@ -20,7 +20,7 @@ from fusepy.program.program import Program, ProgramState
 class SizedByResult:
     """Stands for a program under the key of such a call: it gives generators the extents of the result."""
 
-    open, nested = True, False
+    open, nested, undecided = True, False, False  # the call with extents decides
 
     def __init__(self, program: Program, names: Sequence[str]):
         self.device = program.device

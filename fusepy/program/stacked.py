@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -15,19 +15,19 @@ from fusepy.backend.memory.element import type_named
 from fusepy.backend.memory.host_arrays import as_array
 from fusepy.errors import FusepyError, NoMatchError
 from fusepy.ir.types import Kind, Type
-from fusepy.program.program import ProgramState
 from fusepy.program.sized import SizedByResult
 from fusepy.pytree import ITEMS, TYPE
+from fusepy.trace.struct_choice import ListedStructs
+
+Called = TypeVar("Called")
+REFUSED = (ListedStructs, NoMatchError)  # the errors of calls that may run for each value of a list or component of a vector
 
 
 class Stacked(SizedByResult):
     """Stands for a program under the key of such a call: it turns the lists into structures of arrays."""
 
     def __init__(self, program: Any, names: Sequence[str], error: FusepyError):
-        self.device = program.device
-        self.sources = program.sources
-        self._names = names
-        self.state = ProgramState()
+        super().__init__(program, names)
         self._along = _along(error)
 
     def sized(self, args: Sequence[Any], result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -37,32 +37,35 @@ class Stacked(SizedByResult):
         return given[:first], dict(zip(self._names, given[first:]))
 
 
-def stacked(args: Sequence[Any], error: FusepyError | None = None) -> tuple[Any, ...]:
-    """Returns the arguments with each list of dicts or objects as one dict of arrays; others as they are.
+def for_each(
+    error: FusepyError, args: Sequence[Any], kwargs: Mapping[str, Any], call: Callable[[tuple[Any, ...], dict[str, Any]], Called]
+) -> Called:
+    """Runs `call` with each list of dicts or objects as one dict of arrays; other arguments as they are.
+
+    If an argument does not fit a number, vectors of slangpy become arrays: the function runs for each component.
 
     Args:
-        error: the error of the call without it, raised if there is no such list. If it is that an argument does not fit a
-            number, vectors of slangpy become arrays: the function runs for each component.
+        error: one of `REFUSED`, raised if there is no such argument, or if the call with these is refused too.
 
     Example:
-        >>> stacked([[{"x": 1.0}, {"x": 2.5}], 3])
+        >>> for_each(FusepyError("refused"), ([{"x": 1.0}, {"x": 2.5}], 3), {}, lambda args, kwargs: args)
         ({'x': array([1. , 2.5], dtype=float32)}, 3)
     """
-    found = tuple(map(_along(error), args))
-    if error is not None and all(a is b for a, b in zip(found, args)):
+    values = (*args, *kwargs.values())
+    given = tuple(map(_along(error), values))
+    if all(a is b for a, b in zip(given, values)):
         raise error from None
-    return found
+    try:
+        return call(given[: len(args)], dict(zip(kwargs, given[len(args) :])))
+    except FusepyError:  # the user has written the call as it was refused first
+        raise error from None
 
 
-def _along(error: FusepyError | None) -> Callable[[Any], Any]:
+def _along(error: FusepyError) -> Callable[[Any], Any]:
     if isinstance(error, NoMatchError):
         wanted = error.expected
-        return _components if isinstance(wanted, Type) and wanted.kind is Kind.SCALAR else _as_it_is
+        return _components if isinstance(wanted, Type) and wanted.kind is Kind.SCALAR else lambda value: value
     return _stacked
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 def _components(value: Any) -> Any:

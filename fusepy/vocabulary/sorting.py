@@ -60,6 +60,7 @@ def argsort(x: Any, axis: int | None = -1, kind: str | None = None) -> Any:
 
 @of_parts(lambda *args, **named: 2)
 @numpys_words
+@composed("k", "axis", "largest")
 def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any]:
     """Returns the `k` largest elements of each row in descending order, and their indices; NaN counts as largest. See `sort`.
 
@@ -74,7 +75,16 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any
         >>> fp.topk([3.0, 1.0, 2.0], 2)
         ([3.0, 2.0], [0, 2])
     """
-    return _topk(x, k, axis, largest)
+    (x, axis), count = _rows(x, axis, "topk"), cast("object", k)
+    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 0 <= k <= x.shape[axis]:
+        raise ShapeError(
+            "topk() of more elements than a row has",
+            saw=repr(k),
+            expected=f"0 to {x.shape[axis]}",
+            hint=static_hint([k], "lower k"),
+        )
+    order = _order(x, axis, "topk", int(k), largest)
+    return take_along_axis(x, order, axis), order
 
 
 @composed("axis")
@@ -86,20 +96,6 @@ def _sort(x: Any, axis: int | None) -> Any:
 @composed("axis")
 def _argsort(x: Any, axis: int | None) -> Any:
     return _order(*_rows(x, axis, "argsort"), "argsort")
-
-
-@composed("k", "axis", "largest")
-def _topk(x: Any, k: Any, axis: int, largest: bool) -> Any:
-    x, axis = _rows(x, axis, "topk")
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k <= x.shape[axis]:
-        raise ShapeError(
-            "topk() of more elements than a row has",
-            saw=repr(cast("Any", k)),
-            expected=f"0 to {x.shape[axis]}",
-            hint=static_hint([k], "lower k"),
-        )
-    order = _order(x, axis, "topk", int(cast("Any", k)), largest)
-    return take_along_axis(x, order, axis), order
 
 
 def _rows(x: Any, axis: int | None, name: str) -> tuple[Any, int]:

@@ -106,6 +106,7 @@ def _polynomial(parts: Sequence[float], x: Any) -> Any:
     return found
 
 
+@composed("axis")
 def log_softmax(x: Any, axis: Axis = -1) -> Any:
     """Returns ``log(softmax(x))`` along axes, the last one by default, without overflow.
 
@@ -114,11 +115,6 @@ def log_softmax(x: Any, axis: Axis = -1) -> Any:
         >>> fp.log_softmax([0.0, 0.0], axis=0)
         [-0.6931471824645996, -0.6931471824645996]
     """
-    return _log_softmax(x, axis)
-
-
-@composed("axis")
-def _log_softmax(x: Any, axis: Any) -> Any:
     x = seen_as_array(x)
     return x - logsumexp(x, axis, keepdims=True)
 

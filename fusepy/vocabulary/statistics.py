@@ -91,15 +91,12 @@ cummin = _running("cummin", "min", "Returns the running minimum of `x` along an 
 
 
 @composed("axis", "keepdims")
-def _count_nonzero(x: Any, axis: Any, keepdims: bool) -> Any:
+def count_nonzero(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Returns the number of elements along axes that are not 0; NaN is not. See `sum` for the arguments."""
     return reductions.sum(traced(x) != 0, axis, keepdims)
 
 
-def count_nonzero(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Returns the number of elements along axes that are not 0; NaN is not. See `sum` for the arguments."""
-    return _count_nonzero(x, axis, keepdims)
-
-
+@composed("axis", "keepdims")
 def logsumexp(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Returns ``log(sum(exp(x)))`` along axes, without overflow: the largest element is subtracted first.
 
@@ -108,11 +105,6 @@ def logsumexp(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
         >>> fp.logsumexp([1000.0, 1000.0]) - 1000
         0.6931471824645996
     """
-    return _logsumexp(x, axis, keepdims)
-
-
-@composed("axis", "keepdims")
-def _logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
     total = reductions.sum(_math.exp(traced(x) - _largest(x, axis, True)), axis, keepdims)
     return _math.log(total) + _largest(x, axis, keepdims)
 
@@ -124,6 +116,7 @@ def _largest(x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 @numpys_words
+@composed("axis")
 def softmax(x: Any, axis: Axis = -1) -> Any:
     """Returns ``exp(x) / sum(exp(x))`` along axes, the last one by default, without overflow.
 
@@ -132,11 +125,6 @@ def softmax(x: Any, axis: Axis = -1) -> Any:
         >>> fp.softmax([1000.0, 1000.0])
         [0.5, 0.5]
     """
-    return _softmax(x, axis)
-
-
-@composed("axis")
-def _softmax(x: Any, axis: Any) -> Any:
     powers = _math.exp(traced(x) - _largest(x, axis, True))
     return powers / reductions.sum(powers, axis, keepdims=True)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fusepy.backend.device.bound import Bound
-from fusepy.backend.device.choice.chosen import CHOSEN
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Operand
 from fusepy.backend.kernels.overlap import shares
@@ -22,30 +21,6 @@ ONE_FOR_ALL = "f.accumulate(result='sum') adds the values of all calls up, also 
 
 class Spreadable(ShapeError):
     """A destination that could take the result if it were repeated along more axes, or if its integers were converted."""
-
-
-class OnAnotherDevice(ShapeError):
-    """A destination on another `device` than the call, which may run there if nothing else says where it runs.
-
-    Attributes:
-        plain: the same for the user.
-    """
-
-    def __init__(self, what: str, device: Device, **details: Any):
-        super().__init__(what, **details)
-        self.device, self.plain = device, ShapeError(what, **details)
-
-
-def known_elsewhere(programs: Mapping[Any, Container[Hashable]], key: Hashable, result: Any) -> Device | None:
-    """Returns the device of a destination if calls of this key run there; ``None`` if they run on the default device.
-
-    Args:
-        programs: for each device the keys of the calls that have run on it for their destination.
-    """
-    first = result[0] if result.__class__ is tuple and result else result
-    device = first.device if first.__class__ is Tensor else None
-    known = None if device is None or CHOSEN.get() is not None else programs.get(device)
-    return None if known is None or key not in known else device
 
 
 def _spreads(given: Tensor, element: Element, shape: tuple[int, ...]) -> bool:
@@ -126,9 +101,8 @@ class DestinationChecks:
                 )
             return given
         if given.device is not self.device:
-            raise OnAnotherDevice(
+            raise ShapeError(
                 f"{self.name}: {self.targets[j]} lies on another device",
-                device=given.device,
                 saw=given.device.opened,
                 expected=self.device.opened,
                 hint="make it with Tensor.empty on the device of the module and of the other arguments",

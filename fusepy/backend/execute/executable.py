@@ -14,11 +14,11 @@ from typing import Any
 from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
-from fusepy.backend.execute.arrays.packed import apart, empty
 from fusepy.backend.execute.launch import Clearable, Launch, ordered
 from fusepy.backend.execute.layouts import Layout, Tapes, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.link import compile_others, link
+from fusepy.backend.execute.packed import apart, empty
 from fusepy.backend.execute.plan import Plan
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.execute.step import Step

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from fusepy.backend.device.block import size_class
 from fusepy.backend.device.sink import Sink
-from fusepy.backend.execute.arrays.packed import packed
 from fusepy.backend.execute.folds.between import made_between
 from fusepy.backend.execute.launch import Launch, Make, Owner, Read, Row
 from fusepy.backend.execute.layouts import Layout
 from fusepy.backend.execute.number_range import bad_number
+from fusepy.backend.execute.packed import packed
 from fusepy.backend.execute.plan import Plan
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.marshals.base import Maker

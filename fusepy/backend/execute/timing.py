@@ -13,7 +13,7 @@ import slangpy as spy
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import EncoderSink
 from fusepy.backend.device.sink import Pipeline, Root
-from fusepy.backend.execute.arrays.packed import packed
+from fusepy.backend.execute.packed import packed
 from fusepy.backend.execute.tape import LinkedTape
 from fusepy.backend.kernels.globals import Bindings
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from copy import copy
 from numbers import Integral
 from typing import Any, cast
 
@@ -99,12 +100,9 @@ class Generator:
 
     def over(self, shape: tuple[int, ...]) -> Generator:
         """Returns the same generator with its own extents."""
-        copy = object.__new__(type(self))
-        for cls in type(self).__mro__:
-            for name in getattr(cls, "__slots__", ()):
-                setattr(copy, name, getattr(self, name))
-        copy.shape = shape
-        return copy
+        made = copy(self)
+        made.shape = shape
+        return made
 
     def __repr__(self) -> str:
         names = [n for cls in reversed(type(self).__mro__) for n in getattr(cls, "__slots__", ())]

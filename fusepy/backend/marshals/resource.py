@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from operator import attrgetter
 from typing import Any
 
 import slangpy as spy
@@ -25,6 +26,7 @@ from fusepy.ir.resources import BYTES
 from fusepy.ir.types import Kind, Type
 
 _SAMPLER, _COMPARISON = Type.parse("SamplerState"), Type.parse("SamplerComparisonState")
+_value = attrgetter("value")
 _ACCELERATION = Type.parse("RaytracingAccelerationStructure")
 
 
@@ -191,10 +193,6 @@ _HANDLES = {
     _KINDS.combined_texture_sampler: Type.parse("CombinedHandle"),
     _KINDS.acceleration_structure: Type.parse("RaytracingAccelerationStructureHandle"),
 }
-
-
-def _value(bound: Bound) -> Any:
-    return bound.value
 
 
 def _address(bound: Bound) -> int:

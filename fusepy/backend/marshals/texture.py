@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from fusepy.backend.device.bound import Bound
@@ -17,6 +18,8 @@ from fusepy.backend.marshals.texture_cuda import POINT, check_taken, check_textu
 from fusepy.backend.memory.texture import TEXTURE_CLASSES, AnyTexture, TextureKind, check_device, kind_of
 from fusepy.ir.resources import channels
 from fusepy.ir.types import UINT, Kind, Type
+
+_value, _point_sampler = attrgetter("value"), attrgetter("sampler")
 
 
 class TextureMarshal:
@@ -126,16 +129,8 @@ def _by_components(texel: str, type: Type) -> str:
     return f"reinterpret<{type}>(reinterpret<{other}4>({texel}))"
 
 
-def _value(bound: Bound) -> Any:
-    return bound.value
-
-
 def _width(bound: Bound) -> float:
     return float(bound.shape[-1])
-
-
-def _point_sampler(bound: Bound) -> Any:
-    return bound.sampler
 
 
 def _scalar(operand: Operand) -> Type:
@@ -163,11 +158,7 @@ def texel_index(indices: list[str]) -> str:
     return f"uint({indices[0]})" if len(indices) == 1 else f"uint{len(indices)}({', '.join(reversed(indices))})"
 
 
-def _extents(texture: Any) -> Shape:
-    return Shape(texture)
-
-
 # slangpy's textures have width, height, depth and layers; `shape` is that of arrays, slowest dimension first
 for _class in TEXTURE_CLASSES:
     if not hasattr(_class, "shape"):
-        _class.shape = property(_extents)  # type: ignore[attr-defined]
+        _class.shape = property(Shape)  # type: ignore[attr-defined]

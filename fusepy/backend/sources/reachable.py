@@ -109,10 +109,7 @@ def texts_apart(sources: Sequence[ModuleSource]) -> tuple[list[str], list[str]]:
 
 def mentions(sources: Sequence[ModuleSource], word: str) -> bool:
     """True if the text of a module has this word, or that of an import, but for those of fusepy and slangpy."""
-    found = False
-    for source in sources:
-        found = found or word in source.text or (source.files != () and _imports_mention(source.files, word))
-    return found
+    return any(word in s.text or (s.files != () and _imports_mention(s.files, word)) for s in sources)
 
 
 @functools.lru_cache(maxsize=256)

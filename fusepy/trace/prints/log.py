@@ -82,6 +82,15 @@ def run_requests(requests: Sequence[Request], results: Sequence[Any]) -> None:
         request.run(rest)
 
 
+def too_early(name: str, request: Request) -> ArgumentError:
+    """Returns the error for a print, or a check of a number, in a call that runs when the user submits it."""
+    does = "debug.print() prints" if isinstance(request, PrintRequest) else "an integer that kernels compute is checked"
+    return ArgumentError(
+        f"{name}.append_to(): {does} when a call has run, and this one runs when you submit it",
+        hint="call the function itself, or return the value and read it after you have submitted the encoder",
+    )
+
+
 class Printing(Protocol):
     """The part of a trace that holds the requests; ``None`` where nothing can be printed."""
 
