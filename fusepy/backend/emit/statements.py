@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from fusepy.backend.emit.rounded import Rounded
 from fusepy.backend.emit.shims import Shims
-from fusepy.backend.slang.differentiable import shown_parameter
+from fusepy.backend.slang.derivatives.differentiable import shown_parameter
 from fusepy.backend.sources.source import line_directive
 from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops.base import with_attrs

@@ -14,8 +14,8 @@ from typing import Any
 import slangpy as spy
 
 from fusepy.backend.slang.compiler import Compiler
+from fusepy.backend.slang.derivatives.differentiable import names_in, refusal
 from fusepy.backend.slang.diagnostics import called
-from fusepy.backend.slang.differentiable import names_in, refusal
 from fusepy.backend.slang.entry_points import groups_in, with_entry_points
 from fusepy.backend.slang.facts import Facts
 from fusepy.backend.slang.layouts import globals_of, layout_of, members_of

@@ -18,8 +18,8 @@ from fusepy.backend.device.selfcheck import KERNEL
 from fusepy.backend.device.target import Target
 from fusepy.backend.slang import prelude
 from fusepy.backend.slang.codegen import PRECISE, Codegen
+from fusepy.backend.slang.derivatives.second_order import ENTRY, kernel_of
 from fusepy.backend.slang.prelude import INCLUDE, SHORT, needs_all
-from fusepy.backend.slang.second_order import ENTRY, kernel_of
 from fusepy.backend.slang.session import _session_key
 from fusepy.backend.sources.libraries import FOLDER
 from fusepy.backend.sources.source import ModuleSource

@@ -9,7 +9,7 @@ import pytest
 import slangpy as spy
 
 from fusepy.backend.slang import trial
-from fusepy.backend.slang.second_order import refused_twice
+from fusepy.backend.slang.derivatives.second_order import refused_twice
 from fusepy.backend.slang.session import digest_name
 from fusepy.errors import CompileError
 from tests.support.selection import daily

@@ -12,19 +12,10 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from fusepy.backend.sources.closure import bare
+from fusepy.backend.sources.copies.candidates import any_hit, attribute_types, reports, search
 from fusepy.backend.sources.copies.counted import DEPTH
 from fusepy.backend.sources.copies.files import copied
-from fusepy.backend.sources.copies.traced import (
-    TRACE,
-    PayloadFunctions,
-    any_hit,
-    at_depth,
-    attribute_types,
-    callables,
-    reports,
-    too_deep,
-    without_functions,
-)
+from fusepy.backend.sources.copies.traced import TRACE, PayloadFunctions, at_depth, callables, too_deep, without_functions
 from fusepy.backend.sources.declarations import functions, spans
 from fusepy.backend.sources.derivatives import lacking_forward
 from fusepy.backend.sources.reachable import reached_from, reaches
@@ -70,7 +61,7 @@ def with_queries(text: str, queries: RayQueries) -> str:
         PayloadFunctions(p, i, not any(lacking_forward(f, [text]) for f in p.functions()), types) for i, p in enumerate(payloads)
     ]
     lines += callables(queries.callables)
-    lines += [*reports(traced, types), *(line for each in traced for line in each.search())]
+    lines += [*reports(payloads, types), *(line for n, each in enumerate(payloads) for line in search(each, n, types))]
     for depth in range(depths):
         called = partial(_at_depth, deeper, depth + 1)
         lines += [line for each in traced for line in each.functions(depth, called)]
@@ -119,7 +110,7 @@ def _any_hit(text: str, name: str, payload: RayPayload) -> str:
             head = re.sub(r"\binout\b", "const", head, count=1) if payload.differentiable else head
             body = _DECISION.sub(lambda f: f"{{ {_DECISIONS[f[1]]} = true; return; }}", text[opening : end + 1])
             return f"{head.strip()}\n{body}"
-    return ""  # it is in another file; `backend.slang.differentiable` says so
+    return ""  # it is in another file; `backend.slang.derivatives.differentiable` says so
 
 
 def _renamed(pattern: re.Pattern[str], text: str) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Collection, Sequence
 
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.sources.closure import bare
+from fusepy.backend.sources.copies.candidates import any_hit
 from fusepy.backend.sources.copies.queries import copy_at, statics
-from fusepy.backend.sources.copies.traced import TRACE, any_hit
+from fusepy.backend.sources.copies.traced import TRACE
 from fusepy.backend.sources.declarations import heads
 from fusepy.backend.sources.derivatives import DECLARE, is_marked
 from fusepy.backend.sources.reachable import reaches

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from fusepy.backend.slang.compiler import Compiler
-from fusepy.backend.slang.ray_derivatives import refusal_of_rays
-from fusepy.backend.slang.second_order import kernel_of, refused_twice
+from fusepy.backend.slang.derivatives.rays import refusal_of_rays
+from fusepy.backend.slang.derivatives.second_order import kernel_of, refused_twice
 from fusepy.backend.sources.constant_reads import constant_read
 from fusepy.backend.sources.copies.graded import graded_source
 from fusepy.backend.sources.copies.queries import queried_source
