@@ -1,1 +1,1 @@
-"""Whether Slang can differentiate a call, and why not. Imports what `backend.slang` may import, and that but for its oracle."""
+"""Questions about derivatives: can Slang differentiate a call, and why not? Imports what `backend.slang` may, and its files."""
