@@ -181,7 +181,7 @@ class Terms:
     def ungrouped(self, term: Term, axis: int) -> Term:
         """Returns the components of vectors or matrices as numbers, along new axes of the frame from `axis` on."""
         for place, extent in enumerate(term.type.shape):
-            term = self.op("index", term, Term(self, self.extents.shapes.numbers(extent), (axis + place,)))
+            term = self.op("index", term, Term(self, self.extents.shapes.numbers(extent), (axis + place,)), all=True)
         return term
 
     def total(self, terms: Sequence[Term]) -> Term:

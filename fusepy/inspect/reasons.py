@@ -130,7 +130,7 @@ class _Reasons:
 
     def pairs(self, node: Node, k: int, part: Part) -> Iterator[Neighbours]:
         """Yields the pairs of a node and the producers of its operands."""
-        if node.op.name == "expand":
+        if node.op.views:
             return
         for value, map in zip(node.operands, node.maps):
             below = base(self.levels, value)

@@ -27,6 +27,7 @@ class Op:
         merges: False if equal nodes stay apart, because each makes an array that other nodes write.
         arity: how many operands it takes; ``None`` for any number.
         spreads: True if its results are spread over its grid, each element computed at its own point.
+        views: True if each node shows its operand otherwise, and computes nothing.
         standalone: True if each node is a launch of its own: it reads values from memory, and stores its results.
         needs: the attributes that a node must have, with their types.
         nests: True if its nodes have bodies.
@@ -38,6 +39,7 @@ class Op:
     nests: bool = False
     spreads: bool = True
     standalone: bool = False
+    views: bool = False
     arity: int | None = None
     needs: Mapping[str, tuple[type, ...]] = MappingProxyType({})
 
@@ -166,9 +168,7 @@ class Graph:
 
     def canonical(self, places: bool = True) -> tuple[object, ...]:
         """Returns a key that is equal for graphs that print alike; without `places`, names and lines do not count."""
-        number: dict[int, int] = {}
-        for value in self.values():
-            number.setdefault(id(value), len(number))
+        number = {id(value): k for k, value in enumerate(dict.fromkeys(self.values()))}
         return (
             self.name,
             self.modules,
@@ -207,9 +207,8 @@ class Graph:
             yield from graph.values()
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Graph) or [n.maps for n in self.nodes] != [n.maps for n in other.nodes]:
-            return False
-        return self.canonical() == other.canonical()
+        maps = [n.maps for n in self.nodes]
+        return isinstance(other, Graph) and maps == [n.maps for n in other.nodes] and self.canonical() == other.canonical()
 
     def __hash__(self) -> int:
         return hash(self.canonical())

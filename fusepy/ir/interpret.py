@@ -62,7 +62,7 @@ def evaluate(node: Node, operands: list[Array], rank: int, functions: Functions)
         results = list(cast("tuple[Any, ...]", answer)) if isinstance(answer, tuple) else [answer] if node.results else []
     elif isinstance(node.op, (Reduce, Scan)):
         return [node.op.meaning(node, operands[0], functions)]
-    elif node.op.name == "contract":
+    elif node.op.name in ("contract", "numbers"):  # the operands have no extent along some axis of the grid
         return node.op.evaluate(node, operands)
     else:
         results = node.op.evaluate(node, operands)

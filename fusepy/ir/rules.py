@@ -201,7 +201,8 @@ def _covered(scope: Scope, node: Node) -> str | None:
     if node.op.name == "region" or node.op.standalone:  # a dimension that no operand runs along has extent 1
         return None
     covered = {d for m in node.maps for d in m.dims or ()}
-    covered.update(axes_of(node, "axes") if node.op.name == "expand" else ())
+    if node.op.views:
+        covered.update(axes_of(node, "axes") if node.op.name == "expand" else [grid_rank(node) - 1])
     missing = [d for d in range(grid_rank(node)) if d not in covered]
     return f"no operand runs along d{missing[0]}" if missing else None
 
@@ -223,7 +224,7 @@ def _directions(scope: Scope, node: Node) -> str | None:
 
 
 def _regions_only(scope: Scope, node: Node) -> str | None:
-    return None if node.op.name in ("region", "expand") or node.op.standalone else "outside a region"
+    return None if node.op.name == "region" or node.op.views or node.op.standalone else "outside a region"
 
 
 def _flat(scope: Scope, node: Node) -> str | None:

@@ -40,7 +40,8 @@ class FuseChains(Pass):
             return graph
         check_writes(graph)
         result = partition(graph, oracle, self.separate)
-        if len(result.parts) == 1 and result.parts[0].folding is None and result.parts[0].standalone is None:
+        plain = len(result.parts) == 1 and result.parts[0].folding is None and result.parts[0].standalone is None
+        if plain and not any(node.op.name == "numbers" for node in graph.nodes):
             region = RegionBuilder(graph, graph.outputs, unneeded_effects(graph)).region()
             return graph.replace(nodes=[region], outputs=region.results)
         return _Fuser(graph, result).run()

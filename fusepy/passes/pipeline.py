@@ -23,7 +23,7 @@ from fusepy.passes.rounded import RoundedSums
 from fusepy.passes.rows.join import JoinRows
 from fusepy.passes.uniforms import UniformArguments
 from fusepy.passes.variances import Variances
-from fusepy.passes.views import SinkViews
+from fusepy.passes.views import ReturnedNumbers, SinkViews
 
 REWRITES: tuple[Pass, ...] = (
     ResolveMaps(),
@@ -35,6 +35,7 @@ REWRITES: tuple[Pass, ...] = (
     Contractions(),
     RoundedSums(),
     Dce(),
+    ReturnedNumbers(),
 )
 PIPELINE: tuple[Pass, ...] = (*REWRITES, FuseChains(), JoinRows())
 SEPARATED: tuple[Pass, ...] = (*REWRITES, FuseChains(separate=True))

@@ -1,4 +1,5 @@
 """Order of views: ``expand`` nodes move behind elementwise nodes, which then run on the smaller grid, and reductions of them end.
+The numbers of vectors that a program returns are views, too.
 
 ``sqrt(mean(x, keepdims=True))`` becomes a view of a square root, which the kernel of the mean can compute at its end. A sum along
 the axis that `expand` adds is its operand: such sums are in gradients of what is broadcast along rows.
@@ -6,6 +7,7 @@ the axis that `expand` adds is its operand: such sums are in gradients of what i
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from operator import is_
 
@@ -14,6 +16,7 @@ from fusepy.ir.graph import Graph, Node, Value
 from fusepy.ir.ops import OPS
 from fusepy.ir.ops.folds import axes_of
 from fusepy.ir.oracle import Oracle
+from fusepy.ir.types import Kind
 from fusepy.passes.base import Pass
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import reads_whole, spread_values
@@ -45,6 +48,32 @@ class SinkViews(Pass):
         if len(nodes) == len(graph.nodes) and all(map(is_, nodes, graph.nodes)):
             return graph
         return graph.replace(nodes=nodes, outputs=[same.get(v, v) for v in graph.outputs])
+
+
+@dataclass(frozen=True)
+class ReturnedNumbers(Pass):
+    """The pass that makes views of vectors as numbers, where a program returns all components as numbers and reads them nowhere.
+
+    The gradient of an image of numbers that a function takes as ``float3`` is made of vectors. Their array is that of the
+    numbers, so that no kernel has to take each component out of its vector.
+    """
+
+    name = "numbers"
+
+    def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
+        made = {v: node for node in graph.nodes for v in node.results}
+        read = Counter(v for node in graph.nodes for v in node.operands)
+        shown = Counter(node.operands[0] for node in graph.nodes if "all" in node.attrs)
+        views: dict[Node, Node] = {}
+        for node in graph.nodes:
+            if "all" not in node.attrs or graph.outputs.count(node.results[0]) != 1 or read[node.results[0]]:
+                continue
+            value, (first, last) = node.operands[0], node.maps
+            own = value in made and not made[value].op.views and value not in graph.outputs and shown[value] == 1
+            plain = value.type.kind is Kind.VECTOR and node.results[0].type is value.type.scalar and value.type.is_float
+            if own and plain and first == ArgMap.identity(value.rank) and last == ArgMap((value.rank,)):
+                views[node] = Node(OPS["numbers"], [value], [first], node.results, {}, node.loc)
+        return graph.replace(nodes=[views.get(n, n) for n in graph.nodes]) if views else graph
 
 
 def _below(node: Node, shown: dict[Value, Node]) -> list[Node]:

@@ -13,7 +13,9 @@ from fusepy.backend.emit.options import Options
 from fusepy.backend.emit.shims import passed_types, used_names
 from fusepy.backend.emit.text import Emission, KernelSource
 from fusepy.backend.emit.variant import Variant
+from fusepy.backend.execute.destinations import DestinationChecks
 from fusepy.backend.execute.executable import Executable
+from fusepy.backend.execute.numbers import ShownNumbers
 from fusepy.backend.execute.plan import Plan, PlanContext
 from fusepy.backend.execute.step import Step
 from fusepy.backend.execute.texture_results import TextureTarget, textures_for
@@ -37,7 +39,7 @@ from fusepy.ir.pipelines.rays import pipelines_in
 from fusepy.ir.types import Kind, pair_of
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.cost import compute_bytes
-from fusepy.passes.pipeline import SEPARATED, run_pipeline, until
+from fusepy.passes.pipeline import PIPELINE, SEPARATED, run_pipeline, until
 from fusepy.passes.rows.join import JoinRows
 from fusepy.passes.split import split_region
 from fusepy.program.equal_regions import EqualRegions
@@ -77,9 +79,16 @@ class Lowering:
         graph = self.graph
         slot = dict(zip(graph.inputs, self.positions))
         count = self.count
+        if any(node.op.name == "numbers" and self._result(node.results[0]) in self.targets for node in graph.nodes):
+            passes = [step for step in PIPELINE if step.name != "numbers"]  # each texel is a number
+            return replace(self, graph=run_pipeline(self.recorded, self.oracle, passes)).executable()
         views: dict[Value, tuple[int, tuple[int, ...]]] = {}
+        numbers: dict[Value, Value] = {}
         steps: list[Step] = []
         for node in graph.nodes:
+            if node.op.name == "numbers":
+                numbers[node.results[0]] = node.operands[0]
+                continue
             if node.op.name == "expand":
                 views[node.results[0]] = slot[node.operands[0]], axes_of(node, "axes")
                 slot[node.results[0]] = count
@@ -94,9 +103,16 @@ class Lowering:
             results = tuple(slot[v] for v in node.results)
             shown = tuple((slot[v], *views[v]) for v in dict.fromkeys(node.operands) if v in views)
             steps.append(Step(plan, results, acts, self._between(node, results), shown))
-        outputs = [views.get(v) or (slot[v], ()) for v in graph.outputs] if steps else []
+        outputs = [views.get(v) or (slot[numbers.get(v, v)], ()) for v in graph.outputs] if steps else []
+        shown = self._numbers({j: numbers[v].type.shape for j, v in enumerate(graph.outputs) if v in numbers})
         separated = None if self.separate else cache(self._separated)
-        return Executable(self.device, self.count, tuple(steps), outputs, self._split, separated, cache(self._unjoined))
+        return Executable(self.device, self.count, tuple(steps), outputs, shown, self._split, separated, cache(self._unjoined))
+
+    def _numbers(self, components: dict[int, tuple[int, ...]]) -> ShownNumbers:
+        """Returns the results that are views of vectors as numbers, given the components of these."""
+        elements = [Element.of(self.graph.outputs[j].type, self.oracle) for j in components]
+        checks = DestinationChecks(self.graph.name, self.device, elements, [self.results[j] for j in components], (), (), (), ())
+        return ShownNumbers(components, checks)
 
     def _unjoined(self, group: int) -> Executable:
         """Returns the same program without the join of one more group of rows."""

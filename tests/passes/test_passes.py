@@ -109,7 +109,7 @@ def test_the_pipeline_preserves_meaning(program: Program) -> None:
         result = run_pipeline(graph, ORACLE, until(last.name))
         _same(interpret(result, args, functions), expected, program)
     assert str(graph) == text
-    assert all(n.op.name in ("region", "expand") for n in result.nodes)
+    assert all(n.op.name == "region" or n.op.views for n in result.nodes)
 
 
 @examples(80)
@@ -127,7 +127,7 @@ def test_programs_of_several_regions_mean_the_same_whole_and_split(program: Prog
     """Results of any ranks, kept axes among them, are in one region, or have one each."""
     graph, args, functions = program
     fused = run_pipeline(graph, ORACLE, SEPARATED if separate else until("fuse_chains"))
-    assert all(n.op.name in ("region", "expand") for n in fused.nodes)
+    assert all(n.op.name == "region" or n.op.views for n in fused.nodes)
     expected = meaning(graph, args, functions, ORACLE)
     _same(_stepwise(fused, args, functions), expected, program)
     regions = [split_region(node) if node.op.name == "region" else [node] for node in fused.nodes]

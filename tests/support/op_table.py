@@ -209,5 +209,5 @@ APART = {
 }
 # no operations of programs: what fusion makes of them, and a note of which extents a generator follows
 GRADIENTS = ("vjp", "jvp", "loop_vjp", "add_gradients", "field_gradient", "zero_gradient", "gradient_array", "round_sums")
-# tested with what they are for: tests/derivatives, tests/drawing, tests/backend/emit/row
-EXEMPT = ("region", "along", "stop_gradient", "draw", "row_fold", *GRADIENTS)
+# tested with what they are for: tests/derivatives, tests/passes, tests/drawing, tests/backend/emit/row
+EXEMPT = ("region", "numbers", "along", "stop_gradient", "draw", "row_fold", *GRADIENTS)

@@ -39,7 +39,7 @@ _KINDS = ["call"] * 8 + ["componentwise"] * 5 + ["struct"] * 2 + ["cast", "const
 _KINDS += ["control"] * 2
 # made by reverse mode alone, of structs as well
 _GRADIENTS = ("vjp", "gradient_array", "round_sums", "zero_gradient", "add_gradients", "field_gradient")
-_APART = ("cond", "power", "while_loop", "cast", "member", "index", "select", "expand", *_GRADIENTS)
+_APART = ("cond", "power", "while_loop", "cast", "member", "index", "select", "expand", "numbers", *_GRADIENTS)
 _COMPONENTWISE = [op for op in OPS.values() if op.arity and op.spreads and op.name not in _APART]
 
 

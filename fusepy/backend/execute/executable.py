@@ -15,9 +15,10 @@ from fusepy.backend.device.bound import Bound
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.execute.launch import Clearable, Launch, ordered
-from fusepy.backend.execute.layouts import Layout, Tapes, layout_key, shared_memory
+from fusepy.backend.execute.layouts import Layout, Tapes, another, layout_key, shared_memory
 from fusepy.backend.execute.linear import LinearTape
 from fusepy.backend.execute.link import compile_others, link
+from fusepy.backend.execute.numbers import ShownNumbers
 from fusepy.backend.execute.packed import apart, empty
 from fusepy.backend.execute.plan import Plan
 from fusepy.backend.execute.recipe import Recipe
@@ -42,6 +43,7 @@ class Executable:
         count: the number of arguments.
         steps: the regions in the order in which they run.
         outputs: for each result of the program its slot, and the axes of extent 1 that are added.
+        numbers: the results that are shown as numbers while their slots hold vectors.
         split: returns a plan for each effect and each result of a plan, for those whose extents share no grid.
         separated: returns the same program with a region for each reduction, for reductions with different grids.
         unjoined: returns the same program without the join of a group of rows, by its number.
@@ -54,6 +56,7 @@ class Executable:
     count: int
     steps: Sequence[Step]
     outputs: Sequence[tuple[int, tuple[int, ...]]]
+    numbers: ShownNumbers
     split: Callable[[Plan], list[Plan]]
     separated: Callable[[], Executable] | None = None
     unjoined: Callable[[int], Executable] | None = None
@@ -81,7 +84,7 @@ class Executable:
     @cached_property
     def linear(self) -> LinearTape | None:
         """The tape for contiguous arguments of one shape, if the program is one region that takes them so."""
-        step = self.steps[0] if len(self.steps) == 1 else None
+        step = self.steps[0] if len(self.steps) == 1 and not self.numbers.components else None
         if step is None or not step.plan.linear or step.textures or [slot for slot, _ in self.outputs] != [*step.results]:
             return None
         return LinearTape(step.plan, self)
@@ -140,6 +143,7 @@ class Executable:
         if tape is None:
             args = empty(args, copied := apart(self.plans, args))
             lowered = self._lowered(list(map(Layout.of, args)), args, outs or ())
+            self.numbers.check(outs or (), lowered)
             with self.device.lock:
                 tape = link(lowered, args, outs or ())._replace(packed=copied)
             lowered.owner.register()
@@ -169,7 +173,7 @@ class Executable:
         Raises:
             ShapeError: if the arguments do not fit together, or the destinations do not fit the results.
         """
-        self._lowered(layouts, args, outs)
+        self.numbers.check(outs, self._lowered(layouts, args, outs))
 
     def _given(self, args: Sequence[Any], outs: Sequence[Any], copied: frozenset[int]) -> tuple[dict[int, int], list[int]]:
         """Returns the results that are written to their destinations by their slots, and those that are copied at the end."""
@@ -179,7 +183,7 @@ class Executable:
                 continue
             slot = self.outputs[j][0]
             made = next(i for i, step in enumerate(self.steps) if slot in step.results)
-            read = self._read(self.plans[made + 1 :], args, target)
+            read = j in self.numbers.components or self._read(self.plans[made + 1 :], args, target)
             if isinstance(target, Tensor) and (j in copied or slot in given or read):
                 late.append(j)
             else:
@@ -239,7 +243,7 @@ class Executable:
                 beside = plan.given.check(*checked, between, len(self.steps) > 1) if between else ()
                 if beside := beside or [j for j, target in enumerate(targets) if self._read(others, args, target)]:
                     return self._lowered(layouts, args, outs, copied | {given[results[j]] for j in beside})
-                own = plan.launches(recipe.reaching(slots, results), slots, results, partial(_another, slots))
+                own = plan.launches(recipe.reaching(slots, results), slots, results, partial(another, slots))
                 pieces.append(TapePiece(plan, results, tuple(own)))
                 launches += [replace(one, reads=self._memory(one.reads), acts=step.acts) for one in own if not one.idle]
         return Tape(
@@ -292,9 +296,3 @@ class Executable:
         if i not in self._splits and (len(step.results) > 1 or step.acts):
             self._splits[i] = self.split(step.plan)
         return len(self._splits.get(i, ())) > 1
-
-
-def _another(slots: list[Layout]) -> int:
-    """Adds a slot and returns its number."""
-    slots.append(Layout((), ()))
-    return len(slots) - 1

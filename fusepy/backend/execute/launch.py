@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from fusepy.backend.device.device import Device
 from fusepy.backend.emit.operand import Operand
 from fusepy.backend.emit.variant import Variant
+from fusepy.backend.execute.numbers import ShownNumbers
 from fusepy.backend.execute.recipe import Recipe
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.element import Element
@@ -59,6 +60,9 @@ class Owner(Protocol):
 
     @property
     def outputs(self) -> Sequence[tuple[int, tuple[int, ...]]]: ...
+
+    @property
+    def numbers(self) -> ShownNumbers: ...
 
     @property
     def users(self) -> set[Clearable]: ...

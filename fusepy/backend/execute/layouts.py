@@ -55,6 +55,12 @@ class Layout(NamedTuple):
         return self._replace(shape=tuple(shape), strides=tuple(strides))
 
 
+def another(slots: list[Layout]) -> int:
+    """Adds a slot and returns its number."""
+    slots.append(Layout((), ()))
+    return len(slots) - 1
+
+
 def layout_key(args: Sequence[Any], outs: Sequence[Any] | None) -> Any:
     """Returns the key of a tape: equal for calls that may share one.
 

@@ -76,7 +76,8 @@ class Tape:
     @property
     def out_shapes(self) -> list[tuple[int, ...]]:
         """The shapes of the program's results."""
-        return [self.slots[slot].with_ones(axes).shape for slot, axes in self.owner.outputs]
+        shapes = [self.slots[slot].with_ones(axes).shape for slot, axes in self.owner.outputs]
+        return self.owner.numbers.shapes(shapes) if self.owner.numbers.components else shapes
 
     @property
     def unread(self) -> frozenset[int]:
@@ -197,13 +198,15 @@ class LinkedTape(NamedTuple):
                 except (struct.error, OverflowError, TypeError) as error:
                     sink.flush()
                     raise bad_number(plan, slots, error) from error
+            results = [shown(slots[slot], axes) if axes else slots[slot] for slot, axes in owner.outputs]
+            if owner.numbers.components:
+                results = owner.numbers.shown(results)
             for j in tape.late:
                 assert outs is not None
-                slot, axes = owner.outputs[j]
-                copy_elements(shown(slots[slot], axes), outs[j], sink)
+                copy_elements(results[j], outs[j], sink)
             if frees_late:
                 device.queue.rejoin()
-        return [shown(slots[slot], axes) if axes else slots[slot] for slot, axes in owner.outputs]
+        return results
 
 
 def shown(result: Any, axes: tuple[int, ...]) -> Any:

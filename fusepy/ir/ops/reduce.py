@@ -124,6 +124,7 @@ class Expand(Op):
 
     name = "expand"
     arity = 1
+    views = True
 
     def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
         value = node.operands[0]

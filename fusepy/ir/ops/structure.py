@@ -170,7 +170,10 @@ class Member(Op):
 
 
 class Index(Op):
-    """``c[i]``: a component, a matrix row or an array element, by a constant or a traced integer."""
+    """``c[i]``: a component, a matrix row or an array element, by a constant or a traced integer.
+
+    The attribute ``all`` says that the integers count all components, along the last axis.
+    """
 
     name = "index"
     arity = 2

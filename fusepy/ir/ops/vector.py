@@ -1,4 +1,4 @@
-"""Geometry on vectors and matrices: products, lengths and normalisation."""
+"""Geometry on vectors and matrices: products, lengths and normalisation; ``numbers``, vectors seen as numbers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fusepy.errors import TraceError
+from fusepy.errors import TraceError, VerifyError
+from fusepy.ir.argmap import ArgMap
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import computed, construct, convert, row_of, working
 from fusepy.ir.ops.promotion import of_numbers, promote
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.resolve.hints import components_hint, is_scalar_array
+from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import BOOL, FLOAT, INT, Kind, Type
 from fusepy.ir.value import Array
 
@@ -144,7 +146,30 @@ class MatMul(Op):
         return f"{node.results[0].type}({', '.join(row(f'{left}[{i}]') for i in range(a.shape[0]))})"
 
 
+class Numbers(Op):
+    """A view of vectors as numbers, with the components along a last axis; nothing is computed."""
+
+    name = "numbers"
+    arity = 1
+    views = True
+
+    def infer(self, node: Node, oracle: Oracle | None) -> list[Value]:
+        value = node.operands[0]
+        if value.type.kind is not Kind.VECTOR or value.type.scalar is None:
+            raise VerifyError("numbers takes vectors", place=node.loc, saw=describe(value))
+        return [Value(value.type.scalar, (None,) * (value.rank + 1))]
+
+    def evaluate(self, node: Node, args: Sequence[Array]) -> list[Array]:
+        return [args[0][..., 0, :]]  # in NumPy components are axes; the grid has one more, along which a vector does not run
+
+    def verify(self, node: Node) -> str | None:
+        return super().verify(node) or (
+            None if node.maps == (ArgMap.identity(node.operands[0].rank),) else "the operand has a map"
+        )
+
+
 VECTOR_OPS: list[Op] = [
+    Numbers(),
     VectorFunction("dot", 2, _dot, keeps=False),
     VectorFunction("cross", 2, np.cross, keeps=True),
     VectorFunction("length", 1, _length, keeps=False),

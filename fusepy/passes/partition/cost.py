@@ -40,6 +40,6 @@ def compute_bytes(node: Node, oracle: Oracle) -> float:
     if node.bodies:
         once = sum(compute_bytes(inner, oracle) for body in node.bodies for inner in body.nodes)
         return once * (LOOP_STEPS if node.op.name in LOOPS else BACKWARD if node.op.name in DERIVATIVES else 1)
-    if node.op.name in ("const", "member", "expand", "struct"):
+    if node.op.views or node.op.name in ("const", "member", "struct"):
         return 0.0
     return OPERATION_BYTES * math.prod(node.results[0].type.shape)

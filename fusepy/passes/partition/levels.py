@@ -69,7 +69,7 @@ class Levels:
             self._trace_leaves(node)
 
     def _visit(self, node: Node) -> None:
-        if node.op.name == "expand":  # a view
+        if node.op.views:  # a view
             (value,), (result,) = node.operands, node.results
             self.place[node] = self.level[result] = self.level[value] + (value in self.acting.values)
             if value in self.folding:
@@ -185,7 +185,7 @@ class Levels:
 
     def _trace_leaves(self, node: Node) -> None:
         """Sets the leaves of the results of `node`, which are spread over its grid."""
-        if not node.op.spreads and node.op.name != "expand":
+        if not node.op.spreads and not node.op.views:
             return
         leaves: frozenset[tuple[Value, tuple[int, ...]]] = frozenset()
         for operand, map in zip(node.operands, node.maps):

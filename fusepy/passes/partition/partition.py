@@ -53,7 +53,7 @@ def _store_operands(draft: Draft, node: Node, old: set[Value]) -> None:
             old.add(value)
         alone = node.op.standalone and value in levels.producer
         kept = levels.is_factor(node, value) or (node.op.name == "index" and value in levels.dear)
-        if (whole or crosses or alone or value in old or kept) and node.op.name != "expand":
+        if (whole or crosses or alone or value in old or kept) and not node.op.views:
             draft.store(base(levels, value))
 
 

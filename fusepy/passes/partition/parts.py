@@ -95,9 +95,9 @@ class Partition:
 
 
 def base(levels: Levels, value: Value) -> Value:
-    """Returns the value that is stored for `value`: the operand of its ``expand`` nodes."""
+    """Returns the value that is stored for `value`: the operand of its views."""
     node = levels.producer.get(value)
-    while node is not None and node.op.name == "expand":
+    while node is not None and node.op.views:
         value = node.operands[0]
         node = levels.producer.get(value)
     return value

@@ -90,7 +90,7 @@ class Recomputing:
     def _loads(self, value: Value, part: Part, seen: set[Value]) -> bool:
         """True if `part` loads `value`, which an earlier part then stores, and does not compute it. Records the decision."""
         levels, home = self.levels, self.draft.home.get(value)
-        if levels.producer[value].op.name in ("const", "expand"):
+        if levels.producer[value].op.views or levels.producer[value].op.name == "const":
             return False
         overwritten = part.alone and value in self.old
         if overwritten or (levels.writers and levels.written_between(self._sources(value), levels.level[value], part.level)):

@@ -101,7 +101,7 @@ class PlainVectors:
             for axis, extent in enumerate(value.type.shape):
                 count = TraceShapes(self.trace).numbers(extent)
                 parts = [(found, own(rank + axis)), (count, ArgMap((rank + axis,)))]
-                (found,) = add(self.trace, "index", parts, loc=loc)
+                (found,) = add(self.trace, "index", parts, {"all": True}, loc)
             self._split[key] = found
             self.trace.grouped[found] = value
             dims = self.trace.maps.get(value, UNSAID).dims

@@ -58,7 +58,8 @@ class Factors:
 
     def last_column(self, c: str) -> str:
         """Returns the place of a lane's column number `c` beyond the edge. Neighbours that are stored at once stay neighbours."""
-        return f"fz_columns - 2 + {self.index}({c} % 2)" if self.tile.flows else "fz_columns - 1"
+        two = self.tile.flows and self.tile.together > 1
+        return f"fz_columns - 2 + {self.index}({c} % 2)" if two else "fz_columns - 1"
 
     # ---- places -------------------------------------------------------------------------------------------------
 
@@ -145,7 +146,7 @@ class Factors:
         at = f"({nearest}) * {self._step(factor)}"
         if len(into) == 2:
             lines.append(f"float2 fz_x = fz_pair({place} + {at});")
-            values = ["fz_x.x", "fz_x.y"]
+            values = [f"fz_hold(fz_x.{h}, {BLOCK}.zero)" if tile.splits else f"fz_x.{h}" for h in "xy"]
         else:
             index = self.text.variant.offset(pointer, factor.dims)
             load = self.text.load(factor)

@@ -78,7 +78,7 @@ class ProductEnds:
             return self._repeated()
         tile = self.tile
         inside = f"if (d{tile.row} < fz_end && d{tile.column} < fz_columns)"
-        return self._each([inside, *block(self._together() if tile.ends else self._one("fz_c"))])
+        return self._each([inside, *block(self._together() if tile.together > 1 else self._one("fz_c"))])
 
     def _each(self, lines: list[str]) -> list[str]:
         """Returns loops of `lines` over the sums of a tile, or over neighbours that are stored at once."""
@@ -144,8 +144,11 @@ class ProductEnds:
 
     def _stores(self, into: Mapping[int, str]) -> list[str]:
         """Returns lines that store the variables `into` of neighbouring results at once."""
-        store, count = "fz_store_pair" if self.tile.together == 2 else "fz_store_four", range(self.tile.together)
+        count = range(self.tile.together)
         given = {j: ", ".join(name.replace("fz_h", str(h)) for h in count) for j, name in into.items()}
+        if len(count) == 1:
+            return [f"{BLOCK}.r_{j}[fz_at_two] = {value};" for j, value in given.items()]
+        store = "fz_store_pair" if len(count) == 2 else "fz_store_four"
         return [f"{store}({BLOCK}.r_{j} + fz_at_two, {values});" for j, values in given.items()]
 
     def _partials(self) -> list[str]:

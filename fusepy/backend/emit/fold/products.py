@@ -18,7 +18,7 @@ from fusepy.backend.emit.spaces.space import decoded
 from fusepy.backend.emit.tuning import LANES
 from fusepy.ir.ops.control import block
 
-SQUARE = 4  # rows and vectors of columns whose sums stay in registers
+HELD = 4, 2  # rows and vectors of columns whose sums a step holds in registers; twice as many are more than LLVM finds room for
 
 
 class ProductLoops:
@@ -68,8 +68,8 @@ class ProductLoops:
 
     def _long(self) -> list[str]:
         """Returns the loops of a long sum: over the chunk in runs, for one tile of rows and columns."""
-        tile, wide = self.tile, min(SQUARE, self.tile.columns)
-        loops = [loop("i", tile.rows, SQUARE), loop("j", tile.columns, wide), loop("u", tile.terms), loop("r", SQUARE)]
+        tile, wide = self.tile, min(HELD[1], self.tile.columns)
+        loops = [loop("i", tile.rows, HELD[0]), loop("j", tile.columns, wide), loop("u", tile.terms), loop("r", HELD[0])]
         step = [
             *self.factors.hold_right(tile.terms, "fz_e"),
             *self.factors.hold_left("fz_e"),
@@ -87,7 +87,7 @@ class ProductLoops:
 
     def _each(self, loops: list[str], row: str, term: str, column: str, into: str) -> list[str]:
         """Returns lines that add the products of a step, in nested `loops`; the last one is over columns."""
-        columns = min(SQUARE, self.tile.columns) if "fz_j" in column else self.tile.columns
+        columns = min(HELD[1], self.tile.columns) if "fz_j" in column else self.tile.columns
         body = block(
             [
                 f"float x = {self.factors.of_left(row, 'fz_u')};",

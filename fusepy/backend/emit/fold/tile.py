@@ -17,7 +17,8 @@ class ProductTile:
         depth: the longest sum, whose elements of the right matrix are all kept; 0 if these are loaded for each tile.
         whole: all sums and chunks are whole numbers of `terms`.
         left, right: the dimension along which two neighbours are loaded at once; -1 for elements one by one.
-        ends: results are stored in pairs of columns, and operands of the epilogue at the positions `beside` are loaded in pairs.
+        ends: results are contiguous, and stored in pairs of columns where a lane has several; operands of the epilogue at the
+            positions `beside` are loaded in pairs.
     """
 
     row: int
@@ -40,7 +41,7 @@ class ProductTile:
     @property
     def together(self) -> int:
         """The neighbouring columns that are stored at once."""
-        return 2 if self.ends else 1
+        return min(2, self.columns) if self.ends else 1
 
     @property
     def flows(self) -> bool:
@@ -50,6 +51,16 @@ class ProductTile:
         chains of additions, each of which waits for the one before (decision 024). Shorter sums gain nothing.
         """
         return self.ends and self.depth > 32 and self.left != self.row
+
+    @property
+    def splits(self) -> bool:
+        """True if the halves of a load of 64 bits are combined with a zero of the parameter block.
+
+        Otherwise LLVM keeps both in a register of 512 bits, and stores and loads all of it wherever it is short of registers.
+        Intel's processors add and multiply with two units in place of three while they work on such registers (decision 024).
+        Numbers that are compared with the end of a sum are taken apart by that, and shorter sums gain nothing.
+        """
+        return self.whole and not 0 < self.depth <= 32
 
     @property
     def waits(self) -> list[str]:
@@ -67,14 +78,16 @@ class ProductTile:
 
     def with_ends(self, then: Mapping[int, Mapping[int, int]]) -> ProductTile:
         """Returns the tile with results in pairs of columns; `then` are the steps of operands of the epilogue, by position."""
-        if self.columns == 1 or self.column < self.row:
+        if self.column < self.row:
             return self
+        if self.columns == 1:
+            return replace(self, ends=True)
         beside = sorted(k for k, steps in then.items() if self.row in steps and steps.get(self.column) == 1)
         return replace(self, ends=True, beside=tuple(beside))
 
     def described(self, lanes: int) -> str:
         """Returns its description for `explain`, for groups of `lanes` threads."""
-        pairs = [what for what, d in (("left", self.left), ("right", self.right)) if d >= 0] + ["results"] * self.ends
+        pairs = [what for what, d in (("left", self.left), ("right", self.right)) if d >= 0] + ["results"] * (self.together > 1)
         kept = ", columns kept" if self.depth else ""
         return f"tiles of {self.rows}x{lanes * self.columns}{kept}{', pairs of ' * bool(pairs)}{' and '.join(pairs)}"
 

@@ -167,7 +167,9 @@ def product_stages(
     sizes.update(rows_of_group=own, across=across, down=-(-rows // own), batches=batches)
     chunks = sizes["chunks"]
     dense = dense and chunks == 1
-    shape = FoldShape(False, False, LANES, tile=tile.with_ends(lies.then) if dense and grid[column] % 2 == 0 else tile)
+    if dense and (columns % 2 == 0 or tile.columns == 1):
+        tile = tile.with_ends(lies.then)
+    shape = FoldShape(False, False, LANES, tile=tile)
     writes = "results" if chunks == 1 else "partials"
     stage = Stage(FoldVariant(False, variant.rank, variant.wide, shape=shape, writes=writes, dense=dense), sizes)
     if chunks == 1:

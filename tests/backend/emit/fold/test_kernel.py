@@ -27,6 +27,7 @@ from fusepy.backend.emit.variant import Variant
 from fusepy.backend.execute.executable import Executable
 from fusepy.backend.execute.folds.plan import ReducePlan
 from fusepy.backend.execute.layouts import Layout
+from fusepy.backend.execute.numbers import ShownNumbers
 from fusepy.backend.execute.plan import PlanContext
 from fusepy.backend.execute.rows.choice import make_plan
 from fusepy.backend.execute.step import Step
@@ -258,7 +259,8 @@ def executable_of(region: Node, positions: list[int]) -> Executable:
     assert isinstance(plan, ReducePlan)
     count = max(positions) + 1
     results = tuple(range(count, count + len(elements)))
-    return Executable(device, count, [Step(plan, results)], [(slot, ()) for slot in results], lambda plan: [plan])
+    outputs = [(slot, ()) for slot in results]
+    return Executable(device, count, [Step(plan, results)], outputs, ShownNumbers({}, plan.given), lambda plan: [plan])
 
 
 def run(text: str, *args: Any, outs: list[Any] | None = None) -> tuple[list[Any], list[Any]]:

@@ -60,7 +60,7 @@ def test_a_result_given_in_a_view(device: Any) -> None:
     assert not target.to_numpy()[:, [0, 65]].any()
 
 
-SIZES = daily([(70, 48, 66), (97, 64, 10), (34, 33, 126)], "97")
+SIZES = daily([(70, 48, 66), (97, 64, 10), (34, 33, 126), (90, 48, 8), (97, 64, 7)], "97")
 
 
 @pytest.mark.parametrize(("rows", "terms", "columns"), SIZES)
