@@ -61,12 +61,15 @@ class ReturnedNumbers(Pass):
     name = "numbers"
 
     def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
+        taken = [node for node in graph.nodes if "all" in node.attrs]
+        if not taken:
+            return graph
         made = {v: node for node in graph.nodes for v in node.results}
         read = Counter(v for node in graph.nodes for v in node.operands)
-        shown = Counter(node.operands[0] for node in graph.nodes if "all" in node.attrs)
+        shown = Counter(node.operands[0] for node in taken)
         views: dict[Node, Node] = {}
-        for node in graph.nodes:
-            if "all" not in node.attrs or graph.outputs.count(node.results[0]) != 1 or read[node.results[0]]:
+        for node in taken:
+            if graph.outputs.count(node.results[0]) != 1 or read[node.results[0]]:
                 continue
             value, (first, last) = node.operands[0], node.maps
             own = value in made and not made[value].op.views and value not in graph.outputs and shown[value] == 1
