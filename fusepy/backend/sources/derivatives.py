@@ -10,10 +10,10 @@ from fusepy.backend.sources.declarations import heads, last_name
 from fusepy.backend.sources.reachable import reached_heads
 
 # Slang's own differentiable functions
-_BUILT_IN = frozenset((
+DIFFERENTIABLE = frozenset((
     "abs", "acos", "asin", "atan", "atan2", "clamp", "cos", "cosh", "cross", "determinant", "distance", "dot", "exp",
-    "exp2", "fma", "fmod", "frac", "ldexp", "length", "lerp", "log", "log10", "log2", "mad", "max", "min", "mul",
-    "normalize", "pow", "reflect", "refract", "rsqrt", "saturate", "sin", "sinh", "smoothstep", "sqrt", "tan", "tanh",
+    "exp2", "fma", "fmod", "frac", "length", "lerp", "log", "log10", "log2", "mad", "max", "min", "mul",
+    "normalize", "pow", "reflect", "refract", "rsqrt", "saturate", "sin", "sinh", "sqrt", "tan", "tanh",
     "transpose",
 ))  # fmt: skip
 DECLARE = "declare it [Differentiable], or give it a derivative of your own with [BackwardDerivative(…)]"
@@ -42,7 +42,7 @@ def ignored_no_diff(function: str, modules: Iterable[str]) -> tuple[str, str] | 
                     f"{read}[…]", name
                 )
         for _, called in _NO_DIFF.findall(body):
-            if called in known or (called in _BUILT_IN and called not in declared):
+            if called in known or (called in DIFFERENTIABLE and called not in declared):
                 return f"Slang ignores the no_diff before {called}(…), which is differentiable", _detached(f"{called}(…)", name)
     return None
 

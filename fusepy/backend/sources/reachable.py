@@ -86,11 +86,13 @@ def reaches(starts: Iterable[str], modules: Sequence[str], *words: str) -> bool:
         True
     """
     macros = [(m[1], {*NAME.findall(m[2])}) for text in modules for m in _MACRO.finditer(text)]
-    wanted, before = {*words}, 0
-    while len(wanted) > before:
-        before = len(wanted)
-        wanted |= {name for name, body in macros if body & wanted}
-    return not wanted.isdisjoint(reached_from(starts, modules))
+    found: set[str] = set()
+    new = {*map(last_name, starts)}
+    while new:
+        found |= reached_from(new, modules)
+        new = {word for name, body in macros if name in found for word in body} - found
+        found |= new
+    return not found.isdisjoint(words)
 
 
 def texts_of(sources: Sequence[ModuleSource]) -> list[str]:

@@ -111,7 +111,8 @@ def queries_of(node: Node, differentiable: Callable[[str], bool]) -> RayQueries:
 
     def attributes(type: str) -> tuple[str, ...]:
         of = [next((s.types[1] for s in group[:2] if s is not None and s.types[0] == type), TRIANGLE) for group in groups]
-        return tuple("" if a == TRIANGLE else f"{a}{'+' * differentiable(a)}" for a in of)
+        triangles = [a == TRIANGLE and group[2] is None for a, group in zip(of, groups)]
+        return tuple("" if plain else f"{a}{'+' * differentiable(a)}" for a, plain in zip(of, triangles))
 
     closest, anys, shapes = zip(*groups) if groups else ((), (), ())
     types = dict.fromkeys(stage.types[0] for stage in pipeline.stages if stage.kind not in ("intersection", "callable")) or [

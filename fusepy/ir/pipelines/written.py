@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from fusepy.ir.graph import Value
+from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.control import block
+from fusepy.ir.ops.math import KEEPS_NAN
 from fusepy.ir.pipelines.rays import KEPT, WHOLE, RayStage
 from fusepy.ir.value import declare
 
 PLACE = "@"  # of the name of the function
 DISPATCHED = ("DispatchRaysIndex", "DispatchRaysDimensions")  # values that only ray generations have
+
+_PLAIN = {"min": "min", "max": "max", "clip": "clamp", "saturate": "saturate"}  # whose derivative Slang knows; they may drop NaN
+_KEEPS_NAN = re.compile(rf"\b{KEEPS_NAN}({'|'.join(_PLAIN)})(?=\()")
 
 
 def unwritten(stage: RayStage) -> str | None:
@@ -31,9 +36,24 @@ def used(stage: RayStage) -> list[str]:
     found: list[str] = []
     for node in graph.nodes if graph is not None else ():
         if node.op.name != "slang.call":
-            lines = node.op.emit(node, ["a"] * len(node.operands), ["r"] * len(node.results))
+            lines = _statements(node, ["a"] * len(node.operands), ["r"] * len(node.results))
             found += re.findall(r"\w+(?=\()", " ".join(lines))
     return found
+
+
+def _statements(node: Node, args: Sequence[str], results: Sequence[str]) -> list[str]:
+    """Returns the statements of an operation, so that Slang knows its derivative."""
+    if node.op.name == "stop_gradient":
+        return [f"{declare(node.results[0].type, results[0])} = detach({args[0]});"]
+    if node.op.name == "smoothstep":
+        low, high, x = args
+        made = declare(node.results[0].type, results[0])
+        return [
+            f"{made} = clamp(({x} - {low}) / ({high} - {low}), 0, 1);",
+            f"{results[0]} *= {results[0]} * (3 - 2 * {results[0]});",
+        ]
+    lines = node.op.emit(node, args, results)
+    return [_KEEPS_NAN.sub(lambda found: _PLAIN[found[1]], line) for line in lines]
 
 
 def written(stage: RayStage) -> str:
@@ -46,7 +66,7 @@ def written(stage: RayStage) -> str:
     for node in graph.nodes:
         for value in node.results:
             names[value] = f"v{len(names)}"
-        lines += node.op.emit(node, [names[v] for v in node.operands], [names[v] for v in node.results])
+        lines += _statements(node, [names[v] for v in node.operands], [names[v] for v in node.results])
     lines += [f"{declare(v.type, f'r_{j}')} = {names[v]};" for j, v in enumerate(graph.outputs)]
     for j, output in enumerate(stage.outputs):
         if output == KEPT:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.sources.closure import bare
 from fusepy.backend.sources.copies.candidates import any_hit
 from fusepy.backend.sources.copies.queries import copy_at, statics
 from fusepy.backend.sources.copies.traced import TRACE
-from fusepy.backend.sources.declarations import heads
-from fusepy.backend.sources.derivatives import DECLARE, is_marked
+from fusepy.backend.sources.declarations import Declared, heads, last_name, spans
+from fusepy.backend.sources.derivatives import DECLARE, DIFFERENTIABLE, is_marked
+from fusepy.backend.sources.handed import handed_over
 from fusepy.backend.sources.reachable import reaches
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
@@ -19,6 +22,11 @@ from fusepy.ir.pipelines.queries import BY_QUERY, RayQueries
 from fusepy.ir.pipelines.written import DISPATCHED
 
 PIXEL = "take the pixel as an argument, as fp.grid((height, width)) gives it, and the size as another"
+KEPT = "hand the value on in the payload"
+DECIDE = "decide in the function itself, by IgnoreHit(); or give its rays a payload that is no IDifferentiable"
+PLAINLY = "trace rays in plain functions of the module"
+_CONSTRUCTED = re.compile(r"(?:float|half|double|u?int|bool)\d?(?:_t)?(?:x\d)?\Z|select\Z|detach\Z")  # also what converts
+_DERIVATIVE = re.compile(r"(?:Forward|Backward)Derivative\(\s*([\w:]+)")
 
 
 def refusal_of_rays(compiler: Compiler, source: ModuleSource, call: CallTypes, texts: Sequence[str]) -> tuple[str, str] | None:
@@ -31,45 +39,114 @@ def refusal_of_rays(compiler: Compiler, source: ModuleSource, call: CallTypes, t
         return "rays through a pipeline have first derivatives only", BY_QUERY
     if reaches([call.function], texts, "TraceRay"):  # in the module itself it has another name
         return "it traces rays in another file than that of its module", BY_QUERY
-    shared = next((name for name in statics(texts) if reaches([call.function], texts, name)), None)
-    if shared is not None:
-        return f"it uses the static variable {shared}, which its hit functions would share in the derivative", BY_QUERY
+    if (kept := _static(call.function, texts)) is not None:
+        return f"it uses the static variable {kept}, which its hit functions would share in the derivative", KEPT
     for word in DISPATCHED:
         if reaches([call.function], texts, word):
             return f"it reads {word}(), which its derivative does not have", PIXEL
-    queries, own = RayQueries.parse(call.queried), {found.name for text in texts for found in heads(bare(text))}
-    starts = [name for payload in queries.payloads for name in payload.functions()]
-    deeper = {name: made for name in starts if (made := copy_at(1, name)) in own}
-    looping = (name for name in starts if reaches([deeper.get(name, name)], texts, TRACE))
-    if queries.recursion > 1 and (name := next(looping, None)) is not None:
-        return f"{name} traces rays in a method or in a namespace", "trace them in a plain function of the module"
-    if (stage := _of_stages(queries, own, texts)) is not None:
-        return stage
-    if (shadow := next((name for name in queries.uses if name in own), None)) is not None:
-        return f"its Python functions call Slang's {shadow}, and the module has a function of that name", "give it another name"
+    queries = RayQueries.parse(call.queried)
+    everywhere = [found for text in texts for found in heads(bare(text))]
+    stages = _Stages(queries, source, texts, {found.name: found for found in everywhere}, [found.name for found in everywhere])
+    for refused in (stages.of_python(), stages.recursion(), stages.functions(), stages.decisions(), stages.callables()):
+        if refused is not None:
+            return refused
     try:
         compiler.module(source)
-    except CompileError as error:  # an any-hit function that changes the payload, for one
-        return str(error), BY_QUERY
+    except CompileError as error:
+        if "is not an l-value" in str(error) and (deciding := [name for p in queries.payloads for name in p.anys if name]):
+            names = " or ".join(dict.fromkeys(deciding))
+            return f"the any-hit function {names} changes its payload, which has a derivative", DECIDE
+        found = re.search(r"error\[\w+\]: (.+)", str(error))
+        return found[1] if found else str(error), BY_QUERY
     return None
 
 
-def _of_stages(queries: RayQueries, own: Collection[str], texts: Sequence[str]) -> tuple[str, str] | None:
-    """Returns the same for one function that rays run; `own` are the names of the functions of users."""
-    for payload in queries.payloads:
-        for name in payload.functions() if payload.differentiable else ():
-            if not is_marked(name, texts):
-                return f"{name}, which runs for its rays, has no derivative", DECLARE
-        for name in filter(None, (*payload.anys, *payload.shapes)):
-            if any_hit(name) not in own and name in payload.anys:
-                return f"the any-hit function {name} is in another file than that of its module", BY_QUERY
-            if reaches(
-                [any_hit(name) if name in payload.anys else name], texts, "IgnoreHit", "AcceptHitAndEndSearch", "ReportHit"
-            ):
-                return f"{name} decides about a hit in a function that it calls, or in another file", BY_QUERY
-    for name, _ in queries.callables:
-        if not is_marked(name, texts):
-            return f"{name}, which its rays call, has no derivative", DECLARE
-        if reaches([name], texts, "fz_CallShader", TRACE):
-            return f"the callable function {name} traces a ray, or calls another one", BY_QUERY
-    return None
+def _static(function: str, texts: Sequence[str]) -> str | None:
+    """Returns a static variable that a function reaches: of a module, or of one of its functions."""
+    shared = next((name for name in statics(texts) if reaches([function], texts, name)), None)
+    if shared is not None:
+        return shared
+    inside = ((found.name, names[0]) for text in texts for found in heads(bare(text)) if (names := statics([found.body])))
+    return next((name for owner, name in inside if owner == last_name(function) or reaches([function], texts, owner)), None)
+
+
+@dataclass(frozen=True)
+class _Stages:
+    """The functions that rays run, each with the question why it has no derivative. A question returns words and a hint, or None.
+
+    Attributes:
+        own: the functions of users by name; `names` has a name for each declaration.
+    """
+
+    queries: RayQueries
+    source: ModuleSource
+    texts: Sequence[str]
+    own: Mapping[str, Declared]
+    names: Sequence[str]
+
+    def of_python(self) -> tuple[str, str] | None:
+        for name in self.queries.uses:
+            if name in self.own:
+                return (
+                    f"its Python functions call Slang's {name}, and the module has a function of that name",
+                    "give it another name",
+                )
+            if name not in DIFFERENTIABLE and not _CONSTRUCTED.match(name) and not name.startswith("fz_"):
+                return f"its Python functions call {name}, whose derivative Slang does not know", "write this function in Slang"
+        return None
+
+    def recursion(self) -> tuple[str, str] | None:
+        """Asks of functions that trace further rays, which have copies for each depth."""
+        starts = [name for payload in self.queries.payloads for name in payload.functions()]
+        if self.queries.recursion == 1:
+            return None
+        for name in starts:
+            first = copy_at(1, name) if copy_at(1, name) in self.own else name
+            derivatives = [
+                d for f in self.own.values() for d in _DERIVATIVE.findall(f.attributes) if reaches([first], self.texts, f.name)
+            ]
+            derivatives += _DERIVATIVE.findall(self.own[first].attributes) if first in self.own else []
+            if reaches([first, *derivatives], self.texts, TRACE):
+                return f"{name} traces rays in a method, a namespace, a macro, or a derivative of its own", PLAINLY
+        above = [name for name, *_ in spans(bare(self.source.text))]
+        for name in dict.fromkeys(above):
+            if copy_at(1, name) in self.own and self.names.count(name) > above.count(name):
+                return (
+                    f"{name}, which traces rays, is also declared in another file, a namespace or a type",
+                    "give it another name",
+                )
+        return None
+
+    def functions(self) -> tuple[str, str] | None:
+        """Asks of miss and closest-hit functions."""
+        for payload in self.queries.payloads:
+            for name in payload.functions() if payload.differentiable else ():
+                if not is_marked(name, self.texts):
+                    return f"{name}, which runs for its rays, has no derivative", DECLARE
+        return None
+
+    def decisions(self) -> tuple[str, str] | None:
+        """Asks of any-hit and intersection functions."""
+        for payload in self.queries.payloads:
+            for name in filter(None, (*payload.anys, *payload.shapes)):
+                copy = any_hit(name) if name in payload.anys else name
+                if copy not in self.own and name in payload.anys:
+                    return f"the any-hit function {name} is in a namespace, or in another file than that of its module", DECIDE
+                if reaches([copy], self.texts, "IgnoreHit", "AcceptHitAndEndSearch", "ReportHit"):
+                    return f"{name} decides about a hit in a function that it calls, in a macro, or in another file", DECIDE
+                if name in payload.anys and payload.differentiable and "const" not in self.own[copy].head.split("(")[1].split():
+                    return f"the parameters of the any-hit function {name} do not show an inout payload", DECIDE
+            for name, type in zip(payload.shapes, payload.attributes):
+                reported = handed_over(name, self.source, "fz_ReportHit") - {type.removesuffix("+")} if name and type else ()
+                if reported:
+                    return f"{name} reports attributes of another type than its hit functions take", "let all take one type"
+        return None
+
+    def callables(self) -> tuple[str, str] | None:
+        """Asks of callable functions."""
+        for name, _ in self.queries.callables:
+            if not is_marked(name, self.texts):
+                return f"{name}, which its rays call, has no derivative", DECLARE
+            if reaches([name], self.texts, "fz_CallShader", TRACE):
+                return f"the callable function {name} traces a ray, or calls another one", PLAINLY
+        return None

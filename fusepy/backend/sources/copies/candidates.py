@@ -138,8 +138,7 @@ def reports(payloads: Sequence[RayPayload], types: Sequence[str]) -> list[str]:
             "        return false;",
             "    }",
             f"    fz_attribute_{k} = fz_at;",
-            "    fz_reported = true;",
-            "    return true;",
+            "    return fz_accept();",
             "}",
         ]
     return lines

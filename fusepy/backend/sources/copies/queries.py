@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from fusepy.backend.sources.closure import bare
@@ -16,11 +16,11 @@ from fusepy.backend.sources.copies.candidates import any_hit, attribute_types, r
 from fusepy.backend.sources.copies.counted import DEPTH
 from fusepy.backend.sources.copies.files import copied
 from fusepy.backend.sources.copies.traced import TRACE, PayloadFunctions, at_depth, callables, too_deep, without_functions
-from fusepy.backend.sources.declarations import functions, spans
+from fusepy.backend.sources.declarations import NAME, flat, spans
 from fusepy.backend.sources.derivatives import lacking_forward
 from fusepy.backend.sources.reachable import reached_from, reaches
 from fusepy.backend.sources.source import ModuleSource
-from fusepy.ir.pipelines.queries import RayPayload, RayQueries
+from fusepy.ir.pipelines.queries import RayQueries
 
 LIBRARY = "fusepy_queries"
 # of a hit or miss function; `fusepy_queries` has a function for each
@@ -32,10 +32,10 @@ VALUES = (
 _DECISIONS = {"IgnoreHit": "fz_ignored", "AcceptHitAndEndSearch": "fz_ended"}
 _VALUE = re.compile(rf"(?<![.:\w])({'|'.join(VALUES)})(?=\s*\()")
 # without the type in angle brackets, which finds its function
-# without the type in angle brackets, which finds its function
 _NAMES = re.compile(r"(?<![.:\w])(TraceRay|ReportHit|CallShader)(?:\s*<[^();]*>)?(?=\s*\()")
-_DECISION = re.compile(rf"(?<![.:\w])({'|'.join(_DECISIONS)})\s*\(\s*\)\s*;")
-_STATIC = re.compile(r"\bstatic\s+(?!const\b)(?:\w+\s*(?:<[^;(){}]*>)?\s+)+?(\w+)\s*(?:\[[^\]]*\]\s*)*[=;]")
+_DECISION = re.compile(rf"(?:\breturn\s+)?(?<![.:\w])({'|'.join(_DECISIONS)})\s*\(\s*\)\s*;")
+_STATIC = re.compile(r"\bstatic\b([^;={}()]*)[;=]")
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 _STAGE = re.compile(r"\[\s*shader\s*\([^)]*\)\s*\]")
 _IMPORT = f"\n\nimport {LIBRARY};\n"  # the empty line ends a continued one
 
@@ -52,35 +52,49 @@ def with_values(text: str) -> str:
 
 def with_queries(text: str, queries: RayQueries) -> str:
     """Returns the source of a module whose rays are queries."""
-    plain = "\n".join([_STAGE.sub("", _renamed(_NAMES, text)), *queries.bodies])
+    plain = "\n".join([_STAGE.sub("", _renamed(_NAMES, bare(text, in_place=True))), *queries.bodies])
     payloads, types = queries.payloads, attribute_types(queries.payloads)
-    lines = [_any_hit(plain, name, p) for p in payloads for name in dict.fromkeys(p.anys) if name]
-    deeper = _tracing(plain, [name for p in payloads for name in p.functions()]) if queries.recursion > 1 else {}
+    deeper = _tracing(plain, [name for p in payloads for name in p.functions()]) if queries.recursion > 1 else set[str]()
     depths = queries.recursion if deeper else 1
     traced = [
         PayloadFunctions(p, i, not any(lacking_forward(f, [text]) for f in p.functions()), types) for i, p in enumerate(payloads)
     ]
-    lines += callables(queries.callables)
+    lines = callables(queries.callables)
     lines += [*reports(payloads, types), *(line for n, each in enumerate(payloads) for line in search(each, n, types))]
     for depth in range(depths):
         called = partial(_at_depth, deeper, depth + 1)
         lines += [line for each in traced for line in each.functions(depth, called)]
-        lines += [_deeper(text, deeper, depth + 1) for text in deeper.values()]
         lines += without_functions(depth) if depth else []
     if deeper:
         lines += [f"import {DEPTH};", "void fz_stop() { fz_is_too_deep = true; }", *too_deep(depths)]
-    return "\n".join([plain, _IMPORT, *lines]) + "\n"
+    anys = {name: payload.differentiable for payload in payloads for name in payload.anys}
+
+    def copies(name: str, head: str, body: str) -> list[str]:
+        made = [_any_hit(name, head, body, anys[name])] if name in anys else []
+        return made + [_deeper(head + body, deeper, depth + 1) for depth in range(depths)] * (name in deeper)
+
+    return "\n".join([_with_copies(plain, copies), _IMPORT, *lines]) + "\n"
 
 
-def _tracing(text: str, starts: Sequence[str]) -> dict[str, str]:
-    """Returns the functions of a text that trace rays, with their texts by name, among `starts` and those that they reach."""
+def _with_copies(text: str, copies: Callable[[str, str, str], list[str]]) -> str:
+    """Returns a text with copies of its functions behind them, where the same macros and branches of ``#if`` hold.
+
+    Args:
+        copies: returns those of a function, given its name, what stands before its body, and the body.
+    """
+    pieces, at = list[str](), 0
+    for name, start, opening, end in spans(text):
+        made = copies(name, _DIRECTIVE.sub("", text[start:opening]).strip() + "\n", text[opening : end + 1])
+        if made:
+            pieces += [text[at : end + 1], *made, f"#line {text.count(chr(10), 0, end) + 1}"]
+            at = end + 1
+    return "\n".join([*pieces, text[at:]])
+
+
+def _tracing(text: str, starts: Sequence[str]) -> set[str]:
+    """Returns the functions of a text that trace rays, among `starts` and those that they reach."""
     reached = {*starts, *reached_from(starts, [text])}
-    found: dict[str, str] = {}
-    for name, start, _, end in spans(bare(text, in_place=True)):
-        if name in reached and reaches([name], [text], TRACE):
-            lines = [line for line in text[start : end + 1].splitlines() if not line.lstrip().startswith("#")]
-            found[name] = "\n".join([*filter(None, [found.get(name)]), *lines])  # all overloads
-    return found
+    return {name for name, *_ in spans(text) if name in reached and reaches([name], [text], TRACE)}
 
 
 def _at_depth(deeper: Collection[str], depth: int, name: str) -> str:
@@ -98,19 +112,15 @@ def _deeper(text: str, names: Collection[str], depth: int) -> str:
     return pattern.sub(lambda f: at_depth(TRACE, depth) if f[1] == TRACE else _at_depth(names, depth, f[1]), text)
 
 
-def _any_hit(text: str, name: str, payload: RayPayload) -> str:
+def _any_hit(name: str, head: str, body: str, constant: bool) -> str:
     """Returns the copy of an any-hit function, which says in variables what it decides.
 
-    It cannot change a payload with a derivative: Slang refuses that.
+    Args:
+        constant: it cannot change the payload, which has a derivative: Slang refuses that.
     """
-    for found, start, opening, end in spans(bare(text, in_place=True)):
-        if found == name:
-            head = "\n".join(line for line in text[start:opening].splitlines() if not line.lstrip().startswith("#"))
-            head = re.sub(rf"\b{re.escape(name)}(?=\s*\()", any_hit(name), head.replace("[Differentiable]", ""))
-            head = re.sub(r"\binout\b", "const", head, count=1) if payload.differentiable else head
-            body = _DECISION.sub(lambda f: f"{{ {_DECISIONS[f[1]]} = true; return; }}", text[opening : end + 1])
-            return f"{head.strip()}\n{body}"
-    return ""  # it is in another file; `backend.slang.derivatives.differentiable` says so
+    head = re.sub(rf"\b{re.escape(name)}(?=\s*\()", any_hit(name), head.replace("[Differentiable]", ""))
+    head = re.sub(r"\binout\b", "const", head, count=1) if constant else head
+    return head + _DECISION.sub(lambda f: f"{{ {_DECISIONS[f[1]]} = true; return; }}", body)
 
 
 def _renamed(pattern: re.Pattern[str], text: str) -> str:
@@ -118,7 +128,7 @@ def _renamed(pattern: re.Pattern[str], text: str) -> str:
     plain = bare(text, in_place=True)
     if pattern.search(plain) is None:
         return text
-    own = {name for name, _ in functions(plain)}
+    own = {name for name, *_ in spans(plain)}  # methods have other names than functions
     return pattern.sub(lambda found: found[0] if found[1] in own else f"fz_{found[1]}", plain)
 
 
@@ -129,7 +139,9 @@ def statics(texts: Sequence[str]) -> list[str]:
         >>> statics(["static uint seed = 1; static const float k = 2; groupshared float s[4]; float f() { return 1; }"])
         ['seed']
     """
-    return [name for text in texts for name in _STATIC.findall(bare(text)) if not name.startswith("fz_")]
+    found = [declared for text in texts for declared in _STATIC.findall(bare(text)) if "const" not in declared.split()]
+    names = [NAME.findall(flat(re.sub(r"\[[^\]]*\]", "", part))) for declared in found for part in flat(declared).split(",")]
+    return [words[-1] for words in names if words and not words[-1].startswith("fz_")]
 
 
 @functools.lru_cache(maxsize=64)
