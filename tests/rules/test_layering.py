@@ -65,6 +65,11 @@ IN_CIRCLES: set[str] = set()
 IN_FUNCTIONS: set[tuple[str, str]] = {
     ("backend/device/probe.py", "backend/device/selfcheck.py"),
     ("backend/slang/trial.py", "backend/slang/compiler.py"),
+    ("cli/__init__.py", "cli/cache.py"),
+    ("cli/__init__.py", "cli/demo.py"),
+    ("cli/__init__.py", "cli/doctor.py"),
+    ("cli/__init__.py", "cli/new.py"),
+    ("cli/__init__.py", "cli/studio.py"),
     ("cli/demo.py", "cli/darkroom.py"),
     ("cli/demo.py", "cli/picture.py"),
 }
