@@ -248,9 +248,9 @@ def test_python_stages(m: Any, scenes: Any, deeper: bool) -> None:
 @pytest.mark.parametrize(
     ("stages", "words"),
     [
-        ({"anyhit": "marks"}, "left of '=' is not an l-value"),
+        ({"anyhit": "marks"}, "the any-hit function marks changes its payload, which has a derivative"),
         ({"anyhit": "cut_elsewhere"}, "cut_elsewhere decides about a hit in a function that it calls"),
-        ({"closesthit": "by_method"}, "by_method traces rays in a method or in a namespace"),
+        ({"closesthit": "by_method"}, "by_method traces rays in a method, a namespace, a macro"),
         ({"miss": fp.fuse(lambda gain: {"gain": fp.fori_loop(0, 3, lambda i, c: c * 2, gain)})}, "with a loop or a branch"),
     ],
 )

@@ -233,7 +233,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a gradient through a pipeline": (
         lambda m: slope(lambda k, x: fp.ray_gen(r(), "seeded")(k)),
-        "write Hit hit = closest_hit(scene, ray); in a [Differentiable] function, and shade there",
+        "hand the value on in the payload",
         lambda m: slope(lambda k, x: r().scaled(r().query.set(scene=world())(ABOVE[:1]), k)),
         SEEN[:1],
     ),
