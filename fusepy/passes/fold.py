@@ -26,8 +26,13 @@ NEUTRAL = {"mul": 1, "div": 1, "sub": 0}  # the right operand with which the res
 
 @dataclass(frozen=True)
 class FoldConstants(Pass):
-    """The pass that computes constant expressions and removes neutral operations."""
+    """The pass that computes constant expressions and removes neutral operations.
 
+    Attributes:
+        derived: the graph may be differentiated afterwards: ``stop_gradient`` stays.
+    """
+
+    derived: bool = False
     name = "fold"
 
     def __call__(self, graph: Graph, oracle: Oracle) -> Graph:
@@ -47,7 +52,7 @@ class FoldConstants(Pass):
                     node = _evaluate(node, known)
                     known[node.results[0]] = node
                 else:
-                    kept = _neutral(node, known)
+                    kept = None if self.derived and node.op.name == "stop_gradient" else _neutral(node, known)
                     if kept is not None:
                         same[original.results[0]] = kept
                         continue

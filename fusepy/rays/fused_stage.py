@@ -14,12 +14,14 @@ from fusepy.ir.pipelines.rays import KEPT, TRIANGLE, WHOLE
 from fusepy.ir.printer import print_graph
 from fusepy.ir.types import BOOL, Kind, Type
 from fusepy.location import user_line
+from fusepy.passes.fold import FoldConstants
 from fusepy.passes.pipeline import REWRITES, run_pipeline
 from fusepy.rays.stage_values import VALUES, TriangleHit
 from fusepy.trace.bodies import BodyTrace
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
 
+_REWRITES = [FoldConstants(derived=True) if step == FoldConstants() else step for step in REWRITES]
 _VECTOR = re.compile(r"(float|int|uint|bool)[234]\Z")  # slangpy's vectors
 
 
@@ -83,7 +85,7 @@ class FusedStage:
         plain = self.inner.close([], outputs)
         modules = [(alias, source.closure) for alias, source in self.inner.sources.items()]
         traced = Graph(plain.name, plain.inputs, plain.nodes, plain.outputs, modules)
-        graph = run_pipeline(traced, self.inner.oracle, REWRITES)
+        graph = run_pipeline(traced, self.inner.oracle, _REWRITES)
         if any("rays" in node.attrs for node in graph.walk()):
             raise ArgumentError(
                 f"{self.name} calls a pipeline, in the stage {self.kind} of another one",

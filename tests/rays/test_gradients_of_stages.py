@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a Slang module is one line)
 """Gradients through any-hit and intersection functions, hit functions that trace rays, and Python stages, against differences."""
 
 from __future__ import annotations
@@ -159,6 +160,7 @@ def scenes(m: Any) -> dict[str, Any]:
         "solid": fp.Scene([solid, fp.Instance(solid, apart)]),
         "holes": fp.Scene([holes, fp.Instance(holes, apart)]),
         "flat": fp.Scene(fp.Mesh(CORNERS * np.float32([1, 1, 0]), opaque=False, device=m.device)),  # no ray comes back to it
+        "boxes": fp.Scene(boxes),
         "balls": fp.Scene([boxes, fp.Instance(holes, apart, hit_group=1)]),
     }
 
@@ -260,6 +262,127 @@ def test_what_has_no_derivative_is_named(m: Any, scenes: Any, stages: Any, words
     with pytest.raises(fp.GradientError, match=words) as caught:
         fp.grad(loss_of(m, look))(0.7)
     assert caught.value.hint
+
+
+SMALL = """
+import fusepy;
+import fusepy_rays;
+struct Payload : IDifferentiable { float3 color; float gain; no_diff float seen; };
+RaytracingAccelerationStructure world;
+%s
+[Differentiable] float3 look(no_diff float3 from, float gain)
+{
+    Payload p = {};
+    p.gain = gain;
+    TraceRay(world, FLAGS, 0xff, 0, 1, 0, ray_from(from, float3(0, 0, -1)), p);
+    return p.color * p.gain;
+}
+[Differentiable] float3 tone(float3 x) { return x / (1 + x * x); }
+"""
+CUT = "void cut(inout Payload p, BuiltInTriangleIntersectionAttributes at)"
+HIT = "[Differentiable] void hit(inout Payload p, BuiltInTriangleIntersectionAttributes at)"
+MATTE = HIT + " { p.color = p.gain * p.gain * float3(at.barycentrics, 1); }"
+DEEPER = """
+[Differentiable] void missed(inout Payload p) { p.color = p.gain; }
+[Differentiable] float3 shade(float gain)
+{
+    Payload q = {};
+    q.gain = gain;
+#ifdef NEVER
+    q.gain *= 3;
+#else
+    q.gain *= 2;
+#endif
+    TraceRay(world, 0, 0xff, 0, 1, 0, ray_from(WorldRayOrigin() + RayTCurrent() * WorldRayDirection(), float3(0, 0, 1), 1e-3f), q);
+    return q.color;
+}
+"""
+
+
+def small(m: Any, text: str, scene: Any, flags: int = 0, **stages: Any) -> Any:
+    module = fp.Module.load_from_source(m.device, f"small_{abs(hash(text)) % 10**8}", SMALL.replace("FLAGS", str(flags)) % text)
+    look = fp.ray_gen(module, "look", **{"closesthit": "hit", **stages}).set(world=scene)
+    return loss_of(module, look.options(max_recursion=2 if "shade" in text else 1))
+
+
+@pytest.mark.rest
+@pytest.mark.req("R5")
+@pytest.mark.parametrize(
+    ("text", "scene", "stages"),
+    [
+        (f"#if 0\n{CUT} {{ IgnoreHit(); }}\n#else\n{CUT} {{ if (at.barycentrics.x < 0.3f) return IgnoreHit(); }}\n#endif\n{MATTE}", "holes", "cut"),
+        (f"#define K 0.3f\n{CUT} {{ if (at.barycentrics.x < K) IgnoreHit(); }}\n#undef K\n#define K 0.9f\n{MATTE}", "holes", "cut"),
+        (f"{DEEPER} {HIT} {{ p.color = shade(p.gain) * p.gain; }}", "flat", "missed"),
+        (
+            "[Differentiable] void hit(inout Payload p, BuiltInTriangleIntersectionAttributes at)"
+            " { p.color = p.gain * p.gain * (1 + RayTCurrent() + HitKind() + at.barycentrics.x); }"
+            "void box() { BuiltInTriangleIntersectionAttributes at; at.barycentrics = ObjectRayOrigin().xy;"
+            " if (ObjectRayOrigin().x > 0) ReportHit(2.5f, 2, at); else ReportHit(3.0f, 1, at); }",
+            "boxes",
+            "box",
+        ),
+    ],
+    ids=["branches of the preprocessor", "macros that change", "branches in functions that trace", "barycentrics of shapes"],
+)  # fmt: skip
+def test_copies_are_what_their_originals_are(m: Any, scenes: Any, text: str, scene: str, stages: str) -> None:
+    kinds = {"cut": "anyhit", "missed": "miss", "box": "intersection"}
+    check(small(m, text, scenes[scene], **{kinds[stages]: stages}))
+
+
+@pytest.mark.rest
+@pytest.mark.req("R5")
+def test_a_ray_that_accepts_the_first_hit_takes_the_first_report(m: Any, scenes: Any) -> None:
+    text = """
+    struct A { float x; };
+    [Differentiable] void hit(inout Payload p, A at) { p.color = p.gain * p.gain * (RayTCurrent() + 10 * HitKind()); }
+    void box() { A a = { 1 }; ReportHit(3.0f, 1, a); ReportHit(2.5f, 2, a); }
+    """
+    check(small(m, text, scenes["boxes"], flags=4, intersection="box"))
+
+
+@pytest.mark.rest
+@pytest.mark.req("R5")
+def test_operations_of_python_stages(m: Any, scenes: Any) -> None:
+    """A constant stays one, and functions that keep NaN have a derivative here, too."""
+
+    @fp.fuse
+    def hit(gain: Any) -> Any:
+        bent = fp.smoothstep(0.0, 1.0, gain) * fp.maximum(gain, 0.1) + fp.clip(gain, 0.0, 0.9)
+        return {"color": fp.float3(1, 2, 3) * bent * fp.stop_gradient(gain)}
+
+    loss = small(m, "", scenes["solid"], closesthit=hit)
+    plain = fp.fuse(lambda x: (fp.smoothstep(0.0, 1.0, x) * x + x) * fp.stop_gradient(x) * x)
+    ratio = float(loss(0.7)) / float(plain(0.7))
+    hits = fp.grad(
+        small(m, "", scenes["solid"], closesthit=fp.fuse(lambda gain: {"color": fp.stop_gradient(fp.float3(1, 1, 1) * gain)}))
+    )
+    assert 0.1 < ratio < 2
+    assert float(hits(0.7)) != 0  # by the ray generation only
+    text = f"[Differentiable] float3 bent(float x) {{ float t = clamp(x, 0, 1); return float3(1, 2, 3) * (t * t * (3 - 2 * t) * x + min(x, 0.9f)) * detach(x); }} {HIT} {{ p.color = bent(p.gain); }}"
+    assert float(fp.grad(loss)(0.7)) == pytest.approx(float(fp.grad(small(m, text, scenes["solid"]))(0.7)), rel=1e-4)
+
+
+@pytest.mark.rest
+@pytest.mark.req("R5")
+@pytest.mark.parametrize(
+    ("text", "stages", "words"),
+    [
+        (f"{CUT} {{ static uint n = 0; if (n++ < 2) IgnoreHit(); }} {MATTE}", {"anyhit": "cut"}, "uses the static variable n"),
+        (f"static uint seed; uint next() {{ return seed++; }}\n#define NEXT next()\n{HIT} {{ p.color = p.gain * NEXT; }}", {}, "the static variable seed"),
+        (f"#define PAYLOAD inout Payload p\nvoid cut(PAYLOAD, BuiltInTriangleIntersectionAttributes at) {{ p.seen += 1; }} {MATTE}", {"anyhit": "cut"}, "do not show an inout payload"),
+        (f"{DEEPER} namespace n {{ [Differentiable] float3 shade(int k) {{ return k; }} }} using namespace n; {HIT} {{ p.color = shade(p.gain) + shade(3); }}", {"miss": "missed"}, "is also declared in another file, a namespace"),
+        (f"{DEEPER}\n#define COLOR(g) shade(g)\n{HIT} {{ p.color = COLOR(p.gain); }}", {"miss": "missed"}, "hit traces rays in a method, a namespace, a macro"),
+        ("struct A { float3 n; }; struct B { float3 n; }; void box() { A a = { float3(1) }; ReportHit(2.5f, 2, a); } [Differentiable] void hit(inout Payload p, B at) { p.color = p.gain * at.n; }", {"intersection": "box"}, "box reports attributes of another type"),
+        (f"{HIT} {{ p.color = float3(1); p.color.x = smoothstep(0.0f, 1.0f, p.gain); }}", {}, "calls smoothstep, which has no derivative in Slang"),
+        ("", {"closesthit": fp.fuse(lambda gain: {"color": fp.float3(1, 1, 1) * fp.expm1(gain)})}, "Python functions call fz0_expm1"),
+    ],
+)  # fmt: skip
+def test_what_a_copy_could_not_keep_is_refused(m: Any, scenes: Any, text: str, stages: Any, words: str) -> None:
+    scene = scenes["boxes"] if "intersection" in stages else scenes["holes"]
+    with pytest.raises(fp.GradientError, match=words) as caught:
+        fp.grad(small(m, text, scene, **stages))(0.7)
+    assert caught.value.hint
+    assert "fz_p" not in str(caught.value)
 
 
 @pytest.mark.rest

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from fusepy.backend.sources.derivatives import INSTEAD
 from fusepy.errors import CompileError, FusepyError, UnsupportedArgumentError
 from fusepy.ir.names import spell_function_call
 from fusepy.ir.resolve.spelling import flat_matrix_hint
@@ -25,18 +26,6 @@ _FLAT_MATRIX = re.compile(r"(?:1x[1-4]|[2-4]x1)\b|, *1>")
 _ARRAY_TYPE = re.compile(r"undefined identifier '(?:W|RW|Atomic)?(?:Diff)?(?:Tensor|NDBuffer)'")
 _WITHOUT = re.compile(r"call to non-(?:backward-|forward-)?differentiable function `(\w+)`")
 _OF_TEXTURES = ("Load", "SampleLevel", "Sample", "SampleBias", "SampleGrad", "Gather", "GetDimensions")
-_INSTEAD = {
-    "smoothstep": "float t = saturate((x - a) / (b - a)); then t * t * (3 - 2 * t)",
-    "exp10": "pow(10, x)",
-    "fabs": "abs(x)",
-    "fmax": "max(x, y)",
-    "fmin": "min(x, y)",
-    "fract": "frac(x)",
-    "ldexp": "x * exp2(y)",
-    "max3": "max(max(x, y), z)",
-    "min3": "min(min(x, y), z)",
-    "powr": "pow(x, y)",
-}
 _FIRST_LINE = re.compile(r"^(?=(?:fatal )?(?:error|warning)\b)", re.M)  # of a diagnostic
 _FLAT = ("ceil", "floor", "modf", "rint", "round", "step", "trunc")
 _UNSIZED_GLOBAL = re.compile(r"\b(\w+)\s*\[\s*\]\s*;")
@@ -99,8 +88,8 @@ def advice(words: str, searched: Sequence[object]) -> str:
 
 def _underived(name: str) -> str:
     """Returns the hint for a differentiable function that calls `name`, which has no derivative."""
-    if name in _INSTEAD:
-        return f"Slang has no derivative of {name}: write {_INSTEAD[name]}"
+    if name in INSTEAD:
+        return f"Slang has no derivative of {name}: write {INSTEAD[name]}"
     if name in _FLAT:
         return f"the derivative of {name} is 0: write no_diff {name}(…)"
     if name in _OF_TEXTURES:

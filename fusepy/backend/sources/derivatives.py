@@ -17,6 +17,20 @@ DIFFERENTIABLE = frozenset((
     "transpose",
 ))  # fmt: skip
 DECLARE = "declare it [Differentiable], or give it a derivative of your own with [BackwardDerivative(…)]"
+INSTEAD = {  # of functions without a derivative in Slang
+    "smoothstep": "float t = saturate((x - a) / (b - a)); then t * t * (3 - 2 * t)",
+    "exp10": "pow(10, x)",
+    "fabs": "abs(x)",
+    "fmax": "max(x, y)",
+    "fmin": "min(x, y)",
+    "fract": "frac(x)",
+    "ldexp": "x * exp2(y)",
+    "max3": "max(max(x, y), z)",
+    "min3": "min(min(x, y), z)",
+    "powr": "pow(x, y)",
+}
+_OF_INTEGERS = ("max3", "min3")  # too
+_CALL = re.compile(rf"(?<![\w.:])({'|'.join(name for name in INSTEAD if name not in _OF_INTEGERS)})\s*\(")
 _NO_DIFF = re.compile(r"\bno_diff\b[\s(]*((?:\w+\s*(?:::|\.)\s*)*)(\w+)\s*(?:<[^;(){}]*>)?\s*\(")
 _NO_DIFF_READ = re.compile(r"\bno_diff\b[\s(]*(\w+)\s*\[")
 _ARRAY = re.compile(r"\bTensor\s*<[^;{}()]*>\s*(\w+)")
@@ -44,6 +58,25 @@ def ignored_no_diff(function: str, modules: Iterable[str]) -> tuple[str, str] | 
         for _, called in _NO_DIFF.findall(body):
             if called in known or (called in DIFFERENTIABLE and called not in declared):
                 return f"Slang ignores the no_diff before {called}(…), which is differentiable", _detached(f"{called}(…)", name)
+    return None
+
+
+def underived_call(function: str, modules: Iterable[str]) -> tuple[str, str] | None:
+    """Returns words and a hint about a call of a function of Slang without a derivative; ``None`` without any.
+
+    Slang says so, but where the operand or the result is a member of a struct: then the derivative is 0 without a word.
+
+    Example:
+        >>> underived_call("f", ["[Differentiable] void f(inout S s) { s.x = smoothstep(0, 1, s.x); }"])[0]
+        "'f' calls smoothstep, which has no derivative in Slang"
+    """
+    texts = _texts(modules)
+    declared = {found.name for text in texts for found in heads(text)}
+    for name, attributes, _, body in reached_heads(function, texts):
+        for found in _CALL.finditer(body) if "Differentiable" in attributes else ():
+            constant = re.search(r"(?:\bno_diff|\bdetach\s*\()[\s(]*\Z", body[: found.start()])
+            if constant is None and found[1] not in declared:
+                return f"{name!r} calls {found[1]}, which has no derivative in Slang", f"write {INSTEAD[found[1]]}"
     return None
 
 

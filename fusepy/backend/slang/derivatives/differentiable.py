@@ -13,7 +13,7 @@ from fusepy.backend.slang.derivatives.second_order import kernel_of, refused_twi
 from fusepy.backend.sources.constant_reads import constant_read
 from fusepy.backend.sources.copies.graded import graded_source
 from fusepy.backend.sources.copies.queries import queried_source
-from fusepy.backend.sources.derivatives import DECLARE, ignored_no_diff, lacking_forward
+from fusepy.backend.sources.derivatives import DECLARE, ignored_no_diff, lacking_forward, underived_call
 from fusepy.backend.sources.interfaces import undifferentiable_parameter
 from fusepy.backend.sources.libraries import FOLDER
 from fusepy.backend.sources.link_order import lost_derivative
@@ -86,6 +86,7 @@ def refusal(
     params = call.params[1:] if call.method else call.params
     structs = [wanted and type.kind is Kind.NAMED for _, type, wanted in params]
     wrong = undifferentiable_parameter(call.function, texts, structs) or ignored_no_diff(call.function, texts)
+    wrong = wrong or underived_call(call.function, texts)
     wrong = wrong or lost_derivative(call.function, replace(source, files=own))
     if wrong is None and (forward or call.order > 1):
         wrong = lacking_forward(call.function, texts)

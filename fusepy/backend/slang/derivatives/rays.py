@@ -19,6 +19,7 @@ from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError
 from fusepy.ir.oracle import CallTypes
 from fusepy.ir.pipelines.queries import BY_QUERY, RayQueries
+from fusepy.ir.pipelines.rays import TRIANGLE
 from fusepy.ir.pipelines.written import DISPATCHED
 
 PIXEL = "take the pixel as an argument, as fp.grid((height, width)) gives it, and the size as another"
@@ -137,10 +138,13 @@ class _Stages:
                 if name in payload.anys and payload.differentiable and "const" not in self.own[copy].head.split("(")[1].split():
                     return f"the parameters of the any-hit function {name} do not show an inout payload", DECIDE
             for name, type in zip(payload.shapes, payload.attributes):
-                reported = handed_over(name, self.source, "fz_ReportHit") - {type.removesuffix("+")} if name and type else ()
-                if reported:
+                reported = handed_over(name, self.source, "fz_ReportHit") if name and type else ()
+                if any(self._is_struct(last_name(t)) for t in reported if last_name(t) != last_name(type.removesuffix("+"))):
                     return f"{name} reports attributes of another type than its hit functions take", "let all take one type"
         return None
+
+    def _is_struct(self, name: str) -> bool:
+        return name == TRIANGLE or any(re.search(rf"\bstruct\s+{name}\b", text) for text in self.texts)
 
     def callables(self) -> tuple[str, str] | None:
         """Asks of callable functions."""
