@@ -28,6 +28,7 @@ from fusepy.backend.sources.copies.counted import counted_source
 from fusepy.backend.sources.copies.graded import graded_source
 from fusepy.backend.sources.copies.queries import queried_source
 from fusepy.backend.sources.copies.scalars import scalar_source
+from fusepy.backend.sources.copies.unstaged import unstaged_source
 from fusepy.backend.sources.reachable import mentions
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import ResolveError
@@ -192,14 +193,15 @@ class Lowering:
         Where Slang differentiates, they are copies in which scalar parameters do not lose their gradients, and rays are queries.
         Where rays trace further rays, they are copies that count how deep these are.
         """
-        counts = True in [pipeline.recursion > 1 for pipeline in pipelines_in(region.bodies)]
-        plain = [counted_source(source) for source in self.sources] if counts else [*self.sources]
+        given = plain = list(map(unstaged_source, self.sources))
+        if any(pipeline.recursion > 1 for pipeline in pipelines_in(region.bodies)):
+            plain = list(map(counted_source, given))
         nodes = [n for body in region.bodies for n in body.walk()]
         derived = [n for n in nodes if n.op.name in ("vjp", "loop_vjp", "jvp")]
         if not derived:
             return plain
         rays = queried_in(derived, [n for n in nodes if "rays" in n.attrs])
-        named = zip((alias for alias, _ in self.recorded.modules), self.sources, plain)
+        named = zip((alias for alias, _ in self.recorded.modules), given, plain)
         sources = [queried_source(source, rays[alias]) if alias in rays else other for alias, source, other in named]
         graded = [c for n in derived if "graded" in n.attrs for c in n.bodies[0].walk() if c.op.name == "slang.call"]
         names = tuple(dict.fromkeys(call.text("function") for call in graded))

@@ -341,6 +341,28 @@ def test_a_ray_that_accepts_the_first_hit_takes_the_first_report(m: Any, scenes:
 
 
 @pytest.mark.rest
+@pytest.mark.req("R1", "R5")
+def test_groups_share_an_intersection_function_and_not_what_decides(m: Any) -> None:
+    """lavapipe ran the any-hit function of the first group for both, here none."""
+    text = """
+    struct A { float x; };
+    [Differentiable] void missed(inout Payload p) { p.color = p.gain; }
+    [Differentiable] void hit(inout Payload p, A at) { p.color = p.gain * p.gain * 3; }
+    void none(inout Payload p, A at) { IgnoreHit(); }
+    void box() { A a = { 1 }; ReportHit(3.0f, 1, a); }
+    """
+    boxes, apart = fp.Boxes([[-1, -1, -1]], [[0, 1, 1]], opaque=False, device=m.device), np.eye(3, 4, dtype=np.float32)
+    apart[0, 3] = 1
+    scene = fp.Scene([boxes, fp.Instance(boxes, apart, hit_group=1)])
+    module = fp.Module.load_from_source(m.device, "small_shared", SMALL.replace("FLAGS", "0") % text)
+    groups = [fp.HitGroup(closesthit="hit", intersection="box"), fp.HitGroup(closesthit="hit", anyhit="none", intersection="box")]
+    look = fp.ray_gen(module, "look", miss="missed").options(hit_groups=groups).set(world=scene)
+    wanted = np.where(ORIGINS[:, 0] < 0, 3 * 0.7**3, 0.7**2)
+    np.testing.assert_allclose(np.asarray(look(fp.vcast(ORIGINS, "float3"), 0.7))[:, 0], wanted, rtol=1e-5)
+    check(loss_of(module, look))
+
+
+@pytest.mark.rest
 @pytest.mark.req("R5")
 def test_operations_of_python_stages(m: Any, scenes: Any) -> None:
     """A constant stays one, and functions that keep NaN have a derivative here, too."""
@@ -388,7 +410,14 @@ def test_what_a_copy_could_not_keep_is_refused(m: Any, scenes: Any, text: str, s
 @pytest.mark.rest
 @pytest.mark.req("R5")
 def test_functions_in_other_files(m: Any, scenes: Any, tmp_path: Path) -> None:
-    """Helpers may be anywhere; the decision about a hit stands in the module itself."""
+    """Helpers may be anywhere; the decision about a hit stands in the module itself. Entry points in imports are functions."""
+    payload = SMALL.partition("RaytracingAccelerationStructure")[0]
+    (tmp_path / "stages.slang").write_text(f'{payload} [shader("closesthit")] {MATTE}')
+    (tmp_path / "look.slang").write_text(
+        SMALL.replace(payload, "import stages;\nimport fusepy_rays;\n").replace("FLAGS", "0") % ""
+    )
+    marked = fp.Module.load_from_file(m.device, str(tmp_path / "look.slang"))
+    check(loss_of(marked, fp.ray_gen(marked, "look", closesthit="hit").set(world=scenes["solid"])))
     (tmp_path / "helpers.slang").write_text(HELPERS)
     (tmp_path / "main.slang").write_text(SOURCE % "import helpers;")
     split = fp.Module.load_from_file(m.device, str(tmp_path / "main.slang"))

@@ -116,6 +116,7 @@ ELSEWHERE: dict[str, str] = {
     "backend/memory/texture.py": "backend/marshals/test_texture.py",
     "backend/memory/views.py": "backend/memory/test_tensor.py",
     "backend/slang/derivatives/differentiable.py": "derivatives/test_gathers.py",
+    "backend/slang/derivatives/rays.py": "rays/test_gradients_of_stages.py",
     "backend/slang/compiler.py": "backend/slang/test_serialised.py",
     "backend/slang/overloads.py": "ir/resolve/test_on_a_device.py",
     "backend/slang/reflection.py": "ir/resolve/test_on_a_device.py",

@@ -95,7 +95,7 @@ def emit_rays(region: Node, variant: Variant, given: Emission) -> KernelSource:
     program = [*functions, "", f'#line 1 "{entry}"', attribute("raygeneration"), f"void {entry}()", *block([*exact, *lines])]
     names: dict[RayStage, str] = {}
     for stage in pipeline.stages:
-        key = replace(stage, group="")
+        key = _shared(pipeline, stage)
         if key not in names:
             names[key] = f"fz_{stage.kind}_{len(names)}"
             program += _entry_point(text, names[key], stage, exact, counts and stage.kind in _COUNTED)
@@ -115,7 +115,7 @@ def _stage(entry: str, pipeline: RayPipeline, names: Mapping[RayStage, str]) -> 
     """Returns the stage of a pipeline; `names` are its entry points."""
 
     def named(stage: RayStage | None) -> str:
-        return "" if stage is None else names[replace(stage, group="")]
+        return "" if stage is None else names[_shared(pipeline, stage)]
 
     table = pipeline.table or ("nothing",)
     return RayGeneration(
@@ -126,6 +126,16 @@ def _stage(entry: str, pipeline: RayPipeline, names: Mapping[RayStage, str]) -> 
         tuple(map(named, pipeline.of_kind("callable"))),
         (pipeline.recursion, pipeline.payload, pipeline.attributes),
     )
+
+
+def _shared(pipeline: RayPipeline, stage: RayStage) -> RayStage:
+    """Returns the key of the entry point of a stage: groups with one function share it.
+
+    An intersection function has one for each any-hit function that decides about its hits: lavapipe (Mesa 25.0.7) runs that of
+    the first group for all groups with the same entry point.
+    """
+    decides = pipeline.group(stage.group)[1] if stage.kind == "intersection" else None
+    return replace(stage, group="" if decides is None else decides.function)
 
 
 def _entry_point(text: KernelText, name: str, stage: RayStage, exact: Sequence[str], counts: bool) -> list[str]:

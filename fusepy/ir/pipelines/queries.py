@@ -110,9 +110,9 @@ def queries_of(node: Node, differentiable: Callable[[str], bool]) -> RayQueries:
         return tuple(name(stage) if stage is not None and stage.types[0] == type else "" for stage in stages)
 
     def attributes(type: str) -> tuple[str, ...]:
-        of = [next((s.types[1] for s in group[:2] if s is not None and s.types[0] == type), TRIANGLE) for group in groups]
-        triangles = [a == TRIANGLE and group[2] is None for a, group in zip(of, groups)]
-        return tuple("" if plain else f"{a}{'+' * differentiable(a)}" for a, plain in zip(of, triangles))
+        of = [next((s.types[1] for s in group[:2] if s is not None and s.types[0] == type), "") for group in groups]
+        shown = ["" if a == TRIANGLE and group[2] is None else a for a, group in zip(of, groups)]
+        return tuple(a and f"{a}{'+' * differentiable(a)}" for a in shown)
 
     closest, anys, shapes = zip(*groups) if groups else ((), (), ())
     types = dict.fromkeys(stage.types[0] for stage in pipeline.stages if stage.kind not in ("intersection", "callable")) or [
