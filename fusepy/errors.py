@@ -13,6 +13,7 @@ expect in its place, so that ``except TypeError`` keeps working::
     │   └── UnsupportedArgumentError
     ├── ArgumentError (TypeError, ValueError)   too many, missing, unknown or doubled arguments
     ├── ShapeError (ValueError)                 extents, ranks, axes, overlaps
+    │   └── IndexRangeError (IndexError)        an index beyond an extent
     ├── NonFiniteError (FloatingPointError)     a NaN or infinity that `fusepy.debug.check_nan` has found
     ├── RangeError (OverflowError)              a Python number that its Slang type cannot hold
     ├── UnknownNameError (AttributeError)       no such Slang function, type or field
@@ -43,8 +44,8 @@ from typing import ClassVar
 
 __all__ = [
     "AmbiguousCallError", "ArgumentError", "CacheWarning", "CompileError", "CycleError", "DeviceError", "DeviceLostError",
-    "ExportError", "FusepyError", "GradientError", "GraphError", "IRSyntaxError", "InvalidNameError", "LeakedTracerError",
-    "MissingPackageError", "NoMatchError", "NonFiniteError", "OutOfDeviceMemory", "PrecisionWarning", "RangeError",
+    "ExportError", "FusepyError", "GradientError", "GraphError", "IRSyntaxError", "IndexRangeError", "InvalidNameError",
+    "LeakedTracerError", "MissingPackageError", "NoMatchError", "NonFiniteError", "OutOfDeviceMemory", "PrecisionWarning", "RangeError",
     "ResolveError", "ShapeError", "StudioError", "TraceError", "TraceRecursionError", "UnknownNameError", "UnrollWarning",
     "UnsupportedArgumentError", "VerifyError",
 ]  # fmt: skip
@@ -148,6 +149,10 @@ class ArgumentError(FusepyError, TypeError, ValueError):
 
 class ShapeError(FusepyError, ValueError):
     """Extents, ranks or axes that do not fit together."""
+
+
+class IndexRangeError(ShapeError, IndexError):
+    """An index beyond an extent."""
 
 
 class RangeError(FusepyError, OverflowError):

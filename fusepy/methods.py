@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # `vocabulary.methods` fills it; NumPy calls them for tensors and traced values
 
@@ -16,6 +16,14 @@ class ArrayMethods:
     """
 
     __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        """The number of an array of one element as Python formats it, ``f"{fp.mean(x):.3f}"``; without `spec` the array."""
+        return format(cast("Any", self).item(), spec) if spec else str(self)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        """The number of an array of one element as Python rounds it; ``x.round()`` rounds each element."""
+        return round(cast("Any", self).item(), digits)
 
     all: Callable[..., Any]
     any: Callable[..., Any]

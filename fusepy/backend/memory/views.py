@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.errors import ShapeError
+from fusepy.errors import IndexRangeError, ShapeError
 from fusepy.ir.argmap import check_rank
 from fusepy.ir.strides import contiguous_strides, is_contiguous
 from fusepy.symbolic import static_hint
@@ -24,7 +24,8 @@ def indexed(shape: tuple[int, ...], strides: tuple[int, ...], index: Any) -> Vie
     """Computes ``tensor[index]`` for integers, slices, ``None`` and one ellipsis.
 
     Raises:
-        ShapeError: for anything else, and if an index is out of range.
+        ShapeError: for anything else.
+        IndexRangeError: for an index beyond an extent.
 
     Example:
         >>> indexed((2, 3), (3, 1), (1, slice(None, None, -1)))
@@ -51,7 +52,9 @@ def indexed(shape: tuple[int, ...], strides: tuple[int, ...], index: Any) -> Vie
             place = int(cast("int", item))
             at = place + extent if place < 0 else place
             if not 0 <= at < extent:
-                raise ShapeError(f"index {item} on axis {axis}", saw=shape, expected=f"below {extent}", hint="check the extents")
+                raise IndexRangeError(
+                    f"index {item} on axis {axis}", saw=shape, expected=f"below {extent}", hint="check the extents"
+                )
             start += at * stride
         else:
             raise ShapeError(f"cannot index with {item!r}", hint="use integers, slices, None and ..., or arrays of integers")

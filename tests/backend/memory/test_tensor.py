@@ -439,3 +439,23 @@ def test_a_cursor_names_the_path(device: Any, m: Any, wrong: Any, error: type[Ex
 def test_a_cursor_stays_within(device: Any, m: Any) -> None:
     with pytest.raises(fp.ShapeError, match="exceeds its tensor"):
         fp.NDBuffer(device, shape=4).cursor(3, 2)
+
+
+def test_a_number_is_formatted_and_rounded_as_python_does(device: Any) -> None:
+    t = fp.Tensor.from_numpy(device, np.float32([[0.25, 1, 2], [3, 4, 5]]))
+    with fp.lazy():
+        later = fp.mean(t)
+    assert (f"{fp.mean(t):.2f}", f"{later:+.1f}", f"{fp.argmax(t):d}", round(t[0, 0], 1), round(t[1, 2])) == (
+        "2.54",
+        "+2.5",
+        "5",
+        0.2,
+        5,
+    )
+    assert f"{t}" == str(t)
+    for wrong in (lambda: f"{t:.2f}", lambda: round(t)):
+        with pytest.raises(fp.ShapeError, match="not one number"):
+            wrong()
+    for index in (2, -3, (0, 3)):
+        with pytest.raises(IndexError, match="index"):
+            t[index]
