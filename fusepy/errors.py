@@ -45,9 +45,9 @@ from typing import ClassVar
 __all__ = [
     "AmbiguousCallError", "ArgumentError", "CacheWarning", "CompileError", "CycleError", "DeviceError", "DeviceLostError",
     "ExportError", "FusepyError", "GradientError", "GraphError", "IRSyntaxError", "IndexRangeError", "InvalidNameError",
-    "LeakedTracerError", "MissingPackageError", "NoMatchError", "NonFiniteError", "OutOfDeviceMemory", "PrecisionWarning", "RangeError",
-    "ResolveError", "ShapeError", "StudioError", "TraceError", "TraceRecursionError", "UnknownNameError", "UnrollWarning",
-    "UnsupportedArgumentError", "VerifyError",
+    "LeakedTracerError", "MissingPackageError", "NoMatchError", "NonFiniteError", "OutOfDeviceMemory", "PrecisionWarning",
+    "RangeError", "ResolveError", "ShapeError", "StudioError", "TraceError", "TraceRecursionError", "UnknownNameError",
+    "UnrollWarning", "UnsupportedArgumentError", "VerifyError",
 ]  # fmt: skip
 
 
