@@ -203,7 +203,7 @@ def _tensor_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs:
     known = method == "__call__" and not kwargs and ufunc.__name__ in FUNCTIONS
     if known or current_trace() is not None or any(isinstance(i, GraphValue) for i in inputs):
         return _called(ufunc_function(ufunc, method, kwargs), ufunc, inputs)
-    if device_of(kwargs.get("out", ())) is not None:
+    if device_of([*kwargs.get("out", ()), *inputs[: method == "at"]]) is not None:
         raise ArgumentError(
             f"numpy.{ufunc.__name__}() cannot write to a tensor", hint="write t.copy_from_numpy(…) with its result"
         )

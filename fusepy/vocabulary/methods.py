@@ -72,6 +72,9 @@ def _numpys() -> dict[str, Callable[..., Any]]:
     return {n: f for n, f in found.items() if callable(f)} | _OTHERS
 
 
+WRITING = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")  # functions that write to their first argument
+
+
 def _function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs ``numpy.sum(t)`` and the like as fusepy's function of that name; NumPy calls it.
 
@@ -84,7 +87,8 @@ def _function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], kw
         return mine(*args, **kwargs)
     if current_trace() is not None:
         raise no_function(function.__name__, mine is not None)
-    if device_of([kwargs.get("out", ())]) is not None:
+    written = [kwargs.get("out", ()), *[*args, *kwargs.values()][: function.__name__ in WRITING]]
+    if device_of(written) is not None:
         raise ArgumentError(
             f"numpy.{function.__name__}() cannot write to a tensor", hint="write t.copy_from_numpy(…) with its result"
         )

@@ -120,6 +120,29 @@ def test_fields_that_cannot_be_viewed_or_are_not_there(rays: Any) -> None:
     assert not hasattr(fp.Tensor([1.0]), "position")
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda t: np.add.at(t, [0], 1),
+        lambda t: np.copyto(t, 0),
+        lambda t: np.copyto(dst=t, src=np.zeros((2, 3))),
+        lambda t: np.fill_diagonal(t, 9),
+        lambda t: np.put(t, [0], 7),
+        lambda t: np.place(t, np.ones((2, 3), bool), [1]),
+        lambda t: np.putmask(t, np.ones((2, 3), bool), 0),
+        lambda t: np.put_along_axis(t, np.zeros((2, 1), int), 9.0, 1),
+    ],
+)
+def test_numpys_functions_that_write_refuse_tensors(device: Any, write: Any) -> None:
+    """They wrote to a copy on the host, which was gone then."""
+    t = fp.Tensor.from_numpy(device, np.ones((2, 3), np.float32))
+    with pytest.raises(fp.ArgumentError, match="cannot write to a tensor"):
+        write(t)
+    array = np.zeros((2, 3), np.float32)
+    np.copyto(array, t)  # reads it
+    assert array.all()
+
+
 def test_numpys_functions_give_tensors(device: Any) -> None:
     t = fp.Tensor(X)
     for found, wanted in (
