@@ -38,3 +38,12 @@ def test_gradients() -> None:
     np.testing.assert_allclose(fp.grad(lambda x: fp.sum(fp.erf(x)))(x), want, rtol=1e-4, atol=1e-7)
     np.testing.assert_allclose(fp.grad(lambda x: fp.sum(fp.erfc(x)))(x), -want, rtol=1e-4, atol=1e-7)
     fp.check_grads(lambda a: fp.sum(fp.log_softmax(a) ** 2), A)
+
+
+def test_the_angle_of_no_vector_is_0() -> None:
+    """lavapipe's is 3/4 of pi."""
+    y, x = np.float32([0, -0.0, 1, -1, 0, 0, 2]), np.float32([0, 0, 0, 0, 1, -1, -3])
+    for dtype in (np.float32, np.float16, np.int32, np.int64):
+        found = np.asarray(fp.arctan2(fp.Tensor(y.astype(dtype)), fp.Tensor(x.astype(dtype))))
+        np.testing.assert_allclose(found, np.arctan2(y.astype(dtype), x.astype(dtype)), atol=1e-3)
+    assert float(fp.fuse(lambda v: fp.atan2(v.x, v.y))(fp.float2(0, 0))) == 0

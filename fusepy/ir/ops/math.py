@@ -54,6 +54,17 @@ class Intrinsic(Componentwise):
         return f"{spelled(self.slang, want)}({', '.join(operands)})"
 
 
+class Angle(Intrinsic):
+    """The angle of two coordinates. Of two zeros it is undefined in Slang, and 3/4 of pi on lavapipe."""
+
+    def by_component(self, node: Node, args: Sequence[str]) -> str:
+        want = node.results[0].type
+        if spelled(self.slang, want) != self.slang:  # a function of fusepy, which knows it
+            return super().by_component(node, args)
+        y, x = (convert(a, v.type, want) for a, v in zip(args, node.operands))
+        return f"{self.slang}({y}, select(({y} == {want}(0)) & ({x} == {want}(0)), {want}(1), {x}))"
+
+
 class Spelled(Intrinsic):
     """A function with an expression of its own, over ``{0}``, ``{1}``, … and their type ``{t}``.
 
@@ -197,7 +208,7 @@ INTRINSICS: list[Op] = [
         unsigned="{t}({0} != {t}(0))",
         floats=False,
     ),
-    Intrinsic("atan2", 2, np.arctan2),
+    Angle("atan2", 2, np.arctan2),
     *(Intrinsic(f.__name__, 1, f) for f in (np.log1p, np.expm1)),
     Spelled("copysign", np.copysign, f"{KEEPS_NAN}copysign({{0}}, {{1}})", arity=2, floats=True),
     Classification("isnan", np.isnan, otherwise=False),
