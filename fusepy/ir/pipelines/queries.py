@@ -115,21 +115,19 @@ def queries_of(node: Node, differentiable: Callable[[str], bool]) -> RayQueries:
         return tuple(a and f"{a}{'+' * differentiable(a)}" for a in shown)
 
     closest, anys, shapes = zip(*groups) if groups else ((), (), ())
-    types = dict.fromkeys(stage.types[0] for stage in pipeline.stages if stage.kind not in ("intersection", "callable")) or [
-        "uint"
-    ]
-    own = tuple(stage.function if stage is not None else "" for stage in shapes)
-    payloads = [
-        RayPayload(
-            t, named(t, pipeline.of_kind("miss")), named(t, closest), named(t, anys), own, attributes(t), differentiable(t)
-        )
-        for t in types
-    ]
+    misses, own = pipeline.of_kind("miss"), tuple(stage.function if stage is not None else "" for stage in shapes)
+
+    def payload(type: str) -> RayPayload:
+        functions = named(type, misses), named(type, closest), named(type, anys)
+        return RayPayload(type, *functions, own, attributes(type), differentiable(type))
+
+    kinds = ("miss", "closesthit", "anyhit")  # with the payload of a ray
+    types = dict.fromkeys(stage.types[0] for stage in pipeline.stages if stage.kind in kinds) or ["uint"]
+    payloads = tuple(map(payload, types))
     called = tuple((name(stage), stage.types[0]) for stage in pipeline.of_kind("callable"))
     texts = tuple(text.replace(PLACE, name, 1) for text, name in bodies.items())
-    return RayQueries(
-        tuple(payloads), pipeline.recursion, called, texts, tuple(sorted({u for s in pipeline.stages for u in used(s)}))
-    )
+    uses = sorted({function for stage in pipeline.stages for function in used(stage)})
+    return RayQueries(payloads, pipeline.recursion, called, texts, tuple(uses))
 
 
 def obstacle(node: Node) -> str | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.sources.closure import bare
@@ -40,14 +41,14 @@ def refusal_of_rays(compiler: Compiler, source: ModuleSource, call: CallTypes, t
         return "rays through a pipeline have first derivatives only", BY_QUERY
     if reaches([call.function], texts, "TraceRay"):  # in the module itself it has another name
         return "it traces rays in another file than that of its module", BY_QUERY
-    if (kept := _static(call.function, texts)) is not None:
+    declared = [found for text in texts for found in heads(bare(text))]
+    if (kept := _static(call.function, texts, declared)) is not None:
         return f"it uses the static variable {kept}, which its hit functions would share in the derivative", KEPT
     for word in DISPATCHED:
         if reaches([call.function], texts, word):
             return f"it reads {word}(), which its derivative does not have", PIXEL
     queries = RayQueries.parse(call.queried)
-    everywhere = [found for text in texts for found in heads(bare(text))]
-    stages = _Stages(queries, source, texts, {found.name: found for found in everywhere}, [found.name for found in everywhere])
+    stages = _Stages(queries, source, texts, declared)
     for refused in (stages.of_python(), stages.recursion(), stages.functions(), stages.decisions(), stages.callables()):
         if refused is not None:
             return refused
@@ -62,12 +63,12 @@ def refusal_of_rays(compiler: Compiler, source: ModuleSource, call: CallTypes, t
     return None
 
 
-def _static(function: str, texts: Sequence[str]) -> str | None:
-    """Returns a static variable that a function reaches: of a module, or of one of its functions."""
+def _static(function: str, texts: Sequence[str], declared: Sequence[Declared]) -> str | None:
+    """Returns a static variable that a function reaches: of a module, or of one of the functions `declared` there."""
     shared = next((name for name in statics(texts) if reaches([function], texts, name)), None)
     if shared is not None:
         return shared
-    inside = ((found.name, names[0]) for text in texts for found in heads(bare(text)) if (names := statics([found.body])))
+    inside = ((found.name, names[0]) for found in declared if (names := statics([found.body])))
     return next((name for owner, name in inside if owner == last_name(function) or reaches([function], texts, owner)), None)
 
 
@@ -76,14 +77,18 @@ class _Stages:
     """The functions that rays run, each with the question why it has no derivative. A question returns words and a hint, or None.
 
     Attributes:
-        own: the functions of users by name; `names` has a name for each declaration.
+        declared: all functions in the texts; several may have one name.
     """
 
     queries: RayQueries
     source: ModuleSource
     texts: Sequence[str]
-    own: Mapping[str, Declared]
-    names: Sequence[str]
+    declared: Sequence[Declared]
+
+    @cached_property
+    def own(self) -> dict[str, Declared]:
+        """The last function of each name."""
+        return {found.name: found for found in self.declared}
 
     def of_python(self) -> tuple[str, str] | None:
         for name in self.queries.uses:
@@ -109,9 +114,10 @@ class _Stages:
             derivatives += _DERIVATIVE.findall(self.own[first].attributes) if first in self.own else []
             if reaches([first, *derivatives], self.texts, TRACE):
                 return f"{name} traces rays in a method, a namespace, a macro, or a derivative of its own", PLAINLY
+        everywhere = [found.name for found in self.declared]
         above = [name for name, *_ in spans(bare(self.source.text))]
         for name in dict.fromkeys(above):
-            if copy_at(1, name) in self.own and self.names.count(name) > above.count(name):
+            if copy_at(1, name) in self.own and everywhere.count(name) > above.count(name):
                 return (
                     f"{name}, which traces rays, is also declared in another file, a namespace or a type",
                     "give it another name",

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-from fusepy.backend.sources.closure import bare
+from fusepy.backend.sources.closure import bare, without_stages
 from fusepy.backend.sources.copies.candidates import any_hit, attribute_types, reports, search
 from fusepy.backend.sources.copies.counted import DEPTH
 from fusepy.backend.sources.copies.files import copied
-from fusepy.backend.sources.copies.traced import TRACE, PayloadFunctions, at_depth, callables, too_deep, without_functions
+from fusepy.backend.sources.copies.traced import TRACE, PayloadFunctions, at_depth, callables, other_payloads
 from fusepy.backend.sources.declarations import NAME, flat, spans
 from fusepy.backend.sources.derivatives import lacking_forward
 from fusepy.backend.sources.reachable import reached_from, reaches
@@ -36,7 +36,6 @@ _NAMES = re.compile(r"(?<![.:\w])(TraceRay|ReportHit|CallShader)(?:\s*<[^();]*>)
 _DECISION = re.compile(rf"(?:\breturn\s+)?(?<![.:\w])({'|'.join(_DECISIONS)})\s*\(\s*\)\s*;")
 _STATIC = re.compile(r"\bstatic\b([^;={}()]*)[;=]")
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
-_STAGE = re.compile(r"\[\s*shader\s*\([^)]*\)\s*\]")
 _IMPORT = f"\n\nimport {LIBRARY};\n"  # the empty line ends a continued one
 
 
@@ -52,7 +51,7 @@ def with_values(text: str) -> str:
 
 def with_queries(text: str, queries: RayQueries) -> str:
     """Returns the source of a module whose rays are queries."""
-    plain = "\n".join([_STAGE.sub("", _renamed(_NAMES, bare(text, in_place=True))), *queries.bodies])
+    plain = "\n".join([without_stages(_renamed(_NAMES, bare(text, in_place=True))), *queries.bodies])
     payloads, types = queries.payloads, attribute_types(queries.payloads)
     deeper = _tracing(plain, [name for p in payloads for name in p.functions()]) if queries.recursion > 1 else set[str]()
     depths = queries.recursion if deeper else 1
@@ -64,9 +63,9 @@ def with_queries(text: str, queries: RayQueries) -> str:
     for depth in range(depths):
         called = partial(_at_depth, deeper, depth + 1)
         lines += [line for each in traced for line in each.functions(depth, called)]
-        lines += without_functions(depth) if depth else []
+        lines += other_payloads(depth) if depth else []
     if deeper:
-        lines += [f"import {DEPTH};", "void fz_stop() { fz_is_too_deep = true; }", *too_deep(depths)]
+        lines += [f"import {DEPTH};", "void fz_stop() { fz_is_too_deep = true; }", *other_payloads(depths, "no_diff fz_stop();")]
     anys = {name: payload.differentiable for payload in payloads for name in payload.anys}
 
     def copies(name: str, head: str, body: str) -> list[str]:

@@ -138,16 +138,14 @@ def callables(called: Sequence[tuple[str, str]]) -> list[str]:
     return lines
 
 
-def too_deep(depth: int) -> list[str]:
-    """Returns the functions for rays that would be traced from within too many others: the payload stays as it is."""
+def other_payloads(depth: int, line: str = "") -> list[str]:
+    """Returns the functions that trace a ray from within `depth` others whose payload has no functions: only `line` runs.
+
+    Beyond the last depth there are functions of no payload.
+    """
     lines: list[str] = []
     for bound in (" : IDifferentiable", ""):
         lines.append("[Differentiable] [__unsafeForceInlineEarly]")
         lines.append(f"void {at_depth(TRACE, depth)}<T{bound}>({PARAMS}, inout T payload)")
-        lines += ["{", "    no_diff fz_stop();", "}"]
+        lines += ["{", f"    {line}", "}"]
     return lines
-
-
-def without_functions(depth: int) -> list[str]:
-    """Returns the functions for rays whose payload no function of the pipeline has: nothing runs."""
-    return [line for line in too_deep(depth) if "fz_stop" not in line]
