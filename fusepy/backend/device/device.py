@@ -27,7 +27,7 @@ from fusepy.backend.device.pool import Pool
 from fusepy.backend.device.queue import Queue
 from fusepy.backend.device.recorder import outlive
 from fusepy.backend.device.strided_copy import StridedCopies
-from fusepy.backend.device.target import Target, is_in_order, kind_of, lanes_of
+from fusepy.backend.device.target import Target, has_cores, is_in_order, kind_of, lanes_of
 from fusepy.backend.device.transfer import Transfer
 from fusepy.backend.device.waiting import holds
 from fusepy.backend.lost import Losses, Lost, lost_error
@@ -91,7 +91,8 @@ class Device(Shared, NativeMethods):
         self.compiler = Compiler(sgl, self.lock, partial(place, self.cache, self.identity))
         self.counters = Counters()
         kind, adapter = kind_of(sgl), info.adapter_name
-        self.target = Target(kind, sgl.info.type == spy.DeviceType.vulkan, lanes_of(adapter), is_in_order(kind, adapter))
+        spirv = sgl.info.type == spy.DeviceType.vulkan
+        self.target = Target(kind, spirv, lanes_of(adapter), is_in_order(kind, adapter), has_cores(sgl))
         self.copies = StridedCopies(sgl, self.compiler, self.target, self.counters)
         self.features = frozenset(f.name for f in sgl.features)
         self.kernels: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # live ones by cache key

@@ -16,12 +16,14 @@ class Target:
     module-scope uniform costs an upload per launch (14.3 against 7.5 µs a call); on Vulkan an entry-point uniform is a push
     constant of at most 128 bytes. `lanes` are the floats in a vector of a driver that runs on the CPU; 0 if it is not known.
     `in_order` says that groups start in the order of their numbers, and that one that waits leaves the others their turn.
+    `cores` says that CUDA's kernels can multiply halfs by tensor cores.
     """
 
     kind: str
     spirv: bool = False
     lanes: int = 0
     in_order: bool = True
+    cores: bool = False
 
     @property
     def entry_point_block(self) -> bool:
@@ -75,3 +77,8 @@ def is_in_order(kind: str, adapter: str) -> bool:
         (True, False)
     """
     return kind == "cuda" or "NVIDIA" in adapter
+
+
+def has_cores(device: spy.Device) -> bool:
+    """True if the kernels of a device may use `fusepy_cores.slang`: on CUDA, from compute capability 8.0 on."""
+    return device.info.type == spy.DeviceType.cuda and device.has_capability("_cuda_sm_8_0")

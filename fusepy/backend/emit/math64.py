@@ -1,4 +1,5 @@
-"""The Slang modules that operations call: transcendental functions of double, powers, log1p and expm1, functions that keep NaN.
+"""The Slang modules that operations call: transcendental functions of double, powers, log1p and expm1, functions that keep NaN,
+and tensor cores.
 
 A kernel imports the modules that it uses.
 """
@@ -15,12 +16,14 @@ from fusepy.ir.ops.doubles import NEAR_ZERO, PREFIX
 from fusepy.ir.ops.math import KEEPS_NAN
 from fusepy.ir.ops.power import PREFIX as POWERS
 
+CORES = "fzcore_"
 _FILES = {
     PREFIX: "fusepy_math64",
     POWERS: "fusepy_powers",
     KEEPS_NAN: "fusepy_nan",
     NEAR_ZERO: "fusepy_near_zero",
     ROUNDS: "fusepy_rounded",
+    CORES: "fusepy_cores",
 }
 
 

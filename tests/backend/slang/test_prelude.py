@@ -84,14 +84,14 @@ def both(text: str) -> tuple[str, str]:
 
 
 @pytest.fixture
-def emitted(device: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], Any]:
+def emitted(device: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Returns a function that gives the text for CUDA of the first kernel that a call needs, and the modules that it imports."""
 
-    def kernel(call: Callable[[], Any]) -> Any:
+    def kernel(call: Callable[[], Any], **given: Any) -> Any:
         def seen(_device: Any, source: Any, sources: Sequence[ModuleSource], *_: Any) -> Any:
             raise _Seen(source, sources)
 
-        monkeypatch.setattr(device, "target", Target("cuda"))
+        monkeypatch.setattr(device, "target", Target("cuda", **given))
         monkeypatch.setattr(lowering, "build_kernel", seen)
         with pytest.raises(_Seen) as found:
             call()

@@ -11,15 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusepy.backend.emit.fold.elements import FoldElements, functions_of
-from fusepy.backend.emit.fold.groups.pairs import PairLoops
-from fusepy.backend.emit.fold.groups.products import GroupLoops
 from fusepy.backend.emit.fold.operands import accumulators_of, calls_of, epilogue_operands
 from fusepy.backend.emit.fold.partials import merged_by_tree, merged_by_waves, merged_chunks
-from fusepy.backend.emit.fold.products import ProductLoops
 from fusepy.backend.emit.fold.scans.loops import ScanLoops
 from fusepy.backend.emit.fold.short import ShortLoops
 from fusepy.backend.emit.fold.sorting.blocks import sort_loops
-from fusepy.backend.emit.fold.tile import GroupTile
+from fusepy.backend.emit.fold.tiled import tiles_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field
@@ -57,12 +54,6 @@ def stage_lines(elements: FoldElements) -> list[str]:
     variant, before = elements.variant, elements.text.before() if elements.variant.of_elements else ()
     loops = sort_loops if variant.sorts else ScanLoops if variant.scans else ShortLoops if variant.shape.short else FoldLoops
     return [*before, *(tiles_of if variant.shape.tile is not None else loops)(elements).lines()]
-
-
-def tiles_of(elements: FoldElements) -> ProductLoops | GroupLoops | PairLoops:
-    """Returns the loops of a product of matrices, or of another fold of pairs."""
-    tile = elements.variant.shape.tile
-    return (ProductLoops if not isinstance(tile, GroupTile) else PairLoops if tile.pair else GroupLoops)(elements)
 
 
 class FoldLoops:

@@ -11,8 +11,11 @@ from fusepy.backend.emit.fold.tile import GroupTile, ProductTile
 from fusepy.backend.emit.operand import BLOCK, Operand, addressing
 from fusepy.backend.emit.store import ToMemory
 from fusepy.ir.ops.control import block
-from fusepy.ir.types import FLOAT
+from fusepy.ir.types import FLOAT, HALF
 from fusepy.ir.value import declare
+
+_STORED = {2: "pair", 4: "four", 8: "eight"}
+_COUNTED = {**_STORED, 2: "both"}
 
 
 class ResultPlaces(Protocol):
@@ -55,7 +58,8 @@ class ProductEnds:
         self._of_columns = [o for o in simple if self.tile.row not in o.dims and not o.is_resource]
         self._beside = [o for o in simple if o.position in self.tile.beside]
         small = range(self.text.plain, len(self.text.types))
-        stores = [(j, self.text.stores[j]) for j in small if self.text.types[j] is FLOAT]
+        kinds = (FLOAT, HALF) if isinstance(self.tile, GroupTile) and self.tile.cores else (FLOAT,)
+        stores = [(j, self.text.stores[j]) for j in small if self.text.types[j] in kinds]
         self._stored = [j for j, one in stores if isinstance(one, ToMemory) and one.output.spec.dims == self.text.kept]
         pure = len(self.text.region.bodies) == 1 or not may_write(self.text.region, 1)
         flows = isinstance(self.tile, ProductTile) and self.tile.flows
@@ -122,8 +126,8 @@ class ProductEnds:
         if not self.elements.variant.finishes:
             return self._partials()
         count = self.tile.together
-        names = {j: f"fz_{'both' if count == 2 else 'four'}_{j}" for j in self._stored}
-        made = [f"float {name}[{count}];" for name in names.values()]
+        names = {j: f"fz_{_COUNTED[count]}_{j}" for j in self._stored}
+        made = [f"{self.text.types[j]} {name}[{count}];" for j, name in names.items()]
         into = {j: f"{name}[fz_h]" for j, name in names.items()}
         at = f"{self.index} fz_at_two = {self._place()};"
         return [at, *self._loaded(), *made, *self._values(into), *self._stores(into)]
@@ -148,17 +152,19 @@ class ProductEnds:
         given = {j: ", ".join(name.replace("fz_h", str(h)) for h in count) for j, name in into.items()}
         if len(count) == 1:
             return [f"{BLOCK}.r_{j}[fz_at_two] = {value};" for j, value in given.items()]
-        store = "fz_store_pair" if len(count) == 2 else "fz_store_four"
+        store = f"fz_store_{_STORED[len(count)]}"
         return [f"{store}({BLOCK}.r_{j} + fz_at_two, {values});" for j, values in given.items()]
 
     def _partials(self) -> list[str]:
-        """Returns lines that store the sums of four neighbouring columns for the second kernel; they have no errors yet."""
+        """Returns lines that store the sums of neighbouring columns for the second kernel; they have no errors yet."""
         (member, _), *rest = self.elements.after.members
         at = [f"{self.index} fz_out = {self._place()};"]
         at.append(f"{self.index} at = {self.elements.chunks.place('fz_chunk', 'fz_out', 'chunks')};")
-        given = ", ".join(f"fz_sum[fz_r][fz_c + {h}]" for h in range(4))
-        zeros = [f"fz_store_four({BLOCK}.p_{name} + at, 0.0, 0.0, 0.0, 0.0);" for name, _ in rest]
-        return [*at, f"fz_store_four({BLOCK}.p_{member} + at, {given});", *zeros]
+        count = range(self.tile.together)
+        store = f"fz_store_{_STORED[len(count)]}"
+        given = ", ".join(f"fz_sum[fz_r][fz_c + {h}]" for h in count)
+        zeros = [f"{store}({BLOCK}.p_{name} + at, {', '.join('0.0' for _ in count)});" for name, _ in rest]
+        return [*at, f"{store}({BLOCK}.p_{member} + at, {given});", *zeros]
 
     def _address(self, operand: Operand) -> str:
         pointer = f"{BLOCK}.a_{operand.name}"

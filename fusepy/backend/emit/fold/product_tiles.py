@@ -28,14 +28,16 @@ class Lying:
     Attributes:
         left, right: the steps of the matrices.
         then: the steps of operands of the epilogue, by position.
+        cores: both matrices are of halfs, which the device can multiply by tensor cores.
     """
 
     left: Steps
     right: Steps
     then: Mapping[int, Steps]
+    cores: bool = False
 
     def swapped(self) -> Lying:
-        return Lying(self.right, self.left, self.then)
+        return Lying(self.right, self.left, self.then, self.cores)
 
 
 def tile_of(sides: Sides, grid: Sequence[int], lies: Lying) -> ProductTile:

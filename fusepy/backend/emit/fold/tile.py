@@ -105,8 +105,10 @@ class GroupTile:
         runs: chunks may be longer than one run. A pair's run is `terms`.
         left, right: the dimension along which neighbouring threads load neighbours of each matrix.
         fours: whether each matrix is loaded in four neighbours along that dimension at once.
-        ends: results are stored in four columns at once, and operands of the epilogue at the positions `beside` are loaded so.
+        ends: results are stored in four columns at once, by tensor cores in eight, and operands of the epilogue at the positions
+            `beside` are loaded so.
         pair: the positions of the left and the right array, if it is no product but any fold of what is computed of two arrays.
+        cores: for products of halfs by tensor cores, the neighbours of each matrix that are copied at once: 8, 4, 2 or 1.
     """
 
     row: int
@@ -123,6 +125,7 @@ class GroupTile:
     ends: bool = False
     beside: tuple[int, ...] = ()
     pair: tuple[int, ...] = ()
+    cores: tuple[int, ...] = ()
 
     @property
     def across(self) -> tuple[int, int]:
@@ -137,16 +140,19 @@ class GroupTile:
     @property
     def together(self) -> int:
         """The neighbouring columns that are stored at once."""
-        return 4 if self.ends else 1
+        return 1 if not self.ends else 8 if self.cores else 4
 
     @property
     def vectors(self) -> bool:
         """True if some loads or stores are of four neighbours, which need aligned memory."""
-        return self.ends or any(self.fours)
+        return self.ends or any(self.fours) or any(count > 1 for count in self.cores)
 
     def described(self, lanes: int) -> str:
         """Returns its description for `explain`, for groups of `lanes` threads."""
         fours = [what for what, four in zip(("left", "right", "results"), (*self.fours, self.ends)) if four]
         own = f", {self.own[0]}x{self.own[1]} for each of {lanes} threads"
         what = f"{'pairs in ' * bool(self.pair)}tiles of {self.rows}x{self.columns}x{self.terms}"
+        if self.cores:
+            left, right = self.cores
+            return f"{what} by tensor cores{own}, copies of {left} and {right}{', eights of results' * self.ends}"
         return f"{what}{own}{', fours of ' * bool(fours)}{' and '.join(fours)}"

@@ -143,7 +143,7 @@ class ReducePlan(Plan):
             return pair_stages(self.operands, len(self.region.bodies[0].inputs), over[0], grid, strides), ()
         if self._sides is None:
             return (), ()
-        lies = lying(self._sides, self.operands, strides, halfs=kind != "software")
+        lies = lying(self._sides, self.operands, strides, self.device.target)
         far = wide if kind == "software" else is_far(self.memory, strides, grid)
         given = (self._sides, over[0], grid, Variant(False, self.rank, far), kind)
         return product_stages(*given, False, lies), product_stages(*given, True, lies)
@@ -207,12 +207,12 @@ class ReducePlan(Plan):
         return any(slots[position].low & mask for position, _, _, mask in self.steps if mask)
 
     def _apart(self, stages: Sequence[Stage], slots: Sequence[Layout], results: Sequence[int]) -> bool:
-        """True if the tile of a product loads or stores four neighbours at once, and some array may begin between them."""
+        """True if the tile of a product loads or stores neighbours at once, and some array may begin between them."""
         tile = stages[0].variant.shape.tile if stages else None
         if not isinstance(tile, GroupTile) or not tile.vectors:
             return False
         used = [slots[i] for i in (*(position for position, *_ in self.steps), *results)]
-        return any(layout.low & 15 or layout.base % 4 for layout in used)
+        return any(layout.low & 15 or layout.base % (8 if tile.cores else 4) for layout in used)
 
 
 def _aligned(nbytes: int) -> int:

@@ -120,16 +120,17 @@ def sides_of(region: Node, operands: Sequence[Operand], target: Target) -> tuple
     return row, column
 
 
-def lying(sides: tuple[int, int], operands: Sequence[Operand], strides: Sequence[tuple[int, ...]], halfs: bool = False) -> Lying:
+def lying(sides: tuple[int, int], operands: Sequence[Operand], strides: Sequence[tuple[int, ...]], target: Target) -> Lying:
     """Returns the memory layout of a product's operands. The left matrix runs along the first of the `sides`.
 
-    Args:
-        halfs: matrices of halfs have a layout too.
+    Matrices of halfs have one on GPUs alone.
     """
+    halfs = target.kind != "software"
     own = [o for o in operands if _is_floats(o) or (halfs and o.position < 2 and o.have is HALF and not o.spread)]
     steps = {o.position: dict(zip(o.dims, strides[o.position])) for o in own}
     a, b = operands[:2] if sides[0] in operands[0].dims else operands[1::-1]
-    return Lying(steps.get(a.position, {}), steps.get(b.position, {}), {k: v for k, v in steps.items() if k > 1})
+    cores = target.cores and all(o.have is HALF and o.position in steps for o in (a, b))
+    return Lying(steps.get(a.position, {}), steps.get(b.position, {}), {k: v for k, v in steps.items() if k > 1}, cores)
 
 
 def _is_floats(o: Operand) -> bool:
@@ -197,16 +198,17 @@ def group_stages(sides: Sides, grid: Sequence[int], variant: Variant, kind: str,
     row, column, over = sides
     batches = math.prod(n for d, n in enumerate(grid) if d not in sides)
     outputs, reduced = grid[row] * grid[column] * batches, grid[over]
-    size, chunks = tiles.size_of(grid[row], grid[column], reduced, batches)
+    choice = tiles.sizes_for(grid[row], grid[column], reduced, lies)
+    size, chunks = tiles.size_of(grid[row], grid[column], reduced, batches, choice)
     sizes = sizes_of(outputs, reduced, chunks, reduced, size.terms)
     chunks = sizes["chunks"]
     variant = replace(variant, wide=variant.wide or outputs * chunks + MARGIN >= LINEAR_LIMIT)
     kept = [d for d in range(variant.rank) if d != over]
     tile = group_tile(sides, grid, lies, size, sizes["chunk"], kept[-1])
     if not dense:
-        tile = replace(tile, fours=(False, False), ends=False, beside=())
+        tile = tiles.one_by_one(tile)
     sizes.update(across=-(-grid[column] // size.columns), down=-(-grid[row] // size.rows), batches=batches)
-    shape = FoldShape(False, False, tile.threads, tile=tile)
+    shape = FoldShape(False, False, tile.threads, tile=tile, resident=0 if 1 in tile.cores else size.resident)
     writes = "results" if chunks == 1 else "partials"
     stage = Stage(FoldVariant(False, variant.rank, variant.wide, shape=shape, writes=writes, dense=dense and chunks == 1), sizes)
     if chunks == 1:

@@ -38,17 +38,21 @@ class GroupWalk:
         return [
             f"{index} fz_end = {BLOCK}.extent{tile.row};",
             f"{index} fz_columns = {BLOCK}.extent{tile.column};",
-            *place_of_group(index, tile.rows, tile.columns),
+            *self.places(),
             f"if (fz_batch >= {BLOCK}.outputs / (fz_end * fz_columns))",  # no product with it, which may exceed 32 bits
             "    return;",
             *self.elements.chunks.bounds("fz_chunk"),
             *decoded(self.elements.variant, "fz_batch", batch),
-            *self._threads(),
+            *self.threads(),
             *self.left.start("fz_row", "fz_end"),
             *self.right.start("fz_column", "fz_columns"),
         ]
 
-    def _threads(self) -> list[str]:
+    def places(self) -> list[str]:
+        """Returns lines that set the first row and column of a group, its chunk and its matrices."""
+        return place_of_group(self.index, self.tile.rows, self.tile.columns)
+
+    def threads(self) -> list[str]:
         """Returns lines that set the place of a thread in the tile. A wave has a part that is nearly square: it loads less."""
         down, beside = self.tile.across
         x = min(beside, max(8, WAVE // down))
