@@ -14,6 +14,7 @@ from typing import Any
 
 from tests.support.slangc import CUDA, compiled
 
+
 def _part(package: str, pattern: str) -> Path | None:
     """Returns a file of one of NVIDIA's packages, or None."""
     spec = find_spec(f"nvidia.{package}") if find_spec("nvidia") else None
