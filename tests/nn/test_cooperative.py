@@ -15,7 +15,7 @@ from fusepy.backend.slang import session
 from fusepy.backend.slang.cooperative import COOPERATIVE, macros_of
 from fusepy.backend.sources.libraries import FOLDER
 from tests.support.selection import daily
-from tests.support.slangc import SPIRV, compiled
+from tests.support.slangc import FRAGMENT, SPIRV, compiled
 
 ON = {COOPERATIVE: "1"}
 NETWORKS: dict[str, list[tuple[int, int]]] = {  # In, Hidden, Layers, Out, and the rows and columns of each product
@@ -28,6 +28,7 @@ NETWORKS: dict[str, list[tuple[int, int]]] = {  # In, Hidden, Layers, Out, and t
     "8, 24, 1, 3": [(24, 8)],
     "32, 20, 2, 16": [(20, 32)],  # rows of 40 bytes
     "2, 24, 1, 3": [],
+    "8, 136, 1, 1": [],  # Vulkan promises vectors of 128 numbers
 }
 CALLS: dict[str, tuple[str, str, list[tuple[int, int]]]] = {  # types of parameters and inputs, the call, its products
     **{n: ("half, 1", f"HalfNetwork<{n}>.run(p, x)", made) for n, made in NETWORKS.items()},
@@ -35,6 +36,7 @@ CALLS: dict[str, tuple[str, str, list[tuple[int, int]]]] = {  # types of paramet
     "3, 8": ("half, 2", "linear<3, 8>(p, b, x)", []),
     "32, 32, 1, 8": ("float, 1", "Network<32, 32, 1, 8>.run(p, x)", []),
 }
+DAILY = ["2, 32, 2, 3", "3, 16, 3, 1", "8, 24, 1, 3", "8, 3", "3, 8"]
 ENTRY = """
 [shader("compute")] [numthreads(32, 1, 1)]
 void {name}(uint3 thread : SV_DispatchThreadID, uniform Tensor<{types}> p, uniform Tensor<{dtype}, 1> b, uniform {dtype}* data)
@@ -44,6 +46,17 @@ void {name}(uint3 thread : SV_DispatchThreadID, uniform Tensor<{types}> p, unifo
         x[i] = data[{width} * thread.x + i];
     data[thread.x] = ({call})[0];
 }}
+"""
+FRAGMENT_ENTRY = """
+import fusepy; import fusepy_nn;
+[shader("fragment")]
+float4 main(nointerpolation float given : GIVEN, uniform Tensor<half, 1> p, uniform Tensor<half, 2> w) : SV_Target
+{
+    half x[8];
+    for (int i = 0; i < 8; ++i)
+        x[i] = half(given * i);
+    return float4(HalfNetwork<8, 32, 1, 1>.run(p, x)[0], linear<8, 3>(w, p, x)[0], 0, 1);
+}
 """
 PRODUCT = re.compile(r"MatrixMulAddNV .* %int_(\d+) %int_(\d+) %int_0 %false %uint_(\d+)$", re.M)  # in rows, not transposed
 
@@ -62,14 +75,22 @@ def products(calls: list[str], defines: dict[str, str]) -> dict[str, list[tuple[
 
 
 @pytest.mark.req("S4")
-def test_layers_whose_addresses_the_instruction_takes_are_products() -> None:
+@pytest.mark.parametrize("calls", [DAILY, pytest.param([c for c in CALLS if c not in DAILY], marks=pytest.mark.rest)], ids=len)
+def test_layers_whose_addresses_the_instruction_takes_are_products(calls: list[str]) -> None:
     """Those whose matrix begins at a multiple of 64 bytes, behind parameters that do, and has rows of a multiple of 16."""
-    assert products(list(CALLS), ON) == {key: made for key, (_, _, made) in CALLS.items()}
+    assert products(calls, ON) == {call: CALLS[call][2] for call in calls}
 
 
 @pytest.mark.parametrize("defines", daily([{}, {COOPERATIVE: "0"}], {COOPERATIVE: "0"}), ids=["no define", "a define of 0"])
 def test_without_the_define_there_are_none(defines: dict[str, str]) -> None:
     assert products(["8, 3", "8, 24, 1, 3"], defines) == {"8, 3": [], "8, 24, 1, 3": []}
+
+
+def test_other_stages_than_compute_have_none() -> None:
+    """Vulkan promises the instruction in compute kernels only."""
+    [code] = compiled(FRAGMENT_ENTRY, ["main"], [FOLDER], SPIRV, ON, FRAGMENT)
+    assert "OpEntryPoint Fragment" in code
+    assert "CooperativeVector" not in code
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from typing import Any
 import slangpy as spy
 
 CUDA, SPIRV = 17, 7  # of slang.h: SlangCompileTarget; the second one is SPIR-V as text
-_SLANG, _COMPUTE = 1, 6  # SlangSourceLanguage, SlangStage
+FRAGMENT, COMPUTE = 5, 6  # SlangStage
+_SLANG = 1  # SlangSourceLanguage
 
 
 @functools.cache
@@ -30,6 +31,7 @@ def compiled(
     folders: Sequence[Path],
     target: int,
     defines: Mapping[str, str] = MappingProxyType({}),
+    stage: int = COMPUTE,
 ) -> list[str]:
     """Returns Slang's text of each entry point for a target. The text may import the modules of these folders.
 
@@ -46,7 +48,7 @@ def compiled(
             slang.spAddSearchPath(request, str(folder).encode())
         unit = slang.spAddTranslationUnit(request, _SLANG, b"kernel")
         slang.spAddTranslationUnitSourceString(request, unit, b"kernel.slang", text.encode())
-        numbers = [slang.spAddEntryPoint(request, unit, entry.encode(), _COMPUTE) for entry in entries]
+        numbers = [slang.spAddEntryPoint(request, unit, entry.encode(), stage) for entry in entries]
         if slang.spCompile(request) < 0:
             raise ValueError(slang.spGetDiagnosticOutput(request).decode())
         return [slang.spGetEntryPointSource(request, number).decode() for number in numbers]
