@@ -6,16 +6,13 @@ NVRTC and the headers come with the packages nvidia-cuda-nvrtc-cu12 and nvidia-c
 from __future__ import annotations
 
 import ctypes
-import functools
 import re
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import slangpy as spy
-
-_CUDA_SOURCE, _SLANG, _COMPUTE = 17, 1, 6  # of slang.h: SlangCompileTarget, SlangSourceLanguage, SlangStage
+from tests.support.slangc import CUDA, compiled
 
 
 def _part(package: str, pattern: str) -> Path | None:
@@ -30,35 +27,9 @@ def _part(package: str, pattern: str) -> Path | None:
 LIBRARY, HEADER = _part("cuda_nvrtc", "lib/libnvrtc.so.*[0-9]"), _part("cuda_runtime", "include/cuda_fp16.h")
 
 
-@functools.cache
-def _slang() -> tuple[Any, ctypes.c_void_p]:
-    """Returns Slang's C interface and a session of it."""
-    slang = ctypes.CDLL(str(next(Path(spy.__file__).parent.glob("libslang-compiler.so*"))))
-    slang.spCreateSession.restype = slang.spCreateCompileRequest.restype = ctypes.c_void_p
-    slang.spGetEntryPointSource.restype = slang.spGetDiagnosticOutput.restype = ctypes.c_char_p
-    return slang, ctypes.c_void_p(slang.spCreateSession(None))
-
-
 def cuda(text: str, entry: str, folders: Sequence[Path]) -> str:
-    """Returns Slang's CUDA text of one entry point, which may import the modules of these folders.
-
-    Raises:
-        ValueError: with Slang's words.
-    """
-    slang, session = _slang()
-    request = ctypes.c_void_p(slang.spCreateCompileRequest(session))
-    try:
-        slang.spAddCodeGenTarget(request, _CUDA_SOURCE)
-        for folder in folders:
-            slang.spAddSearchPath(request, str(folder).encode())
-        unit = slang.spAddTranslationUnit(request, _SLANG, b"kernel")
-        slang.spAddTranslationUnitSourceString(request, unit, b"kernel.slang", text.encode())
-        number = slang.spAddEntryPoint(request, unit, entry.encode(), _COMPUTE)
-        if slang.spCompile(request) < 0:
-            raise ValueError(slang.spGetDiagnosticOutput(request).decode())
-        return slang.spGetEntryPointSource(request, number).decode()
-    finally:
-        slang.spDestroyCompileRequest(request)
+    """Returns Slang's CUDA text of one entry point, which may import the modules of these folders."""
+    return compiled(text, [entry], folders, CUDA)[0]
 
 
 def ptx(text: str, macros: Mapping[str, str], arguments: Sequence[str] = ()) -> str:

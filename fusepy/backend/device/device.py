@@ -33,6 +33,7 @@ from fusepy.backend.device.waiting import holds
 from fusepy.backend.lost import Losses, Lost, lost_error
 from fusepy.backend.shared import Shared
 from fusepy.backend.slang.compiler import Compiler
+from fusepy.backend.slang.cooperative import macros_of
 from fusepy.backend.slang.facts import FACTS_VERSION, Facts
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.slang.serialised import place
@@ -74,7 +75,7 @@ class Device(Shared, NativeMethods):
         info, built = sgl.info, f"{spy.SGL_VERSION} {spy.SGL_GIT_VERSION}"
         self.name = f"{info.adapter_name} ({info.api_name})"
         self.opened = f"{self.name}, opened as {id(self):#x}"  # of several with one name
-        self.identity = f"{built} {info.api_name} {info.adapter_name} {sgl.supported_shader_model.name}"
+        self.identity = " ".join([built, info.api_name, info.adapter_name, sgl.supported_shader_model.name, *macros_of(sgl)])
         folders = sgl.slang_session.desc.compiler_options.include_paths if include_paths is None else include_paths
         self.include_paths = tuple(map(str, folders))
         self.lock = threading.RLock()

@@ -18,6 +18,7 @@ import slangpy as spy
 
 from fusepy.backend.lost import Lost
 from fusepy.backend.slang.codegen import PRECISE, Codegen, optimises
+from fusepy.backend.slang.cooperative import macros_of
 from fusepy.backend.slang.prelude import SHORT, arguments, macros_are_written, needs_all, with_macros
 from fusepy.backend.slang.scratch import Scratch
 from fusepy.backend.sources.copies.files import is_copy
@@ -64,7 +65,7 @@ class Session:
         """Opens a session. `binaries` is for its own among the folders of parsed modules."""
         dirs, defines, options, _, written, short = key
         self.codegen = Codegen(optimises(dict(options)), whole_prelude=not short)
-        macros = ({} if written else dict(defines)) | (SHORT if short else {})
+        macros = macros_of(device) | ({} if written else dict(defines)) | (SHORT if short else {})
         self.folder, self.scratch = folder, folder.root / "source"
         described = {"include_paths": [self.scratch, *dirs], "defines": macros, **dict(options)}
         if short and isinstance(own := described.get("downstream_args", ()), tuple | list):
