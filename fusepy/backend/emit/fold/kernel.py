@@ -16,7 +16,7 @@ from fusepy.backend.emit.fold.partials import merged_by_tree, merged_by_waves, m
 from fusepy.backend.emit.fold.scans.loops import ScanLoops
 from fusepy.backend.emit.fold.short import ShortLoops
 from fusepy.backend.emit.fold.sorting.blocks import sort_loops
-from fusepy.backend.emit.fold.tiled import tiles_of
+from fusepy.backend.emit.fold.tile_loops import tiles_of
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field
