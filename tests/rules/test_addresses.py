@@ -219,7 +219,7 @@ ELSEWHERE: dict[str, str] = {
     "trace/structs.py": "arguments/test_nested.py",
     "trace/trace.py": "functions/test_fused.py",
     "trace/traced.py": "errors/test_values_misused.py",
-    "trace/writeback.py": "arguments/test_mapped_outputs.py",
+    "trace/writes/writeback.py": "arguments/test_mapped_outputs.py",
     "random/keys.py": "random/test_draws.py",
     "vocabulary/ramps.py": "vocabulary/test_creation.py",
 }

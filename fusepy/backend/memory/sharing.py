@@ -14,9 +14,9 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.backend.memory.contents import check_read, to_numpy
-from fusepy.backend.memory.foreign_memory import CPU, CUDA
+from fusepy.backend.memory.foreign_memory import CPU, CUDA, HostMemory
 from fusepy.backend.memory.pending import before_write
-from fusepy.backend.memory.storage import HostMemory, Storage
+from fusepy.backend.memory.storage import Storage
 from fusepy.backend.torch import as_torch
 from fusepy.errors import ExportError
 from fusepy.ir.strides import contiguous_strides

@@ -18,6 +18,7 @@ from fusepy.trace.moves.shapes import shape_of
 from fusepy.trace.moves.steps import Broadcast, Permuted, Reshaped, ViewStep
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.traced import Traced
+from fusepy.trace.writes.aliases import fresh, viewed
 
 __all__ = ["array_member", "indexed", "part"]
 
@@ -25,7 +26,7 @@ __all__ = ["array_member", "indexed", "part"]
 def array_member(trace: OpenTrace, of: Traced, name: str) -> Any:
     """Returns the attribute or method `name` of a traced array; ``None`` if there is none."""
     if name == "flatten_dtype":
-        return lambda: Traced(trace, _numbers(trace, trace.lift(of)), user_line())
+        return lambda: viewed(of, Traced(trace, _numbers(trace, trace.lift(of)), user_line()))
     if name not in _PROPERTIES and name not in _METHODS:
         return None
     value = trace.plain.array(trace.lift(of), user_line())
@@ -33,7 +34,8 @@ def array_member(trace: OpenTrace, of: Traced, name: str) -> Any:
         return _PROPERTIES[name](trace, value)
 
     def method(*args: Any, **kwargs: Any) -> Traced:
-        return _stepped(trace, value, _METHODS[name](trace, value, *args, **kwargs))
+        made = _stepped(trace, value, _METHODS[name](trace, value, *args, **kwargs))
+        return fresh(made) if name == "copy" else viewed(of, made)
 
     return method
 
