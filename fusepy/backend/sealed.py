@@ -1,44 +1,49 @@
-"""`Sealed`: a base of objects whose public attributes are not assigned, since what was made of them would not follow."""
+"""`Sealed`: a base of objects whose public attributes users do not assign, since what was made of them would not follow."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from fusepy.errors import AssignmentError
+from fusepy.location import is_users
+
+_T = TypeVar("_T")
 
 
 class Sealed:
-    """A base that refuses assignments from outside: an attribute that nothing reads again would be ignored without a word.
+    """A base that refuses assignments to public attributes by code of the user, which nothing would read again.
 
-    Names that begin with an underscore are free. Methods of the class set public attributes with `settle`.
+    Properties with a setter are assigned, and so are names that begin with an underscore. A class of the user's that derives from
+    one of fusepy's has attributes of its own.
 
     Example:
-        >>> class Lens(Sealed):
-        ...     assigning = {"": "make another Lens"}
-        ...     def __init__(self, focus):
-        ...         settle(self, focus=focus)
-        >>> Lens(0.5).focus = 2
+        >>> import fusepy as fp
+        >>> fp.Camera((0, 0, 2), (0, 0, 0)).fov = 60
         Traceback (most recent call last):
         ...
-        fusepy.errors.AssignmentError: the attribute 'focus' of a Lens is not assigned
-          hint:     make another Lens
+        fusepy.errors.AssignmentError: <doctest fusepy.backend.sealed.Sealed[1]>:1: a Camera has no attribute 'fov' to assign
+          hint:     make another one: fp.Camera(position, target, fov=45)
     """
 
     __slots__ = ()
-    assigning: ClassVar[Mapping[str, str]] = MappingProxyType({})  # hints by name; "" has that of all other names
+    _free: ClassVar[Collection[str]] = ()  # attributes that are assigned, since every use reads them
+    _assigning: ClassVar[Mapping[str, str]] = MappingProxyType({})  # hints by the name that is assigned; "" has that of others
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_"):
-            raise not_assigned(self, name, self.assigning)
+        if not name.startswith("_") and is_users(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
+            free = name in getattr(type(self), "_free", ()) or getattr(getattr(type(self), name, None), "fset", None) is not None
+            if not free and type(self).__module__.partition(".")[0] == "fusepy":
+                raise not_assigned(self, name, self._assigning)
         object.__setattr__(self, name, value)
 
 
-def settle(made: object, **values: Any) -> None:
-    """Sets attributes of a sealed object, as its own methods do."""
-    for name, value in values.items():
-        object.__setattr__(made, name, value)
+def sealed(cls: type[_T]) -> type[_T]:
+    """Decorates a frozen dataclass: its error for an assignment has a hint."""
+    setattr(cls, "__setattr__", Sealed.__setattr__)  # noqa: B010  # dataclasses refuse one in the class
+    return cls
 
 
 def not_assigned(made: object, name: str, hints: Mapping[str, str]) -> AssignmentError:
@@ -51,5 +56,7 @@ def not_assigned(made: object, name: str, hints: Mapping[str, str]) -> Assignmen
     article = "an" if kind[0] in "AEIO" else "a"
     known = hasattr(type(made), name) or name in getattr(made, "__dict__", ())
     what = f"the attribute {name!r} of {article} {kind} is not assigned"
-    what = what if known or name in hints else f"{article} {kind} has no attribute {name!r} to assign"
-    return AssignmentError(what, hint=hints.get(name, hints.get("", "make another one")))
+    return AssignmentError(
+        what if known else f"{article} {kind} has no attribute {name!r} to assign",
+        hint=hints.get(name) or hints.get("") or "make another one with its constructor",
+    )

@@ -214,8 +214,7 @@ class Node(Inspectable):
                 expected="a number, 0 or more",
                 hint="leave it out for a Slang function or a graph: they know the number of their results",
             )
-        self.function = function
-        self.outputs = outputs
+        self.function, self.outputs = function, outputs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Records a call, and returns its results as values of the graph: none, one, or a tuple.

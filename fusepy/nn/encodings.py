@@ -11,6 +11,7 @@ from fusepy.arguments.mapping import vmap
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.sealed import Sealed
 from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.functions.fused import FusedFunction
 from fusepy.language.movement.extents import ndim
@@ -36,7 +37,7 @@ def _module(device: Device) -> Module:
     return library(device, "encodings", lambda d: Module.load_from_source(d, "encodings", _SOURCE))
 
 
-class _Encoding:
+class _Encoding(Sealed):
     """The base of encodings: points (…, dimensions) become (…, width) numbers, in one kernel with what follows.
 
     Attributes:

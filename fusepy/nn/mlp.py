@@ -10,6 +10,7 @@ import numpy as np
 from fusepy.arguments.mapping import vmap
 from fusepy.backend.device.device import Device
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.sealed import Sealed
 from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.functions.fused import FusedFunction
 from fusepy.language.math import matmul
@@ -25,7 +26,7 @@ def dense(x: Any, weight: Any, bias: Any) -> Any:
     return matmul(x, vmap(weight, (1, 0))) + bias
 
 
-class MLP:
+class MLP(Sealed):
     """A network of linear layers, with an activation between them, on arrays of samples.
 
     Args:
@@ -46,6 +47,8 @@ class MLP:
         >>> list(params), net(params, np.zeros((5, 2), np.float32)).shape
         (['weight_0', 'bias_0', 'weight_1', 'bias_1'], (5, 1))
     """
+
+    _assigning = {"": "make another one: fp.nn.MLP(2, 16, 1, activation='relu'); its numbers are net.parameters()"}
 
     __slots__ = ("_activation", "_dtype", "_output", "_run", "seed", "widths")
 

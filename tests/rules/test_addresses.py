@@ -57,6 +57,7 @@ ELSEWHERE: dict[str, str] = {
     "trace/moves/steps.py": "language/movement/test_views.py",
     "arguments/fields.py": "arguments/test_nested.py",
     "arguments/key.py": "functions/test_modes_numbers.py",
+    "methods.py": "vocabulary/test_methods.py",
     "arguments/mapped.py": "arguments/test_mapped_outputs.py",
     "arguments/mapping.py": "arguments/test_mapped_outputs.py",
     "backend/cache/files.py": "backend/cache/test_disk.py",
