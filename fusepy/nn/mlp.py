@@ -15,6 +15,7 @@ from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.functions.fused import FusedFunction
 from fusepy.language.math import matmul
 from fusepy.nn.activations import activation_of, leaky_relu, relu, silu
+from fusepy.nn.checks import check_input, check_seed
 from fusepy.nn.parameters import parameters as tensors_of
 from fusepy.trace.traced import Traced
 
@@ -68,6 +69,7 @@ class MLP(Sealed):
             )
         if dtype not in _DTYPES:
             raise ArgumentError("no dtype of an MLP", saw=repr(dtype)[:60], expected=", ".join(_DTYPES), hint="pass one of these")
+        check_seed(seed, "MLP")
         self.widths = widths
         self.seed = seed
         self._activation = activation_of(activation, "MLP")
@@ -94,7 +96,7 @@ class MLP(Sealed):
             made[f"bias_{i}"] = np.zeros(k, self._dtype)
         return {name: tensors_of(array, device) for name, array in made.items()}
 
-    def __call__(self, parameters: Mapping[str, Any], x: Any) -> Any:
+    def __call__(self, parameters: Mapping[str, Any], x: Any = None) -> Any:
         """Returns the outputs (…, out) for inputs x (…, in).
 
         Raises:
@@ -108,6 +110,7 @@ class MLP(Sealed):
                 expected=", ".join(self.names),
                 hint="params = net.parameters(), and net(params, x)",
             )
+        check_input(x, "this network")
         self._check(x, self.widths[:1], "x")
         for i, (n, k) in enumerate(zip(self.widths, self.widths[1:])):
             self._check(parameters[f"weight_{i}"], (k, n), f"weight_{i}")
@@ -115,7 +118,7 @@ class MLP(Sealed):
         return self._run(dict(parameters), x)
 
     def _check(self, value: Any, trailing: tuple[int, ...], name: str) -> None:
-        shape: tuple[int, ...] = getattr(value, "shape", trailing)
+        shape: tuple[int, ...] = () if isinstance(value, (int, float)) else getattr(value, "shape", trailing)
         if not isinstance(value, Traced) and tuple(shape[-len(trailing) :]) != trailing:
             raise ShapeError(
                 f"{name} of this network has another width",

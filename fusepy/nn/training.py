@@ -12,9 +12,10 @@ from fusepy.errors import ArgumentError
 from fusepy.functions.fused import FusedFunction
 from fusepy.inspect.explain import Explanation
 from fusepy.nn.groups import NO_GROUPS, Groups, GroupsOfStep, assigned, checked_groups, expect_same_groups, expect_same_program
-from fusepy.nn.optimisers import Optimiser, Rate
+from fusepy.nn.optimisers import Optimiser
 from fusepy.nn.parameters import expect_tensors, names_of
 from fusepy.nn.programs import ParameterGroup, program_of_step
+from fusepy.nn.rates import Rate
 from fusepy.nn.updates import update_of, zeros_like
 from fusepy.pytree import Structure, flatten
 from fusepy.trace.arity import by_position

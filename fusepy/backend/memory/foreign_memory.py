@@ -104,7 +104,9 @@ def host_view_of(array: Any) -> Array:
         return np.from_dlpack(array)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:  # each framework refuses in its own way
         raise UnsupportedArgumentError(
-            f"a {type(array).__name__} cannot be read as an array", saw=error, hint="convert it with numpy.asarray"
+            f"a {type(array).__name__} cannot be read as an array",
+            saw=error,
+            hint="convert it before, to float32 for example",
         ) from error
 
 

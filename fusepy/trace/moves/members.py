@@ -9,6 +9,7 @@ from typing import Any
 from fusepy.backend.marshals.generators import Shape
 from fusepy.backend.memory.recast import no_numbers
 from fusepy.ir.graph import Value
+from fusepy.ir.strides import Count, TensorShape
 from fusepy.location import user_line
 from fusepy.trace.components.parts import part
 from fusepy.trace.moves.arguments import axes_order, new_extents
@@ -73,13 +74,13 @@ def _extents(trace: OpenTrace, value: Value) -> tuple[int, ...]:
     """Returns the extents; those of a texture are the coordinates of its texels, as outside of traces."""
     if not value.rank:
         trace.refuse_part(value, ".shape")
-    return Shape(shape_of(trace, value)) if value.arrival.texels else shape_of(trace, value)
+    return Shape(shape_of(trace, value)) if value.arrival.texels else TensorShape(shape_of(trace, value))
 
 
 _PROPERTIES: dict[str, Callable[[OpenTrace, Value], Any]] = {
     "shape": _extents,
     "ndim": lambda trace, value: value.rank,
-    "size": lambda trace, value: math.prod(_extents(trace, value)),
+    "size": lambda trace, value: Count(math.prod(_extents(trace, value))),
     "dtype": lambda trace, value: value.type,
     "T": lambda trace, value: _stepped(trace, value, transpose(trace, value)),
 }
