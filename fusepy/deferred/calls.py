@@ -132,8 +132,9 @@ class LazyTensor(Tensor):
     def become(self, made: Tensor) -> None:
         """Takes the memory of `made`, and becomes a plain tensor."""
         made = made if self.vectors is None else flattened(made)
-        for name in _MEMORY:
-            set_attribute(self, name, getattr(made, name))
+        parts = (made.address, made.block, made.high, made.linear, made.low, made.origin, made.strides)
+        for name, part in zip(_MEMORY, parts):
+            set_attribute(self, name, part)
         set_attribute(self, "__class__", Tensor)
         del self.pending
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,5 +25,5 @@ def check_input(x: Any, of: str) -> None:
 
 def check_seed(seed: Any, of: str) -> None:
     """Raises `ArgumentError` for a seed that is no integer from 0."""
-    if not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ArgumentError(f"{of}: a seed is an integer from 0", saw=repr(seed)[:60], hint="write seed=0")
+    if not (isinstance(seed, (int, np.integer)) and int(cast("int", seed)) >= 0):
+        raise ArgumentError(f"{of}: a seed is an integer from 0", saw=repr(cast("object", seed))[:60], hint="write seed=0")

@@ -51,7 +51,7 @@ def into_fields(run: Run, callee: Any, args: tuple[Any, ...], kwargs: Mapping[st
     targets = [(names, unmapped(t)) for names, t in targets if is_writable(unmapped(t))]
     found: Any = run(callee, args, kwargs, "tensor")
     type = getattr(found, "dtype", found.__class__.__name__)  # several results have none
-    known = list(cast("Mapping[str, Any]", found)) if isinstance(found, Mapping) else None
+    known = list(cast("Mapping[str, Any]", found)) if isinstance(cast("object", found), Mapping) else None
     wrong = [] if known is None else [names[0] for names, _ in targets if names[0] not in known]
     if wrong:
         raise ArgumentError(

@@ -73,7 +73,6 @@ OBJECTS: dict[str, Callable[[Any], Any]] = {
     "context": context,
     "profile": profile,
     "image": lambda m: fp.ShownImage(b"", (1, 1), None),
-    "device": lambda m: m.device,
     "cursor": lambda m: fp.Tensor([1, 2]).cursor(),
     "storage": lambda m: fp.Tensor([1, 2]).storage,
     "network": lambda m: fp.nn.MLP(2, 4, 1),

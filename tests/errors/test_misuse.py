@@ -387,7 +387,7 @@ def test_row_5_copy_into_a_tensor(device: Any) -> None:
 
 
 def test_row_6_feature_that_the_device_lacks(lib: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(vars(device), "features", device.features - {"double", "int64"})
+    monkeypatch.setattr(device, "features", device.features - {"double", "int64"})
     fresh = lib.find_function("twice_double")
     error = misuse(lambda: fresh(np.ones(3)), fp.UnsupportedArgumentError, TypeError, "double", device.name, "'double'", "'x'")
     assert "twice_double" in str(error)
@@ -1002,7 +1002,7 @@ def test_row_23_more_than_a_buffer_holds(lib: Any, device: Any) -> None:
 @pytest.mark.rest
 def test_row_23_over_the_limit_of_the_pool(lib: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     small = Pool(device.raw, slab_bytes=1 << 20, limit_bytes=3 << 20, before_release=device.wait, lock=device.lock)
-    monkeypatch.setitem(vars(device), "pool", small)
+    monkeypatch.setattr(device, "pool", small)
     kept = fp.Tensor.zeros(device, 1 << 18)
     misuse(
         lambda: lib.add(fp.Tensor.zeros(device, 1 << 20), 1.0), fp.OutOfDeviceMemory, MemoryError,

@@ -17,9 +17,9 @@ from tests.fuzz.shrink import means
 @pytest.fixture(scope="module")
 def runner(device: Any) -> Any:
     made = Runner(device)
-    kept, vars(device)["cache"] = device.cache, DiskCache(None)  # kernels of a planted fault must not stay
+    kept, device.cache = device.cache, DiskCache(None)  # kernels of a planted fault must not stay
     yield made
-    vars(device)["cache"] = kept
+    device.cache = kept
     fp.clear_cache()
 
 

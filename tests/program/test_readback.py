@@ -127,7 +127,7 @@ def test_whole_arrays_that_lie_elsewhere_beside_a_number(device: Any) -> None:
 def test_the_staged_way_reads_what_was_just_recorded(device: Any, m: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What devices without host pointers take: a copy behind the dispatch, in one submission."""
     staged = Transfer(device.raw, flush=device.queue.flush, copy=device.queue.copy_out, host_addressable=False)
-    monkeypatch.setitem(vars(device), "transfer", staged)
+    monkeypatch.setattr(device, "transfer", staged)
     assert [m.add(float(i), 1.0) for i in range(20)] == [i + 1.0 for i in range(20)]
     assert m.spread(1.0) == [1.0, 2.0, 3.0]
     t = fp.Tensor.full(device, 4, 3.0)
@@ -144,7 +144,7 @@ def test_numbers_are_written_to_memory_of_the_host_where_it_has_no_other_pointer
     total = fp.fuse(lambda x: fp.sum(x) + 1.0)
     x = fp.Tensor.from_numpy(device, np.arange(5000, dtype=np.float32))
     assert total(x) == 12497501.0
-    monkeypatch.setitem(vars(device), "cells", [])
+    monkeypatch.setattr(device, "cells", [])
     monkeypatch.setattr(device.transfer, "host_addressable", False)
     for _ in range(2):
         assert total(x) == 12497501.0

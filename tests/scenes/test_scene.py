@@ -273,6 +273,6 @@ def test_what_is_no_scene_is_refused(m: Any, device: Any) -> None:
 
 @pytest.mark.req("R3")
 def test_a_device_without_rays_says_what_to_use(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(vars(device), "features", device.features - {"ray_query"})
+    monkeypatch.setattr(device, "features", device.features - {"ray_query"})
     with pytest.raises(fp.DeviceError, match=r"no ray tracing[\s\S]*init_device\(\"vulkan\"\)"):
         fp.Mesh(np.eye(3, dtype=np.float32), device=device)

@@ -31,7 +31,6 @@ from fusepy.backend.device.target import Target, is_in_order, kind_of, lanes_of
 from fusepy.backend.device.transfer import Transfer
 from fusepy.backend.device.waiting import holds
 from fusepy.backend.lost import Losses, Lost, lost_error
-from fusepy.backend.sealed import Sealed
 from fusepy.backend.shared import Shared
 from fusepy.backend.slang.compiler import Compiler
 from fusepy.backend.slang.facts import FACTS_VERSION, Facts
@@ -43,7 +42,7 @@ from fusepy.errors import DeviceLostError
 MAX_LIVE_PLANS = 256  # this and the sessions take 640 MB of resident memory, measured with 1,000 functions
 
 
-class Device(Sealed, Shared, NativeMethods):
+class Device(Shared, NativeMethods):
     """An open device. `init_device` makes it; ``Device(...)`` opens one with the arguments of slangpy's class.
 
     Attributes:

@@ -43,7 +43,7 @@ def indexed(shape: tuple[int, ...], strides: tuple[int, ...], index: Any) -> Vie
             continue
         extent, stride = shape[axis], strides[axis]
         if isinstance(item, slice):
-            first, stop, step = _bounds(item, extent)
+            first, stop, step = _bounds(cast("Any", item), extent)
             count = len(range(first, stop, step))
             start += first * stride if count else 0
             made_shape.append(count)
@@ -62,7 +62,7 @@ def indexed(shape: tuple[int, ...], strides: tuple[int, ...], index: Any) -> Vie
     return tuple(made_shape), tuple(made_strides), start
 
 
-def _bounds(item: slice, extent: int) -> tuple[int, int, int]:
+def _bounds(item: Any, extent: int) -> tuple[int, int, int]:
     try:
         return item.indices(extent)
     except (TypeError, ValueError):
@@ -193,7 +193,7 @@ def integers(given: Any, what: str) -> tuple[int, ...]:
         if isinstance(given, (str, bytes, Mapping, Set)):
             raise TypeError
         single = isinstance(given, (int, np.integer)) or getattr(given, "shape", None) == ()  # tensors have integers too
-        listed: list[Any] = [given] if single else list(given)
+        listed: list[Any] = [given] if single else list(cast("Sequence[Any]", given))
         if any(isinstance(n, bool) for n in listed):
             raise TypeError
         return tuple(operator.index(n) for n in listed)

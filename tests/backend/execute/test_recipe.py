@@ -33,7 +33,7 @@ def test_results_may_lie_farther_than_arguments(name: str, kind: str, monkeypatc
     """In a large tensor a narrow view of few elements reaches beyond 2^31; the limit is lower here."""
     device, texts = fp.init_device("vulkan"), list[str]()
     if kind:
-        vars(device)["target"] = Target("vulkan", True)
+        device.target = Target("vulkan", True)
     x = (np.arange(260 * 9) * 7 % 23).reshape(260, 9).astype(np.float32)
     wanted = PROGRAMS[name](np, x)
     given, large = (fp.Tensor.from_numpy(device, a) for a in (x, np.zeros((*wanted.shape, 40), np.float32)))

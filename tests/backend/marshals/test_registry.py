@@ -181,7 +181,7 @@ def test_another_frameworks_work_is_waited_for(m: Any) -> None:
 
     fp.register(There, Streamed())
     waited, wait = [], m.device.wait
-    vars(m.device)["wait"] = lambda: (waited.append(list(done)), wait())
+    m.device.wait = lambda: (waited.append(list(done)), wait())
     try:
         assert m.half_of(There(ramp(3), "m"), _result="tensor").shape == (3,)
     finally:

@@ -91,7 +91,7 @@ def emitted(device: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[
         def seen(_device: Any, source: Any, sources: Sequence[ModuleSource], *_: Any) -> Any:
             raise _Seen(source, sources)
 
-        monkeypatch.setitem(vars(device), "target", Target("cuda"))
+        monkeypatch.setattr(device, "target", Target("cuda"))
         monkeypatch.setattr(lowering, "build_kernel", seen)
         with pytest.raises(_Seen) as found:
             call()
