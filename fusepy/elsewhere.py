@@ -24,24 +24,25 @@ def _table(text: str) -> dict[str, str]:
 
 
 _SHORT = """
-clamp hardtanh: fp.clip(x, 0.0, 1.0) | clamp_min: fp.maximum(x, 0.0) | clamp_max: fp.minimum(x, 1.0) | sgn: fp.sign(x) |
-expit: fp.nn.sigmoid(x) | mul: x * y | sub: x - y | mv: x @ y[0] | ger: fp.outer(x[0], y[0]) | chain_matmul: x @ y @ x |
-addmm baddbmm: x + x @ y | addcmul: x + x * y | addcdiv: x + x / y | movedim: fp.moveaxis(x, 0, 1) |
-swapdims: fp.swapaxes(x, 0, 1) | rollaxis: fp.moveaxis(x, 1, 0) | permute permute_dims: fp.transpose(x, (1, 0)) |
-unsqueeze: x[None] | narrow: x[:, 0:1] | tensor_split chunk: fp.split(x, 2) |
-unbind unstack: [x[i] for i in range(len(x))] | top_k: fp.topk(x, 1) | kthvalue: fp.sort(x)[..., 0] |
-msort: fp.sort(x, axis=0) | trapz: fp.trapezoid(x) | std_mean: fp.std(x), fp.mean(x) | var_mean: fp.var(x), fp.mean(x) |
-aminmax: fp.min(x), fp.max(x) | softsign: x / (1.0 + fp.abs(x)) | tanhshrink: x - fp.tanh(x) |
-mish: x * fp.tanh(fp.nn.softplus(x)) | elu celu: fp.where(x > 0, x, fp.expm1(x)) | logit: fp.log(x / (1.0 - x)) |
-xlogy: fp.where(x == 0, 0.0, x * fp.log(y)) | dist: fp.norm(x - y) | cdist: fp.norm(x[:, None] - y[None], axis=-1) |
-cosine_similarity: fp.sum(x * y, -1) / (fp.norm(x, axis=-1) * fp.norm(y, axis=-1)) |
-bucketize: fp.searchsorted(y[0], x) | select_n piecewise: fp.select([x > 1, x > 0], [x, y], 0.0) |
-associative_scan: fp.cumsum(x, axis=0), or fp.scan with a Slang function | map: fp.fuse(f)(x) | rcp: 1.0 / x |
-mad: x * y + x | flatten: fp.ravel(x) | empty_like: fp.zeros_like(x) | frac: fp.fract(x) | mse_loss: fp.mean((x - y) ** 2) |
-l1_loss: fp.mean(fp.abs(x - y)) | mgrid: fp.indices((2, 3)) |
-log_sigmoid logsigmoid: -fp.nn.softplus(-x) | isscalar: fp.ndim(x) == 0 | tril_indices: fp.tril(x) | triu_indices: fp.triu(x) |
-identity: fp.eye(3) | dstack: fp.stack([x, y], axis=-1) | column_stack: fp.stack([x[0], y[0]], axis=1) |
-masked_fill: fp.where(x > 0, 0.0, x) | numel: x.size | array_split: fp.split(x, 2)
+clamp hardtanh: fp.clip(x, 0.0, 1.0) | clamp_min: fp.maximum(x, 0.0) | clamp_max: fp.minimum(x, 1.0) | sgn: fp.sign(x) | expit:
+fp.nn.sigmoid(x) | mul: x * y | sub: x - y | mv: x @ y[0] | ger: fp.outer(x[0], y[0]) | chain_matmul: x @ y @ x | addmm baddbmm:
+x + x @ y | addcmul: x + x * y | addcdiv: x + x / y | movedim: fp.moveaxis(x, 0, 1) | swapdims: fp.swapaxes(x, 0, 1) | rollaxis:
+fp.moveaxis(x, 1, 0) | permute permute_dims: fp.transpose(x, (1, 0)) | unsqueeze: x[None] | narrow: x[:, 0:1] | tensor_split
+chunk: fp.split(x, 2) | unbind unstack: [x[i] for i in range(len(x))] | top_k: fp.topk(x, 1) | kthvalue: fp.sort(x)[..., 0] |
+msort: fp.sort(x, axis=0) | trapz: fp.trapezoid(x) | std_mean: fp.std(x), fp.mean(x) | var_mean: fp.var(x), fp.mean(x) | aminmax:
+fp.min(x), fp.max(x) | softsign: x / (1.0 + fp.abs(x)) | tanhshrink: x - fp.tanh(x) | mish: x * fp.tanh(fp.nn.softplus(x)) | elu
+celu: fp.where(x > 0, x, fp.expm1(x)) | logit: fp.log(x / (1.0 - x)) | xlogy: fp.where(x == 0, 0.0, x * fp.log(y)) | dist:
+fp.norm(x - y) | cdist: fp.norm(x[:, None] - y[None], axis=-1) | cosine_similarity: fp.sum(x * y, -1) / (fp.norm(x, axis=-1) *
+fp.norm(y, axis=-1)) | bucketize: fp.searchsorted(y[0], x) | select_n piecewise: fp.select([x > 1, x > 0], [x, y], 0.0) |
+associative_scan: fp.cumsum(x, axis=0), or fp.scan with a Slang function | map: fp.fuse(f)(x) | rcp: 1.0 / x | mad: x * y + x |
+flatten: fp.ravel(x) | empty_like: fp.zeros_like(x) | frac: fp.fract(x) | mse_loss: fp.mean((x - y) ** 2) | l1_loss:
+fp.mean(fp.abs(x - y)) | mgrid: fp.indices((2, 3)) | log_sigmoid logsigmoid: -fp.nn.softplus(-x) | isscalar: fp.ndim(x) == 0 |
+tril_indices: fp.tril(x) | triu_indices: fp.triu(x) | identity: fp.eye(3) | dstack: fp.stack([x, y], axis=-1) | column_stack:
+fp.stack([x[0], y[0]], axis=1) | masked_fill: fp.where(x > 0, 0.0, x) | numel: x.size | array_split: fp.split(x, 2) | scatter_add
+index_add segment_sum: fp.einsum("ik,ij->kj", fp.one_hot([0, 1], 2), x) | segment_max segment_min scatter_reduce:
+fp.max(fp.where(fp.eye(2)[..., None] > 0, x[:, None], -np.inf), axis=0) | scatter index_put index_copy index_fill index_update:
+fp.where(fp.arange(2)[:, None] == 1, 0.0, x) | delete: fp.concatenate([x[:1], x[2:]]) | is_tensor: isinstance(x, fp.Tensor) |
+ndarray: fp.Tensor | bool_: fp.astype(x, bool) | dtype: np.dtype('float32')
 """  # names, and what to write for them
 NAMES = {  # of the module; in examples x and y are arrays, f is a function
     **dict.fromkeys(("jit", "compile", "vectorize", "pmap", "pjit"), _FUSED),
@@ -55,14 +56,11 @@ NAMES = {  # of the module; in examples x and y are arrays, f is a function
     **{name: f"fp.nn.{name}(x)" for name in ("relu", "sigmoid", "softplus", "silu", "gelu", "leaky_relu")},
     "cross_entropy": "-fp.mean(y * fp.log(fp.softmax(x)))",
     **dict.fromkeys(("linear", "mm", "bmm"), "x @ y"),
-    "delete": "fp.concatenate([x[:1], x[2:]])",
     "linalg": "fp.norm(x), which is there; np.linalg.inv(np.asarray(x)) and the like are for the host",
     **{name: f"np.linalg.{name}(np.asarray(y)), {_HOST}" for name in ("inv", "svd", "eigh", "det")},
     "solve": f"np.linalg.solve(np.asarray(y), np.asarray(x)), {_HOST}",
     "fft": f"np.fft.fft(np.asarray(x)), {_HOST}",
     "bincount": "fp.sum(fp.one_hot(fp.ravel(x), 3), axis=0), which counts 0, 1 and 2; how many bins there are is said",
-    "bool_": "fp.astype(x, bool)",
-    "dtype": "np.dtype('float32')",
     "fromfunction": "fp.fuse(f)(fp.arange(3))",
     "apply_along_axis": "fp.sum(x, axis=0), since functions along axes take the axis",
     **dict.fromkeys(("tree", "tree_map", "tree_util"), "fp.fuse(lambda p: [v * 2.0 for v in p])([x, y])"),
@@ -89,8 +87,6 @@ NAMES = {  # of the module; in examples x and y are arrays, f is a function
     "save": 'fp.nn.save("file.safetensors", {"x": x})',
     **dict.fromkeys(("device", "devices", "cuda", "get_default_device"), _DEVICE),
     **dict.fromkeys(("synchronize", "block_until_ready"), f"{_DEVICE}.wait()"),
-    "is_tensor": "isinstance(x, fp.Tensor)",
-    "ndarray": "fp.Tensor",
     **{name: f"fp.astype(x, np.{name})" for name in ("float16", "float32", "float64")},
     **{name: f"fp.astype(x, np.{name})" for name in ("int8", "int16", "int32", "int64", "uint8", "uint32")},
 }
@@ -108,8 +104,8 @@ OF_NN = {  # of `fusepy.nn`
     **{name: f"fp.nn.{name.lower()}(x)" for name in ("ReLU", "Sigmoid", "Softplus", "SiLU", "GELU", "Tanh")},
     "MSELoss": NAMES["mse_loss"],
     "CrossEntropyLoss": NAMES["cross_entropy"],
-    "softmax": "fp.softmax(x)",
     "functional": "fp.nn.relu(x), fp.softmax(x) and the like",
+    "softmax": "fp.softmax(x)",
     "one_hot": "fp.one_hot(x, 3)",
     "log_softmax": "fp.log_softmax(x)",
     "LayerNorm": "(x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)",
@@ -122,7 +118,9 @@ _IN_PLACE = {
     **dict.fromkeys(("zero_", "clear_"), "t[...] = 0.0"),
     **dict.fromkeys(("fill_", "fill", "copy_"), "t[...] = 1.0"),
     **{name: f"t {sign}= 2.0" for name, sign in (("add_", "+"), ("sub_", "-"), ("mul_", "*"), ("div_", "/"))},
+    **dict.fromkeys(("scatter_add_", "index_add_"), "t[:1] += 1.0"),
     "at": "t[0] = 1.0",
+    "masked_fill_": "t[...] = fp.where(t > 1, 0.0, t)",
 }
 _OF_MEMORY = {
     **dict.fromkeys(("cpu", "get"), "t.numpy()"),
@@ -137,7 +135,7 @@ _OF_MEMORY = {
     "stride": "t.strides",
     "nonzero": "np.nonzero(t.numpy())",
     "itemset": "t[0] = 1.0",
-    **dict.fromkeys(("put", "scatter_"), "t[:1] = 1.0"),
+    **dict.fromkeys(("put", "scatter_", "index_put_", "index_copy_", "index_fill_"), "t[:1] = 1.0"),
     "element_size": "t.numpy().itemsize",
 }
 _OF_VALUES = {
@@ -149,7 +147,8 @@ _OF_VALUES = {
     unsqueeze: t[None], with None where the new axis is | permute: t.transpose(0), with the axes in their new order |
     expand expand_as: fp.broadcast_to(t, (3, 2)) | resize_: t.reshape(-1) | pow: t ** 2 | clamp: t.clip(0.0, 1.0) |
     clone: t + 0.0 | mm bmm matmul: t @ t | numel nelement: t.size | dim ndimension: t.ndim |
-    masked_fill: fp.where(t > 1, 0.0, t) | gather index_select: fp.take(t, [0, 1]) | chunk: fp.split(t, 2) | narrow: t[0:1] |
+    masked_fill: fp.where(t > 1, 0.0, t) | scatter scatter_add index_add index_fill: fp.where(fp.arange(2) == 1, 0.0, t) |
+    gather index_select: fp.take(t, [0, 1]) | chunk: fp.split(t, 2) | narrow: t[0:1] |
     norm: fp.norm(t) | topk: fp.topk(t, 1) | sort: fp.sort(t) | split: fp.split(t, 2) | roll: fp.roll(t, 1) |
     tile: fp.tile(t, 2) | searchsorted: fp.searchsorted(t, 1.0) | conj: t | apply_: fp.fuse(f)(t)
     """),

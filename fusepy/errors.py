@@ -12,6 +12,7 @@ expect in its place, so that ``except TypeError`` keeps working::
     │   ├── AmbiguousCallError
     │   └── UnsupportedArgumentError
     ├── ArgumentError (TypeError, ValueError)   too many, missing, unknown or doubled arguments
+    │   └── AssignmentError (AttributeError)    an attribute that is not assigned
     ├── ShapeError (ValueError)                 extents, ranks, axes, overlaps
     │   └── IndexRangeError (IndexError)        an index beyond an extent
     ├── NonFiniteError (FloatingPointError)     a NaN or infinity that `fusepy.debug.check_nan` has found
@@ -43,11 +44,11 @@ from types import MappingProxyType
 from typing import ClassVar
 
 __all__ = [
-    "AmbiguousCallError", "ArgumentError", "CacheWarning", "CompileError", "CycleError", "DeviceError", "DeviceLostError",
-    "ExportError", "FusepyError", "GradientError", "GraphError", "IRSyntaxError", "IndexRangeError", "InvalidNameError",
-    "LeakedTracerError", "MissingPackageError", "NoMatchError", "NonFiniteError", "OutOfDeviceMemory", "PrecisionWarning",
-    "RangeError", "ResolveError", "ShapeError", "StudioError", "TraceError", "TraceRecursionError", "UnknownNameError",
-    "UnrollWarning", "UnsupportedArgumentError", "VerifyError",
+    "AmbiguousCallError", "ArgumentError", "AssignmentError", "CacheWarning", "CompileError", "CycleError", "DeviceError",
+    "DeviceLostError", "ExportError", "FusepyError", "GradientError", "GraphError", "IRSyntaxError", "IndexRangeError",
+    "InvalidNameError", "LeakedTracerError", "MissingPackageError", "NoMatchError", "NonFiniteError", "OutOfDeviceMemory",
+    "PrecisionWarning", "RangeError", "ResolveError", "ShapeError", "StudioError", "TraceError", "TraceRecursionError",
+    "UnknownNameError", "UnrollWarning", "UnsupportedArgumentError", "VerifyError",
 ]  # fmt: skip
 
 
@@ -145,6 +146,10 @@ class UnsupportedArgumentError(ResolveError):
 
 class ArgumentError(FusepyError, TypeError, ValueError):
     """Too many, missing, unknown or doubled arguments. It is a ValueError too, as slangpy raises."""
+
+
+class AssignmentError(ArgumentError, AttributeError):
+    """An attribute of a fusepy object that is not assigned: nothing would follow the new value."""
 
 
 class ShapeError(FusepyError, ValueError):

@@ -73,6 +73,12 @@ def line_of(place: Place | None) -> str | None:
     return None if place is None else f"{' '.join(os.path.basename(place[0]).split())}:{place[1]}"
 
 
+def is_users(frame: FrameType) -> bool:
+    """True for a frame of the user's program."""
+    name = frame.f_code.co_filename
+    return _is_users(name) and (name != "<string>" or not _is_made(frame))
+
+
 def _is_users(name: str) -> bool:
     known = _users.get(name)
     if known is None:  # torch calls the functions that it differentiates, and is not imported here

@@ -1,10 +1,15 @@
-"""`FUNCTIONS`: fusepy's functions by NumPy's names. `ArrayMethods`: those that tensors and traced values have as methods."""
+"""`FUNCTIONS`: fusepy's functions by NumPy's names. `ArrayMethods`: those that tensors and traced values have as methods.
+
+Also the errors for NumPy's functions and operators that traced values do not have.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
+
+from fusepy.errors import TraceError
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # `vocabulary.methods` fills it; NumPy calls them for tensors and traced values
 
@@ -61,3 +66,41 @@ def takes(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
     except TypeError:
         return False
     return True
+
+
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
+_RUNNING = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+_SCANS = {name: f"{word}(x, axis=0)" for name, word in _RUNNING.items()}
+
+
+def no_function(name: str, known: bool) -> TraceError:
+    """Returns the error for a NumPy function in a trace that fusepy does not have, or not with these arguments."""
+    hint = "fusepy has no such function: compute it before the call, or in a Slang function"
+    if name == "where":
+        hint = "write fusepy.where(condition, a, b); which elements are true is known when the function runs"
+    elif known:
+        hint = f"use fusepy.{name}, and only the arguments that it has"
+    return TraceError(f"numpy.{name}() of a traced value", hint=hint)
+
+
+def ufunc_function(ufunc: Any, method: str, kwargs: Mapping[str, Any]) -> Callable[..., Any]:
+    """Returns fusepy's function for one of NumPy's that is called with a traced or mapped value.
+
+    Raises:
+        TraceError: for a function without a traced form.
+    """
+    function = FUNCTIONS.get(ufunc.__name__)
+    if function is None or method != "__call__" or kwargs:
+        like = {"reduce": _REDUCTIONS, "accumulate": _SCANS}.get(method, {}).get(ufunc.__name__)
+        if kwargs and function is not None and method == "__call__":
+            hint = f"leave out {', '.join(f'{k}=' for k in kwargs)}"
+        else:
+            hint = f"use fusepy.{like}" if like else "compute it before the call, or in a Slang function"
+        what = f"numpy.{ufunc.__name__}{'' if method == '__call__' else '.' + method}() of a traced value"
+        raise TraceError(what, hint=hint)
+    return function
+
+
+def no_modulus(value: Any) -> TraceError:
+    """Returns the error for ``pow(a, b, c)``, the only operator with a third operand."""
+    return TraceError("pow() with a modulus", saw=repr(value)[:80], hint="write pow(a, b) % c")

@@ -8,6 +8,11 @@ from typing import Any, NoReturn, cast
 
 from fusepy.errors import FusepyError, TraceError
 
+# Python's binary operators: the names of their methods, and their signs
+SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+}  # fmt: skip
 TRACING: ContextVar[Any] = ContextVar("fusepy_trace", default=None)  # the `Trace` of the fused function that runs now
 
 

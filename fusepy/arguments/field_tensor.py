@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from fusepy.arguments.mapped import Mapped
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.recast import in_vectors
-from fusepy.backend.memory.storage import TENSORS
+from fusepy.backend.memory.storage import TENSORS, set_attribute
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError
 from fusepy.ir.argmap import ArgMap
@@ -35,12 +35,14 @@ class FieldTensor(Tensor):
     __slots__ = ("numbers",)
 
     def __init__(self, numbers: Tensor, element: Element):
+        set_attribute(self, "__class__", self.opened)
         self.numbers, self.element, self.device = numbers, element, numbers.device
         self.shape = TensorShape(numbers.shape[: numbers.ndim - len(element.shape)])
         self.size = math.prod(self.shape)
         self.block, self.origin, self.address = numbers.block, numbers.origin, numbers.address
         self.low, self.high, self.key = numbers.low, numbers.high, numbers.key
         self.linear, self.as_numbers, self.grads = False, TENSORS, None
+        set_attribute(self, "__class__", FieldTensor)
 
     def get_this(self) -> OfField:
         """Returns the argument that a call gets instead."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
+from fusepy.backend.sealed import Sealed
 from fusepy.debug.images import images_of
 from fusepy.debug.pixels import Scale, pixels_of
 from fusepy.debug.png import png
@@ -21,13 +22,15 @@ from fusepy.errors import ArgumentError
 __all__ = ["ShownImage", "show"]
 
 
-class ShownImage:
+class ShownImage(Sealed):
     """A picture that `show` has made. It is the output of a notebook's cell that ends with it.
 
     Attributes:
         path: the PNG file; ``None`` if none was written.
         size: width and height in pixels.
     """
+
+    _assigning = {"": "show another image: fp.show(x)"}
 
     def __init__(self, data: bytes, size: tuple[int, int], path: Path | None):
         self.data = data

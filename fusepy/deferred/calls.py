@@ -13,6 +13,7 @@ from typing import Any
 from fusepy.arguments.key import KEYS
 from fusepy.backend.memory.pending import DESCRIBING, PENDING, RECORDER
 from fusepy.backend.memory.recast import flattened
+from fusepy.backend.memory.storage import set_attribute
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.program.program import Program
 
@@ -131,10 +132,10 @@ class LazyTensor(Tensor):
     def become(self, made: Tensor) -> None:
         """Takes the memory of `made`, and becomes a plain tensor."""
         made = made if self.vectors is None else flattened(made)
-        self.address, self.low, self.high = made.address, made.low, made.high
-        self.block, self.origin = made.block, made.origin
-        self.strides, self.linear = made.strides, made.linear
-        object.__setattr__(self, "__class__", Tensor)
+        parts = (made.address, made.block, made.high, made.linear, made.low, made.origin, made.strides)
+        for name, part in zip(_MEMORY, parts):
+            set_attribute(self, name, part)
+        set_attribute(self, "__class__", Tensor)
         del self.pending
 
     def __getattr__(self, name: str) -> Any:

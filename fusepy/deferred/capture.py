@@ -20,13 +20,14 @@ from fusepy.backend.marshals.result_kinds import stream_of
 from fusepy.backend.memory.pending import PENDING, RECORDER
 from fusepy.backend.memory.storage import overlap
 from fusepy.backend.memory.tensor import Tensor, computed
+from fusepy.backend.sealed import Sealed
 from fusepy.errors import ArgumentError
 from fusepy.program.bound import after_hooks, check_names
 from fusepy.program.destinations import destinations
 from fusepy.program.program import Program
 
 
-class Capture:
+class Capture(Sealed):
     """The launches of a function's calls, made by `capture`.
 
     Attributes:
@@ -35,8 +36,7 @@ class Capture:
     """
 
     def __init__(self, device: Device, sink: CaptureSink, arguments: Sequence[Any], result: Any):
-        self.result = result
-        self.launches = len(sink.steps)
+        self.result, self.launches = result, len(sink.steps)
         self._device, self._sink, self._arguments = device, sink, arguments
         self._follows = None if device.cuda is None else stream_of([unmapped(a) for a in arguments])
         self._graph: CudaGraph | None = None

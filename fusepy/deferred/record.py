@@ -198,7 +198,7 @@ def _results(program: Program, call: Call, results: Sequence[Result], numbers: S
     """Makes lazy tensors for the results of a call, in its structure; they stand for `numbers` unless `plain` is `TENSORS`."""
     made: list[Any] = []
     for result, shown in zip(results, numbers if plain else results):
-        tensor = LazyTensor.__new__(LazyTensor)
+        tensor: LazyTensor = LazyTensor.opened.__new__(LazyTensor.opened)
         tensor.device = program.device
         tensor.element, shape, tensor.size, tensor.key = shown
         tensor.shape = TensorShape(shape)
@@ -208,6 +208,7 @@ def _results(program: Program, call: Call, results: Sequence[Result], numbers: S
             tensor.stand_for(plain)
         tensor.vectors = None if shown is result else result.element.type
         tensor.pending = (call, len(made))
+        tensor.__class__ = LazyTensor
         call.results.append(weakref.ref(tensor))
         made.append(tensor)
     structure = program.recording.structure

@@ -58,12 +58,12 @@ class DeviceFunction(Inspectable):
         programs: ProgramTable | None = None,
     ) -> Self:
         """Returns this function with other parts; a new configuration begins without programs."""
-        made = object.__new__(self.__class__)
-        made.__dict__ = self.__dict__
-        made.setup = setup
-        made.config = self.config if config is None else config
-        made.tracer = self.tracer if tracer is None else tracer
-        made.programs = programs if programs is not None else self.programs if config is None else ProgramTable()
+        made, put = object.__new__(self.__class__), object.__setattr__  # each call of a method makes one
+        put(made, "__dict__", self.__dict__)
+        put(made, "setup", setup)
+        put(made, "config", self.config if config is None else config)
+        put(made, "tracer", self.tracer if tracer is None else tracer)
+        put(made, "programs", programs if programs is not None else self.programs if config is None else ProgramTable())
         return made
 
     set = configure.set
@@ -154,10 +154,10 @@ class DeviceFunction(Inspectable):
         """
         if not self.tracer.differentiable():
             return None
-        made = object.__new__(DeviceFunction)
-        made.programs, made.setup = self.programs.variant("bwds"), self.setup
-        made.tracer, made.config = BackwardTracer(self.tracer, made.programs.requests), self.config.of_tensors
-        made.__name__ = made.tracer.__name__
+        programs = self.programs.variant("bwds")
+        made = DeviceFunction(BackwardTracer(self.tracer, programs.requests))
+        for name, part in (("programs", programs), ("setup", self.setup), ("config", self.config.of_tensors)):
+            object.__setattr__(made, name, part)
         return made
 
     backward = backwards = bwds

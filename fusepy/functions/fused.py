@@ -125,12 +125,8 @@ class FusedFunction(DeviceFunction):
         if owner is None:
             return self
         made = cast("FusedFunction", bound_to(self, owner))
-        made.__dict__ = {
-            **vars(self),
-            "__signature__": cast("PythonTracer", made.tracer).signature,
-            "__self__": owner,
-            "__func__": self,
-        }
+        own = {**vars(self), "__signature__": cast("PythonTracer", made.tracer).signature, "__self__": owner, "__func__": self}
+        object.__setattr__(made, "__dict__", own)
         return made
 
     def __repr__(self) -> str:

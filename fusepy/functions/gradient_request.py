@@ -21,7 +21,7 @@ from fusepy.pytree import flatten
 from fusepy.trace.gradients import GradientTarget
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
-from fusepy.trace.writeback import part_of
+from fusepy.trace.writes.writeback import part_of
 
 
 @dataclass(frozen=True)

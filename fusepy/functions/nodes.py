@@ -12,7 +12,7 @@ from fusepy.inspect.lowered import Inspectable, Lowered
 from fusepy.location import user_line
 from fusepy.program.node_results import Results, names_unpacked, parts_of
 from fusepy.pytree import LEAF, NOTHING, Structure, container_of, flatten
-from fusepy.symbolic import Numberless, Symbolic
+from fusepy.symbolic import SIGNS, Numberless, Symbolic
 
 Function = Callable[..., Any]
 _serial = itertools.count()
@@ -214,8 +214,7 @@ class Node(Inspectable):
                 expected="a number, 0 or more",
                 hint="leave it out for a Slang function or a graph: they know the number of their results",
             )
-        self.function = function
-        self.outputs = outputs
+        self.function, self.outputs = function, outputs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Records a call, and returns its results as values of the graph: none, one, or a tuple.
@@ -265,12 +264,8 @@ def _apply(function: Function, name: str, *args: Any) -> GraphValue:
     return Use(function, name, args, {}, user_line()).returning(LEAF)
 
 
-_BINARY = {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
-    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
-}  # fmt: skip
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-_UNARY = {"neg": "-", "invert": "~", "abs": "abs"}
+_UNARY = {"neg": "-", "invert": "~", "abs": "abs", "pos": "+"}
 
 
 def _operator(name: str, sign: str, *, swapped: bool = False) -> Function:
@@ -285,7 +280,20 @@ def _operator(name: str, sign: str, *, swapped: bool = False) -> Function:
     return unary if name in _UNARY else binary
 
 
-for _name, _sign in {**_BINARY, **_COMPARISONS, **_UNARY}.items():
+def _in_place(name: str, sign: str) -> Callable[[GraphValue, Any], GraphValue]:
+    """Returns the method for ``x += y``. It has a place in the order, as a call has: it may write to what others use."""
+
+    def augmented(self: GraphValue, other: Any) -> GraphValue:
+        use = Use(getattr(operator, f"__i{name}__"), f"{sign}=", (self, other), {}, user_line())
+        if use.wiring is not None:
+            use.wiring.add(use)
+        return use.returning(LEAF)
+
+    return augmented
+
+
+for _name, _sign in {**SIGNS, **_COMPARISONS, **_UNARY}.items():
     setattr(GraphValue, f"__{_name}__", _operator(_name, _sign))
-for _name, _sign in _BINARY.items():
+for _name, _sign in SIGNS.items():
     setattr(GraphValue, f"__r{_name}__", _operator(_name, _sign, swapped=True))
+    setattr(GraphValue, f"__i{_name}__", _in_place(_name, _sign))

@@ -27,7 +27,7 @@ from fusepy.trace.moves.shapes import check_unstretched
 from fusepy.trace.recording import Recording
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
-from fusepy.trace.writeback import Output, WrittenArgument, written_back
+from fusepy.trace.writes.writeback import Output, WrittenArgument, written_back
 
 
 class Loaded:

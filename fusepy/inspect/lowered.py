@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fusepy.arguments.nested import flat
+from fusepy.backend.sealed import Sealed
 from fusepy.backend.shared import Shared
 from fusepy.inspect.anatomy import anatomy
 from fusepy.inspect.chart import Chart
@@ -109,10 +110,15 @@ class Lowered:
 QUESTIONS = ("lower", "ir", "source", "explain", "to_dot", "to_networkx", "to_html")
 
 
-class Inspectable(Shared):
+class Inspectable(Sealed, Shared):
     """A callable that describes its calls: each method takes the arguments of a call."""
 
     __slots__ = ()
+    _assigning = {
+        "static": 'name the static parameters when it is made: fp.fuse(f, static=["n"])',
+        "outputs": "write graph.set_outputs(x)",
+        "": "settings are methods that return another function: f.set(k=2.0), f.options(numthreads=[16, 16])",
+    }
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Traces a call without running it."""

@@ -15,13 +15,14 @@ from fusepy.backend.device.sink import CAPTURED
 from fusepy.backend.device.stats import stats
 from fusepy.backend.execute.traffic import scaled
 from fusepy.backend.kernels.profiling import TimedWork
+from fusepy.backend.sealed import Sealed
 from fusepy.inspect.profiled import KernelLookup, ProfiledCall, Watch
 from fusepy.inspect.profiled_kernels import ProfiledKernel, ProfiledLaunch, counted, table, trace_events
 
 _COUNTED = ("kernels_compiled", "plan_hits", "plan_misses", "disk_hits", "disk_misses")
 
 
-class Profile:
+class Profile(Sealed):
     """The work that ran inside a block; made by `profile`. Everything is zero or empty until the block ends.
 
     Attributes:

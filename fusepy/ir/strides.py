@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from fusepy.errors import ArgumentError
 
 CopyAxis = tuple[int, int, int]  # extent, stride in bytes in the source, and in the target
 
@@ -27,9 +30,25 @@ class TensorShape(tuple[int, ...]):
         """Returns the numbers as a list."""
         return list(self)
 
+    def __call__(self, *axis: Any) -> NoReturn:
+        raise _called("extents and strides are tuples", "write t.shape, or t.shape[0] for the extent of one axis")
+
     def calc_contiguous_strides(self) -> TensorShape:
         """Returns the strides of an array of these extents in C order, in elements."""
         return contiguous_strides(self)
+
+
+class Count(int):
+    """The number of elements of an array. Calling it, as torch's ``t.size()``, is an error with a hint."""
+
+    __slots__ = ()
+
+    def __call__(self, *axis: Any) -> NoReturn:
+        raise _called("size is the number of elements", "write t.size, or t.shape[0] for the extent of one axis")
+
+
+def _called(what: str, hint: str) -> ArgumentError:
+    return ArgumentError(f"{what}: an attribute without a call", hint=hint)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -71,7 +90,7 @@ def telling(shape: tuple[int, ...]) -> tuple[int | None, ...]:
 def new_shape(extents: tuple[int, ...]) -> tuple[TensorShape, int, TensorShape, tuple[int | None, ...]]:
     """Returns the shape of a new tensor, its number of elements, its strides, and what `telling` returns. Calls make many."""
     shape = TensorShape(map(int, extents))  # equal numbers of NumPy come back as Python's
-    return shape, math.prod(shape), contiguous_strides(shape), telling(shape)
+    return shape, Count(math.prod(shape)), contiguous_strides(shape), telling(shape)
 
 
 # ---- copies between two memories --------------------------------------------------------------------------------------

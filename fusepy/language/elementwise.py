@@ -24,12 +24,12 @@ from fusepy.ir.ops import OPS
 from fusepy.language.movement.graph_calls import or_node
 from fusepy.language.reductions import any as some
 from fusepy.location import user_line
-from fusepy.methods import FUNCTIONS
+from fusepy.methods import FUNCTIONS, no_modulus, ufunc_function
 from fusepy.pytree import LEAF
-from fusepy.symbolic import Symbolic, holds, no_array
+from fusepy.symbolic import SIGNS, Symbolic, holds, no_array
 from fusepy.trace.moves.indexing import is_listed
 from fusepy.trace.trace import current_trace
-from fusepy.trace.traced import BINARY, COMPARISONS, UNARY, no_modulus, ufunc_function
+from fusepy.trace.traced import BINARY, COMPARISONS, UNARY
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _eager: dict[str, FusedFunction] = {}
@@ -168,9 +168,8 @@ def _unary(op: str, function: Callable[..., Any]) -> Callable[[Any], Any]:
     return operate
 
 
-def _in_place(op: str, function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
+def _in_place(op: str, symbol: str) -> Callable[[Tensor, Any], Any]:
     """Returns the method for ``t += x``: it writes into the memory of the tensor, which views see, as in NumPy."""
-    symbol = _symbol(op)
 
     def write(self: Tensor, other: Any) -> Tensor:
         if current_trace() is not None or isinstance(unmapped(other), GraphValue):
@@ -247,7 +246,7 @@ for _class in (Mapped, Tensor, Grid, Linspace, Generator):
     for _name in ("__divmod__", "__rdivmod__", "__pos__"):
         setattr(_class, _name, vars(Symbolic)[_name])
 for _name, _op in BINARY.items():
-    setattr(Tensor, f"__i{_name}__", _in_place(_op, getattr(operator, f"__{_name}__")))
+    setattr(Tensor, f"__i{_name}__", _in_place(_op, SIGNS[_name]))
 setattr(Tensor, "__array_ufunc__", _tensor_ufunc)  # noqa: B010
 setattr(Tensor, "__pos__", _copy)  # noqa: B010
 setattr(Tensor, "__contains__", _contains)  # noqa: B010

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from types import NoneType
 from typing import Any, NamedTuple
 
 from fusepy.arguments.mapped import unmapped
@@ -69,6 +70,10 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any] = (), tangents: Seq
         >>> value, tangent
         ([12.0, 3.0], [4.0, 61.0])
     """
+    loose = [v for v in (primals, tangents) if not isinstance(v, (tuple, list, NoneType))]  # pyright: ignore[reportUnnecessaryIsInstance]
+    if callable(function) and loose:
+        what, saw = "jvp() takes the arguments as a tuple, and their tangents as another one", type(loose[0]).__name__
+        raise ArgumentError(what, saw=saw, hint="write fp.jvp(f, (x,), (dx,))")
     check_given("jvp", "fp.jvp({f}, ({x},), ({dx},))", function, primals)
     if tangents is None:
         pairs = [p if isinstance(p, diffpair) else diffpair(p) for p in primals]

@@ -50,6 +50,9 @@ def inspect_pixel(function: Callable[..., Any], args: Any, /, *, at: int | Seque
     given = cast("tuple[Any, ...]", args) if isinstance(args, tuple) else (args,)
     probe = ValueProbe(function)
     arrays = [np.asarray(v) for v in fuse(probe)(*given, **kwargs, _result="numpy")]
+    if len(arrays) == len(probe.values):
+        name = getattr(function, "__name__", "the function")
+        raise TraceError(f"inspect_pixel(): {name} returns nothing that is computed", hint="return the value to look at")
     place = _indices(at, arrays[len(probe.values) :], [v.rank for v in probe.graph.outputs])
     return PixelReport(place[0], tuple(_described(probe, arrays, *place)))
 

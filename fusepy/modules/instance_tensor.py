@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fusepy.backend.marshals.result_kinds import is_writable
+from fusepy.backend.memory.storage import set_attribute
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError, UnknownNameError
 from fusepy.modules.slang_type import SlangType
@@ -44,8 +45,8 @@ class InstanceTensor(Tensor):
         super().__init__(
             tensor.device, tensor.element, tensor.shape, block=tensor.block, offset=tensor.origin, strides=tensor.strides
         )
-        self.grads = tensor.grads
-        self.slang = struct
+        set_attribute(self, "grads", tensor.grads)
+        set_attribute(self, "slang", struct)
 
     @property
     def _data(self) -> Tensor:

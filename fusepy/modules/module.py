@@ -8,6 +8,7 @@ from typing import Any
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import as_device
+from fusepy.backend.sealed import Sealed
 from fusepy.backend.shared import Shared
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import UnknownNameError, did_you_mean
@@ -24,7 +25,7 @@ from fusepy.modules.slangpy_names import OF_MODULES
 from fusepy.modules.sources import source_of_file, source_of_linked, source_of_slangpy
 
 
-class Module(Shared, Lookup):
+class Module(Sealed, Shared, Lookup):
     """A Slang module on a device. Attributes are its functions and types: ``m.tonemap``, ``m.Ray``, ``m.float3``.
 
     `load`, `load_from_file` and `load_from_source` make it. ``Module(module)`` makes one of a module of slangpy's, as
@@ -38,6 +39,8 @@ class Module(Shared, Lookup):
         >>> m["twice"]
         <Slang function twice of doc_m>
     """
+
+    _assigning = {"": "give globals to a function of the module: m.f.set(k=2.0)"}
 
     def __init__(
         self,

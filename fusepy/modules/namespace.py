@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from fusepy.backend.sealed import Sealed
+
 
 class Named(Protocol):
     """A module or type scope with names."""
@@ -16,7 +18,7 @@ class Named(Protocol):
     def __getitem__(self, name: str) -> Any: ...
 
 
-class Namespace:
+class Namespace(Sealed):
     """A Slang namespace: ``m.ns.f`` is ``m["ns::f"]``.
 
     Example:
@@ -25,6 +27,8 @@ class Namespace:
         >>> m.ns.f(1.0)
         2.0
     """
+
+    _assigning = {"": "give globals to a function of the module: m.f.set(k=2.0)"}
 
     def __init__(self, module: Named, path: str):
         self._module = module

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from fusepy.backend.sealed import Sealed
 from fusepy.errors import GraphError, UnknownNameError, did_you_mean
 from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.nodes import Node
 from fusepy.modules.loading import as_module
 
 
-class NodeLibrary(Mapping[str, Node]):
+class NodeLibrary(Sealed, Mapping[str, Node]):
     """A mapping from names to nodes, filled by `add`. Nodes are attributes, too, unless a method has the same name.
 
     Example:

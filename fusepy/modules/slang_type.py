@@ -10,6 +10,7 @@ import numpy as np
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.memory.element import Element
+from fusepy.backend.sealed import Sealed
 from fusepy.backend.slang.oracle import SlangOracle
 from fusepy.backend.sources.symbols import Symbols
 from fusepy.errors import ArgumentError, UnknownNameError
@@ -42,13 +43,15 @@ class TypeScope(Named, Protocol):
     def _check_reachable(self, name: str) -> None: ...
 
 
-class SlangType:
+class SlangType(Sealed):
     """A type as a module sees it: for `vcast`, ``dtype=``, and as a constructor.
 
     Attributes:
         type: the Slang type.
         module: the module that it was looked up in.
     """
+
+    _assigning = {"": "look up another type of the module: m['Name']"}
 
     def __init__(self, module: TypeScope, type: Type):
         self.module = module

@@ -11,11 +11,13 @@ from fusepy.arguments.mapping import vmap
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.open import default_device
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.sealed import Sealed
 from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.functions.fused import FusedFunction
 from fusepy.language.movement.extents import ndim
 from fusepy.modules.libraries import library
 from fusepy.modules.module import Module
+from fusepy.nn.checks import check_input, check_seed
 from fusepy.nn.parameters import parameters as tensors_of
 from fusepy.trace.traced import Traced
 
@@ -36,7 +38,7 @@ def _module(device: Device) -> Module:
     return library(device, "encodings", lambda d: Module.load_from_source(d, "encodings", _SOURCE))
 
 
-class _Encoding:
+class _Encoding(Sealed):
     """The base of encodings: points (…, dimensions) become (…, width) numbers, in one kernel with what follows.
 
     Attributes:
@@ -64,6 +66,7 @@ class _Encoding:
     def _check(self, x: Any) -> Any:
         if isinstance(x, Traced):
             return x
+        check_input(x, "an encoding")
         x = x if hasattr(x, "shape") else np.asarray(x, np.float32)
         shape = cast("tuple[int, ...]", x.shape)
         if not shape or shape[-1] != self.dimensions:
@@ -78,7 +81,7 @@ class _Encoding:
 
 def _positive(what: str, **given: float) -> None:
     for name, value in given.items():
-        if value <= 0:
+        if not isinstance(cast("object", value), (int, float, np.number)) or value <= 0:
             raise RangeError(f"{what}: {name} is positive", saw=value, hint=f"pass {name}=8, for example")
 
 
@@ -149,6 +152,7 @@ class HashGrid(_Encoding):
         device: Device | None = None,
     ):
         _positive("HashGrid", levels=levels, features=features, log2_size=log2_size, base=base, growth=growth)
+        check_seed(seed, "HashGrid")
         super().__init__(dimensions, levels * features, device)
         self._run = FusedFunction(self._encoded)
         self.levels, self.features, self.log2_size = levels, features, log2_size
@@ -160,7 +164,7 @@ class HashGrid(_Encoding):
         table = np.random.default_rng(self.seed).uniform(-1e-4, 1e-4, shape).astype(np.float32)
         return {"table": tensors_of(table, device or self._device)}
 
-    def __call__(self, parameters: Mapping[str, Any], x: Any) -> Any:
+    def __call__(self, parameters: Mapping[str, Any], x: Any = None) -> Any:
         """Returns the numbers of all levels, from the coarsest on.
 
         Raises:

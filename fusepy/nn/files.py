@@ -25,16 +25,27 @@ def save(path: str | os.PathLike[str], tree: Any, step: TrainingStep | None = No
         MissingPackageError: without the package ``safetensors``.
         ArgumentError: if the file cannot be written.
     """
+    path = _path(path, "save")
     arrays = {name or "value": np.asarray(leaf) for name, leaf in named(tree).items()}
+    if not arrays:
+        hint = "write fp.nn.save(path, params), with arrays in any structure"
+        raise ArgumentError("save: there are no parameters", saw=type(tree).__name__, hint=hint)
     if step is not None:
         arrays |= {name: np.asarray(leaf) for name, leaf in _state(tree, step).items()}
         arrays[_COUNT] = np.array([step.count])
     package = _safetensors()
     try:
-        package.numpy.save_file(arrays, os.fspath(path))
+        package.numpy.save_file(arrays, path)
     except (OSError, package.SafetensorError) as error:
         hint = "give a path in a folder that exists and can be written to"
-        raise ArgumentError(f"save: {os.fspath(path)} cannot be written", saw=error, hint=hint) from None
+        raise ArgumentError(f"save: {path} cannot be written", saw=error, hint=hint) from None
+
+
+def _path(path: Any, what: str) -> str:
+    if not isinstance(path, (str, os.PathLike)):
+        hint = f"write fp.nn.{what}(path, params)"
+        raise ArgumentError(f"{what}: the first argument is no path of a file", saw=type(path).__name__, hint=hint)
+    return os.fspath(path)
 
 
 def load(path: str | os.PathLike[str], tree: Any, step: TrainingStep | None = None) -> Any:
@@ -50,12 +61,12 @@ def load(path: str | os.PathLike[str], tree: Any, step: TrainingStep | None = No
         ArgumentError: if there is no such file, or it has other names or shapes, no training step, or a step of another
             optimiser.
     """
-    package = _safetensors()
+    package, path = _safetensors(), _path(path, "load")
     try:
-        found = package.numpy.load_file(os.fspath(path))
+        found = package.numpy.load_file(path)
     except (OSError, package.SafetensorError) as error:
         hint = "give the path of a file that fp.nn.save has written"
-        raise ArgumentError(f"load: {os.fspath(path)} cannot be read", saw=error, hint=hint) from None
+        raise ArgumentError(f"load: {path} cannot be read", saw=error, hint=hint) from None
     arrays = {name: array for name, array in found.items() if step is not None or not name.startswith(_STEP)}
     made = parameters(tree)
     tensors = {name or "value": tensor for name, tensor in named(made).items()}

@@ -10,10 +10,12 @@ import numpy as np
 from fusepy.arguments.mapping import vmap
 from fusepy.backend.device.device import Device
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.sealed import Sealed
 from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.functions.fused import FusedFunction
 from fusepy.language.math import matmul
 from fusepy.nn.activations import activation_of, leaky_relu, relu, silu
+from fusepy.nn.checks import check_input, check_seed
 from fusepy.nn.parameters import parameters as tensors_of
 from fusepy.trace.traced import Traced
 
@@ -25,7 +27,7 @@ def dense(x: Any, weight: Any, bias: Any) -> Any:
     return matmul(x, vmap(weight, (1, 0))) + bias
 
 
-class MLP:
+class MLP(Sealed):
     """A network of linear layers, with an activation between them, on arrays of samples.
 
     Args:
@@ -47,6 +49,8 @@ class MLP:
         (['weight_0', 'bias_0', 'weight_1', 'bias_1'], (5, 1))
     """
 
+    _assigning = {"": "make another one: fp.nn.MLP(2, 16, 1, activation='relu'); its numbers are net.parameters()"}
+
     __slots__ = ("_activation", "_dtype", "_output", "_run", "seed", "widths")
 
     def __init__(
@@ -65,6 +69,7 @@ class MLP:
             )
         if dtype not in _DTYPES:
             raise ArgumentError("no dtype of an MLP", saw=repr(dtype)[:60], expected=", ".join(_DTYPES), hint="pass one of these")
+        check_seed(seed, "MLP")
         self.widths = widths
         self.seed = seed
         self._activation = activation_of(activation, "MLP")
@@ -91,7 +96,7 @@ class MLP:
             made[f"bias_{i}"] = np.zeros(k, self._dtype)
         return {name: tensors_of(array, device) for name, array in made.items()}
 
-    def __call__(self, parameters: Mapping[str, Any], x: Any) -> Any:
+    def __call__(self, parameters: Mapping[str, Any], x: Any = None) -> Any:
         """Returns the outputs (…, out) for inputs x (…, in).
 
         Raises:
@@ -105,6 +110,7 @@ class MLP:
                 expected=", ".join(self.names),
                 hint="params = net.parameters(), and net(params, x)",
             )
+        check_input(x, "this network")
         self._check(x, self.widths[:1], "x")
         for i, (n, k) in enumerate(zip(self.widths, self.widths[1:])):
             self._check(parameters[f"weight_{i}"], (k, n), f"weight_{i}")
@@ -112,7 +118,7 @@ class MLP:
         return self._run(dict(parameters), x)
 
     def _check(self, value: Any, trailing: tuple[int, ...], name: str) -> None:
-        shape: tuple[int, ...] = getattr(value, "shape", trailing)
+        shape: tuple[int, ...] = () if isinstance(value, (int, float)) else getattr(value, "shape", trailing)
         if not isinstance(value, Traced) and tuple(shape[-len(trailing) :]) != trailing:
             raise ShapeError(
                 f"{name} of this network has another width",

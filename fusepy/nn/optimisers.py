@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from fusepy.errors import ArgumentError, RangeError, did_you_mean
-
-Rate = float | Callable[[int], float]  # a number, or a function of the number of the step, which is 1 at first
+from fusepy.nn.rates import Rate, check_rate, rate_in
 
 
 @dataclass(frozen=True)
@@ -68,20 +66,14 @@ class Optimiser:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        lr = cast("object", self.lr)
-        if not callable(lr) and not (isinstance(lr, (int, float)) and lr >= 0):
-            raise ArgumentError(
-                f"{type(self).__name__}: lr is no learning rate",
-                saw=repr(self.lr)[:60],
-                hint="pass a number such as 1e-3, or a function of the number of the step",
-            )
+        check_rate(type(self).__name__, self.lr)
         for name in ("clip_value", "clip_norm"):
             if getattr(self, name) is not None:
                 self._positive(name)
 
     def rate(self, step: int) -> float:
         """Returns the learning rate of a step."""
-        return float(self.lr(step) if callable(self.lr) else self.lr)
+        return rate_in(type(self).__name__, self.lr, step)
 
     def numbers(self, step: int) -> tuple[float, ...]:
         """Returns the numbers that the Slang function takes in a step, counted from 1."""
@@ -184,7 +176,9 @@ class Adam(Optimiser):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(cast("object", self.betas), (tuple, list)) or len(self.betas) != 2:
+        given = cast("object", self.betas)
+        numbers = isinstance(given, (tuple, list)) and all(isinstance(beta, (int, float)) for beta in cast("list[Any]", given))
+        if not numbers or len(self.betas) != 2:
             what = f"{type(self).__name__}: betas are two numbers"
             raise ArgumentError(what, saw=repr(self.betas)[:60], hint="write betas=(0.9, 0.999)")
         if not all(0 <= beta < 1 for beta in self.betas):

@@ -7,25 +7,29 @@ from dataclasses import replace
 from typing import Any, cast
 
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.sealed import Sealed
 from fusepy.errors import ArgumentError
 from fusepy.functions.fused import FusedFunction
 from fusepy.inspect.explain import Explanation
 from fusepy.nn.groups import NO_GROUPS, Groups, GroupsOfStep, assigned, checked_groups, expect_same_groups, expect_same_program
-from fusepy.nn.optimisers import Optimiser, Rate
+from fusepy.nn.optimisers import Optimiser
 from fusepy.nn.parameters import expect_tensors, names_of
 from fusepy.nn.programs import ParameterGroup, program_of_step
+from fusepy.nn.rates import Rate
 from fusepy.nn.updates import update_of, zeros_like
 from fusepy.pytree import Structure, flatten
 from fusepy.trace.arity import by_position
 
 
-class TrainingStep:
+class TrainingStep(Sealed):
     """A step of training; made by `training_step`.
 
     Attributes:
         count: the number of steps taken.
         state: what the optimisers keep, a list of tensors for each parameter.
     """
+
+    _assigning = {"": "make another one: fp.training_step(loss, fp.nn.Adam(lr=1e-3))"}
 
     __slots__ = ("_groups", "_loss", "_names", "_optimiser", "_patterns", "_programs", "count", "state")
 

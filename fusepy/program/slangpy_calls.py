@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from fusepy.arguments.field_tensor import without_fields
 from fusepy.arguments.fields import fields_of
@@ -18,7 +18,7 @@ from fusepy.backend.marshals.result_kinds import is_writable
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.recast import reinterpret
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.errors import ArgumentError
+from fusepy.errors import ArgumentError, did_you_mean
 from fusepy.ir.oracle import IN
 from fusepy.ir.types import Kind, Type
 from fusepy.program.sized import sized
@@ -41,19 +41,25 @@ def spread(run: Run, callee: Any, args: tuple[Any, ...], kwargs: Mapping[str, An
 
 
 def into_fields(run: Run, callee: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Mapping[str, Any]) -> None:
-    """Runs a call whose result is a struct, with a dict of destinations; single values in it stay as they are.
+    """Runs a call whose result is a struct, or a dict, with a dict of destinations; single values in it stay as they are.
 
     Raises:
-        ArgumentError: if the result is no struct, or nothing in the dict can be written to.
+        ArgumentError: if the result is neither, has no result of a name, or nothing in the dict can be written to.
     """
     after: list[Callable[[], None]] = []
     targets = [(path.split(".")[1:], t) for path, t in leaves_of(opened(result, None, after, fields_of), "_result")]
     targets = [(names, unmapped(t)) for names, t in targets if is_writable(unmapped(t))]
     found: Any = run(callee, args, kwargs, "tensor")
     type = getattr(found, "dtype", found.__class__.__name__)  # several results have none
-    if not targets or getattr(type, "kind", None) is not Kind.NAMED:
+    known = list(cast("Mapping[str, Any]", found)) if isinstance(cast("object", found), Mapping) else None
+    wrong = [] if known is None else [names[0] for names, _ in targets if names[0] not in known]
+    if wrong:
         raise ArgumentError(
-            f"{callee.__name__}: _result: a dict receives the members of a struct",
+            f"{callee.__name__}: _result: there is no result {wrong[0]!r}", saw=wrong[0], hint=did_you_mean(wrong[0], known or ())
+        )
+    if not targets or (known is None and getattr(type, "kind", None) is not Kind.NAMED):
+        raise ArgumentError(
+            f"{callee.__name__}: _result: a dict receives the members of a struct, or the results in a dict",
             saw=f"{type}, and {len(targets)} members that can be written",
             hint="give a tensor or an array for each member that is wanted; for several results, a tuple of destinations",
         )

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from fusepy.backend.sealed import Sealed
 from fusepy.errors import ShapeError
 from fusepy.ir.value import Array
 from fusepy.pytree import attributes, reader, register
 from fusepy.scenes import pixels
 
 
-class Camera:
+class Camera(Sealed):
     """A pinhole camera. Slang takes it as a ``Camera`` of ``import fusepy_rays;``.
 
     Args:
@@ -25,7 +26,8 @@ class Camera:
         aspect: the width of the image divided by its height.
 
     Attributes:
-        position, forward, right, up: as in Slang: `right` and `up` reach from the middle of the image to its edges.
+        position, forward, right, up: as in Slang: `right` and `up` reach from the middle of the image to its edges. A use$
+            reads them, so they may be assigned; a camera at another position looks in the same direction.
 
     Raises:
         ShapeError: if something is no three finite numbers, `target` is `position`, or `up` points along the view.
@@ -39,6 +41,9 @@ class Camera:
         >>> fp.Camera(position=(0, 0, 2), target=(0, 0, 0), fov=90)
         <Camera position (0, 0, 2), forward (0, 0, -1), right (1, 0, 0), up (0, 1, 0)>
     """
+
+    _free = ("position", "forward", "right", "up")
+    _assigning = {"": "make another one: fp.Camera(position, target, fov=45)"}
 
     def __init__(self, position: Any, target: Any, up: Any = (0, 1, 0), *, fov: float = 45.0, aspect: float = 1.0):
         eye, aim, above = _three(position, "position"), _three(target, "target"), _three(up, "up")

@@ -13,6 +13,7 @@ from fusepy.backend.device.open import as_device, default_device
 from fusepy.backend.marshals.registry import device_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.scenes.levels import BottomLevel, TopLevel, check_scenes
+from fusepy.backend.sealed import Sealed
 from fusepy.errors import ArgumentError, MissingPackageError, ShapeError
 from fusepy.ir.types import FLOAT, UINT
 from fusepy.ir.value import Array
@@ -26,7 +27,7 @@ def device_for(values: Sequence[Any], device: Any) -> Device:
     return found
 
 
-class Geometry:
+class Geometry(Sealed):
     """The base class of meshes and boxes.
 
     Attributes:
@@ -34,6 +35,13 @@ class Geometry:
         level: its acceleration structure.
         scenes: the scenes with an instance of it, which follow its changes.
     """
+
+    _assigning = {
+        "positions": "write mesh.refit(positions), or mesh.rebuild(positions) after large changes",
+        "indices": "write mesh.rebuild(positions, indices)",
+        **dict.fromkeys(("low", "high"), "write boxes.refit(low, high)"),
+        "": "make another one: fp.Mesh(positions, indices), fp.Boxes(low, high)",
+    }
 
     _instead = "wrap it in a scene: fp.Scene([mesh])"
 

@@ -11,6 +11,7 @@ import numpy as np
 from fusepy.backend.marshals.registry import host_array
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.scenes.levels import INSTANCE, TopLevel, handle_of
+from fusepy.backend.sealed import sealed
 from fusepy.errors import ArgumentError, RangeError, ShapeError, did_you_mean
 from fusepy.ir.value import Array
 from fusepy.scenes.geometry import Geometry
@@ -18,6 +19,7 @@ from fusepy.scenes.geometry import Geometry
 _WIDE = {"id": 1 << 24, "mask": 1 << 8, "hit_group": 1 << 24}
 
 
+@sealed
 @dataclass(frozen=True)
 class Instance:
     """A mesh or boxes at a place of a scene.
@@ -47,6 +49,7 @@ class Instance:
     culled: bool = True
     counter_clockwise: bool = False
     _instead: ClassVar[str] = "wrap it in a scene: fp.Scene([instance])"
+    _assigning: ClassVar[dict[str, str]] = {"": "make another one: fp.Instance(mesh, transform); scene.move(…) moves it"}
 
     def __post_init__(self) -> None:
         if not isinstance(self.geometry, Geometry):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.kernels.values import freeze
+from fusepy.backend.sealed import Sealed
 from fusepy.errors import ArgumentError, UnknownNameError, UnsupportedArgumentError, did_you_mean
 
 Hook = Callable[["CallContext"], object]
@@ -65,7 +66,7 @@ class Setup(GlobalValues):
 NO_SETUP = Setup({})
 
 
-class CallContext:
+class CallContext(Sealed):
     """The call that is about to run; the argument of hooks.
 
     Attributes:
@@ -79,6 +80,8 @@ class CallContext:
         >>> f([1.0, 2.0]), f([1.0, 2.0, 3.0])
         ([2.0, 4.0], [3.0, 6.0, 9.0])
     """
+
+    _assigning = {"": "a hook gives values to globals: context.set(k=2.0)"}
 
     def __init__(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], device: Device, bindings: GlobalValues):
         self.function = function

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from fusepy.elsewhere import of_traced
@@ -15,9 +15,10 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import is_spread
 from fusepy.location import line_in, user_line
-from fusepy.methods import FUNCTIONS, METHODS, takes
-from fusepy.symbolic import Numberless, Symbolic, no_array, static_hint
+from fusepy.methods import FUNCTIONS, METHODS, no_function, no_modulus, takes, ufunc_function
+from fusepy.symbolic import SIGNS, Numberless, Symbolic, no_array, static_hint
 from fusepy.trace.open_trace import OpenTrace
+from fusepy.trace.writes.aliases import check_written, fresh, is_view, overwrite, viewed
 
 # what Python asks of numbers
 _OF_NUMBERS = ("float()", "int()", "the integer", "the truth", "the truth of `in`", "the digits", "the hash")
@@ -27,13 +28,15 @@ MOST_ROWS = 64  # that Python may go through: each is recorded by itself
 class Traced(Numberless, Symbolic):
     """A value inside a trace. Its operators and members, `fusepy`'s math functions and Slang functions record nodes."""
 
-    __slots__ = ("_begun", "_loc", "_trace", "_value")
+    __slots__ = ("_begun", "_loc", "_of", "_trace", "_value", "_written")
     __hash__ = Numberless.__hash__
 
     def __init__(self, trace: OpenTrace, value: Value, loc: str | None):
         self._trace, self._value = trace, value
         self._loc = loc
         object.__setattr__(self, "_begun", trace.moves.count)
+        object.__setattr__(self, "_of", None)
+        object.__setattr__(self, "_written", ())
 
     @property
     def type(self) -> Type:
@@ -66,6 +69,7 @@ class Traced(Numberless, Symbolic):
         """Raises `LeakedTracerError` unless `trace`, or a trace around it, has made this value and is still active."""
         if not self._trace.active or self._trace not in trace.chain:
             raise leaked(self)
+        check_written(self)
 
     @property
     def _recorder(self) -> OpenTrace:
@@ -100,20 +104,19 @@ class Traced(Numberless, Symbolic):
         apart = self.type.kind is Kind.NAMED and trace.has_member(self, name)  # a field or method goes first
         found = None if apart else trace.array_member(self, name)
         if found is not None:
-            return found
+            return viewed(self, found) if name == "T" else found
         if name in METHODS and not self._recorder.has_member(self, name):
             return functools.partial(FUNCTIONS[name], of)
         if name not in METHODS and self.type.kind is not Kind.NAMED and (hint := of_traced(name)) is not None:
             raise UnknownNameError(f"a traced value has no .{name}", saw=f"{self.type} made at {self._loc}", hint=hint)
         method = self._recorder.method(self, name)
-        return self._record("member", of, name=name) if method is None else method
+        return viewed(self, self._record("member", of, name=name), name) if method is None else method
 
     def __getitem__(self, index: Any) -> Traced:
         if isinstance(index, str):  # as of tensors of structs, structured arrays and dicts
-            return self._record("member", self, name=index)
-        if self._is_element():
-            return self._recorder.part(self, index)
-        return self._fusepy_along(index)
+            return viewed(self, self._record("member", self, name=index), index)
+        made = self._recorder.part(self, index) if self._is_element() else self._fusepy_along(index)
+        return viewed(self, made, index) if is_view(index) else made
 
     def _fusepy_along(self, index: Any) -> Traced:
         trace, loc, value = self._recorder, user_line(), self._recorder.lift(self)
@@ -155,10 +158,15 @@ class Traced(Numberless, Symbolic):
 
     def __iter__(self) -> Iterator[Traced]:
         if self._is_element():
-            return iter([self._recorder.part(self, i) for i in range(self.type.shape[0])])
+            return iter([self[i] for i in range(self.type.shape[0])])
         if self._value.rank and not self._trace.body and not is_spread(self._value) and self.shape[0] <= MOST_ROWS:
-            return iter([self[i, ...] for i in range(self.shape[0])])
+            return iter([viewed(self, self[i, ...], i) for i in range(self.shape[0])])
         raise self._refuse("iteration", f"call functions on the whole value; up to {MOST_ROWS} rows are recorded one by one")
+
+    def __pos__(self) -> Traced:  # a copy, as of arrays
+        return fresh(self.__class__(self._trace, self._value, self._loc))
+
+    __copy__ = __pos__
 
     def __len__(self) -> int:
         if self._is_element():
@@ -219,34 +227,6 @@ def misused(error: Exception) -> FusepyError | None:
     )
 
 
-def no_function(name: str, known: bool) -> TraceError:
-    """Returns the error for a NumPy function in a trace that fusepy does not have, or not with these arguments."""
-    hint = "fusepy has no such function: compute it before the call, or in a Slang function"
-    if name == "where":
-        hint = "write fusepy.where(condition, a, b); which elements are true is known when the function runs"
-    elif known:
-        hint = f"use fusepy.{name}, and only the arguments that it has"
-    return TraceError(f"numpy.{name}() of a traced value", hint=hint)
-
-
-def ufunc_function(ufunc: Any, method: str, kwargs: Mapping[str, Any]) -> Callable[..., Any]:
-    """Returns fusepy's function for one of NumPy's that is called with a traced or mapped value.
-
-    Raises:
-        TraceError: for a function without a traced form.
-    """
-    function = FUNCTIONS.get(ufunc.__name__)
-    if function is None or method != "__call__" or kwargs:
-        like = {"reduce": _REDUCTIONS, "accumulate": _SCANS}.get(method, {}).get(ufunc.__name__)
-        if kwargs and function is not None and method == "__call__":
-            hint = f"leave out {', '.join(f'{k}=' for k in kwargs)}"
-        else:
-            hint = f"use fusepy.{like}" if like else "compute it before the call, or in a Slang function"
-        what = f"numpy.{ufunc.__name__}{'' if method == '__call__' else '.' + method}() of a traced value"
-        raise TraceError(what, hint=hint)
-    return function
-
-
 def _forward(op: str) -> Callable[..., Traced]:
     def record(self: Traced, other: Any, modulus: Any = None) -> Traced:
         if modulus is not None:
@@ -260,13 +240,17 @@ def _forward(op: str) -> Callable[..., Traced]:
     return record
 
 
-def no_modulus(value: Any) -> TraceError:
-    """Returns the error for ``pow(a, b, c)``, the only operator with a third operand."""
-    return TraceError("pow() with a modulus", saw=repr(value)[:80], hint="write pow(a, b) % c")
-
-
 def _backward(op: str) -> Callable[[Traced, Any], Traced]:
     return lambda self, other: self._record(op, other, self)  # pyright: ignore[reportPrivateUsage]
+
+
+def _in_place(op: str, sign: str) -> Callable[[Traced, Any], Traced]:
+    def record(self: Traced, other: Any) -> Traced:
+        made = _forward(op)(self, other)
+        overwrite(self, made, sign)
+        return made
+
+    return record
 
 
 def _unary(op: str) -> Callable[[Traced], Traced]:
@@ -279,12 +263,10 @@ BINARY = {
 }  # fmt: skip
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 UNARY = {"neg": "neg", "invert": "invert", "abs": "abs"}
-_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
-_RUNNING = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
-_SCANS = {name: f"{word}(x, axis=0)" for name, word in _RUNNING.items()}
 for _name, _op in BINARY.items():
     setattr(Traced, f"__{_name}__", _forward(_op))
     setattr(Traced, f"__r{_name}__", _backward(_op))
+    setattr(Traced, f"__i{_name}__", _in_place(_op, SIGNS[_name]))
 for _name in COMPARISONS:
     setattr(Traced, f"__{_name}__", _forward(_name))
 for _name, _op in UNARY.items():

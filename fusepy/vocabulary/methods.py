@@ -12,7 +12,6 @@ import numpy as np
 from fusepy.arguments.mapped import Mapped
 from fusepy.backend.marshals.generators import Grid
 from fusepy.backend.marshals.registry import device_of
-from fusepy.backend.memory.recast import field
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.elsewhere import no_attribute
 from fusepy.errors import ArgumentError, UnknownNameError, did_you_mean
@@ -24,11 +23,10 @@ from fusepy.language import reductions
 from fusepy.language.elementwise import composed
 from fusepy.language.movement import extents, indices, joins, views
 from fusepy.location import user_line
-from fusepy.methods import FUNCTIONS, METHODS, takes
+from fusepy.methods import FUNCTIONS, METHODS, no_function, takes
 from fusepy.pytree import LEAF, flatten
 from fusepy.symbolic import Symbolic
 from fusepy.trace.trace import current_trace
-from fusepy.trace.traced import no_function
 from fusepy.vocabulary import (
     arithmetic,
     compositions,
@@ -42,6 +40,7 @@ from fusepy.vocabulary import (
     statistics,
 )
 from fusepy.vocabulary.arithmetic import traced
+from fusepy.vocabulary.assigned import assign_attribute, seen_part
 
 # words that mean another function, that are in numpy.linalg, or whose meaning for Slang's vectors is not NumPy's for arrays
 _OTHERS = {"round": arithmetic.around, "rint": _math.round, "flatten": views.flatten, "norm": statistics.norm}
@@ -166,10 +165,9 @@ def _of_mapped(self: Mapped, name: str) -> Any:
 
 def _attribute(self: Tensor, name: str) -> Any:
     """Returns a field of a tensor of structs or a component of one of vectors, as a view: ``rays.position``, ``image.x``."""
-    found = None if name.startswith("_") else field(self, name)
-    parts = swizzle(self.dtype, name) if found is None and self.dtype.shape else None
-    if parts is not None:
-        return self.flatten_dtype()[..., parts[0]] if len(parts) == 1 else _components(self, name)
+    found = None if name.startswith("_") else seen_part(self, name)
+    if found is None and self.dtype.shape and swizzle(self.dtype, name) is not None:
+        return _components(self, name)
     if found is None:
         fields = self.element.dtype.names or ()
         if fields and not name.startswith("_"):
@@ -193,4 +191,6 @@ setattr(Grid, "__getattr__", _coordinates_of_grid)  # noqa: B010
 setattr(Mapped, "__len__", _length_of_mapped)  # noqa: B010
 setattr(Mapped, "__iter__", _parts_of_mapped)  # noqa: B010
 setattr(Mapped, "__getattr__", _of_mapped)  # noqa: B010
-setattr(Tensor, "__getattr__", _attribute)  # noqa: B010  # no method of the class, which would hide misspelled names from checkers
+# no methods of the class, which would hide misspelled names from checkers
+setattr(Tensor, "__getattr__", _attribute)  # noqa: B010
+setattr(Tensor, "__setattr__", assign_attribute)  # noqa: B010

@@ -57,6 +57,7 @@ ELSEWHERE: dict[str, str] = {
     "trace/moves/steps.py": "language/movement/test_views.py",
     "arguments/fields.py": "arguments/test_nested.py",
     "arguments/key.py": "functions/test_modes_numbers.py",
+    "methods.py": "vocabulary/test_methods.py",
     "arguments/mapped.py": "arguments/test_mapped_outputs.py",
     "arguments/mapping.py": "arguments/test_mapped_outputs.py",
     "backend/cache/files.py": "backend/cache/test_disk.py",
@@ -219,7 +220,7 @@ ELSEWHERE: dict[str, str] = {
     "trace/structs.py": "arguments/test_nested.py",
     "trace/trace.py": "functions/test_fused.py",
     "trace/traced.py": "errors/test_values_misused.py",
-    "trace/writeback.py": "arguments/test_mapped_outputs.py",
+    "trace/writes/writeback.py": "arguments/test_mapped_outputs.py",
     "random/keys.py": "random/test_draws.py",
     "vocabulary/ramps.py": "vocabulary/test_creation.py",
 }

@@ -18,7 +18,7 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.device.sink import CAPTURED, Sink
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.memory.element import Element
-from fusepy.backend.memory.storage import Foreign
+from fusepy.backend.memory.foreign_memory import Foreign
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.ir.types import BOOL
 

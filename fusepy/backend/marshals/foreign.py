@@ -14,8 +14,7 @@ from fusepy.backend.marshals.array import NumPyMarshal, check_features
 from fusepy.backend.marshals.base import Array, Description, Stream
 from fusepy.backend.marshals.vector import as_vector
 from fusepy.backend.memory.element import Element, scalar_type
-from fusepy.backend.memory.foreign_memory import CPU, dlpack_place, from_cuda, host_view_of
-from fusepy.backend.memory.storage import Foreign
+from fusepy.backend.memory.foreign_memory import CPU, Foreign, dlpack_place, from_cuda, host_view_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import telling

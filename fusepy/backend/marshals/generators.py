@@ -12,13 +12,14 @@ import numpy as np
 
 from fusepy.backend.memory.texture import is_texture, kind_of
 from fusepy.backend.memory.views import integers
+from fusepy.backend.sealed import Sealed
 from fusepy.errors import ArgumentError, RangeError, ShapeError
 from fusepy.ir.argmap import check_rank
 from fusepy.ir.strides import TensorShape
 from fusepy.symbolic import Symbolic, static_hint
 
 
-class Grid:
+class Grid(Sealed):
     """Integer coordinates of a grid; created by `grid`.
 
     Attributes:
@@ -66,7 +67,7 @@ class Shape(TensorShape):
         return f"Shape({', '.join(map(str, self))})"
 
 
-class Linspace:
+class Linspace(Sealed):
     """Evenly spaced floats; created by `linspace`."""
 
     __slots__ = ("last", "shape", "start", "step", "stop")
@@ -83,7 +84,7 @@ class Linspace:
         return f"linspace({self.start}, {self.stop}, {self.shape[0]})"
 
 
-class Generator:
+class Generator(Sealed):
     """A value for each thread, computed from its index in the grid. It has the extents of the call's grid, unless `shape` is set.
 
     Attributes:

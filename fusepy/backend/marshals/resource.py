@@ -15,8 +15,8 @@ from fusepy.backend.emit.operand import BLOCK, Field, Operand
 from fusepy.backend.emit.variant import Variant
 from fusepy.backend.marshals.base import Description
 from fusepy.backend.memory.element import Element
+from fusepy.backend.memory.foreign_memory import Foreign
 from fusepy.backend.memory.slangpy_names import TensorStorage
-from fusepy.backend.memory.storage import Foreign
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.memory.texture import check_device
 from fusepy.backend.scenes.levels import TopLevel, check_home

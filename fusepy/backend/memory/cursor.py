@@ -12,10 +12,11 @@ from fusepy.backend.memory.contents import copy_from_numpy, to_numpy
 from fusepy.backend.memory.element_cursor import Array, ElementCursor
 from fusepy.backend.memory.pending import PENDING, before_write
 from fusepy.backend.memory.storage import Storage
+from fusepy.backend.sealed import Sealed
 from fusepy.errors import ShapeError
 
 
-class BufferCursor:
+class BufferCursor(Sealed):
     """The elements of a tensor, in C order, as a list of `ElementCursor`.
 
     Args:
@@ -35,6 +36,8 @@ class BufferCursor:
         >>> pixels.to_numpy()["g"].tolist()
         [0.0, 0.5, 2.0, 0.0]
     """
+
+    _assigning = {"": "write to an element: cursor[0].position = x"}
 
     def __init__(self, tensor: Storage, start: int = 0, count: int | None = None):
         stop = tensor.size if count is None else start + count

@@ -16,7 +16,7 @@ from fusepy.backend.memory.contents import from_array
 from fusepy.backend.memory.element import Element, scalar_type
 from fusepy.backend.memory.host_arrays import refuse_loss
 from fusepy.backend.memory.recast import element_in
-from fusepy.backend.memory.storage import TENSORS, Foreign, HostMemory, Storage
+from fusepy.backend.memory.storage import TENSORS, Storage
 from fusepy.backend.torch import is_torch
 from fusepy.errors import ShapeError, UnsupportedArgumentError
 from fusepy.ir.strides import TensorShape, contiguous_strides, is_contiguous, span
@@ -24,6 +24,37 @@ from fusepy.ir.strides import TensorShape, contiguous_strides, is_contiguous, sp
 Array = np.ndarray[Any, np.dtype[Any]]
 Made = TypeVar("Made", bound=Storage)
 CPU, CUDA = 1, 2  # DLPack's device types
+
+
+class HostMemory:
+    """Host memory in place of an sgl buffer, on devices that can address it."""
+
+    __slots__ = ("device_address", "size")
+
+    def __init__(self, address: int, nbytes: int):
+        self.device_address = address
+        self.size = nbytes
+
+
+class Foreign:
+    """Memory of another framework, in place of a block of the pool. It keeps `owner` alive while a kernel may use the memory.
+
+    Attributes:
+        address: device pointer of the first byte, which is the first of `buffer`, if there is one.
+    """
+
+    __slots__ = ("_device", "_owner", "address", "buffer")
+    offset = 0
+
+    def __init__(self, device: Device, address: int, owner: Any, buffer: Any = None):
+        self._device = device
+        self._owner = owner
+        self.address = address
+        self.buffer = buffer
+
+    def __del__(self) -> None:
+        # Kernels in the queue may still read the memory, and this runs on any thread: it only hands over the owner.
+        self._device.retired.append(self._owner)
 
 
 def from_dlpack(made: type[Made], device: Device, array: Any, dtype: Any = None) -> Made:
@@ -73,7 +104,9 @@ def host_view_of(array: Any) -> Array:
         return np.from_dlpack(array)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:  # each framework refuses in its own way
         raise UnsupportedArgumentError(
-            f"a {type(array).__name__} cannot be read as an array", saw=error, hint="convert it with numpy.asarray"
+            f"a {type(array).__name__} cannot be read as an array",
+            saw=error,
+            hint="convert it before, to float32 for example",
         ) from error
 
 
@@ -120,7 +153,7 @@ def over(
     key: object,
 ) -> Made:
     """Returns elements at the start of a block whose `key` is known, as the constructor does, in a third of its time."""
-    new = made.__new__(made)
+    new: Made = made.opened.__new__(made.opened)
     new.device, new.element, new.block, new.key = device, element, block, key
     new.shape, new.size = TensorShape(extents), math.prod(extents)
     new.origin, new.grads, new.as_numbers = 0, None, TENSORS
@@ -132,6 +165,7 @@ def over(
         first, high = span(extents, new.strides) if high else (0, 0)
         low += first * element.nbytes
     new.low, new.high = low, new.address + high * element.nbytes
+    new.__class__ = made
     return new
 
 

@@ -66,12 +66,3 @@ def checked(tensor: Made, grad_in: Made | None, grad_out: Made | None, zero: boo
                 hint="omit it: a new one is made",
             )
     return grad_in, grad_out
-
-
-def assigned(value: object) -> ArgumentError:
-    """Returns the error for ``x.grad = value``: other views of the memory of `x` would not see it."""
-    return ArgumentError(
-        "the gradient of a tensor is not assigned",
-        saw=f"x.grad = {'None' if value is None else 'a ' + type(value).__name__}",
-        hint="x.grad.clear() sets it to zero, and x = x.with_grads(grad_out=g) gives it a tensor of yours",
-    )

@@ -13,12 +13,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from fusepy.backend.memory.contents import check_read, to_numpy
-from fusepy.backend.memory.foreign_memory import CPU, CUDA
+from fusepy.backend.memory.contents import check_read, number, to_numpy
+from fusepy.backend.memory.foreign_memory import CPU, CUDA, HostMemory
 from fusepy.backend.memory.pending import before_write
-from fusepy.backend.memory.storage import HostMemory, Storage
+from fusepy.backend.memory.storage import Storage
 from fusepy.backend.torch import as_torch
-from fusepy.errors import ExportError
+from fusepy.errors import ExportError, UnsupportedArgumentError
 from fusepy.ir.strides import contiguous_strides
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -195,6 +195,17 @@ class SharedStorage(Storage):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return cuda_array_interface(self)
+
+    def __index__(self) -> int:
+        """The integer of a tensor without axes, as of arrays of NumPy: ``range(t)``, ``items[t]``."""
+        if self.shape or self.element.dtype.kind not in "iu":
+            raise UnsupportedArgumentError(
+                "a tensor is no integer",
+                saw=f"{self.dtype}{list(self.shape)}",
+                expected="one integer without axes",
+                hint="write int(t), or t[0] for the first of several",
+            )
+        return int(number(self, "the integer"))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         check_read(self, "a NumPy array")

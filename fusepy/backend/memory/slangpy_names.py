@@ -15,6 +15,7 @@ from fusepy.backend.memory.recast import seen_as
 from fusepy.backend.memory.sharing import SharedStorage, memory_of
 from fusepy.backend.memory.storage import Storage
 from fusepy.backend.memory.views import as_shape, integers, numbers, reshaped, strided
+from fusepy.backend.sealed import Sealed
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.strides import contiguous_strides
 
@@ -22,7 +23,7 @@ Self = TypeVar("Self", bound="SlangpyNames")
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class TensorStorage:
+class TensorStorage(Sealed):
     """The whole memory of a tensor, with the attributes of slangpy's ``Buffer``. Functions take it like a buffer.
 
     It is a part of a larger buffer of the graphics layer, so commands of an encoder take ``tensor.buffer`` from

@@ -278,10 +278,6 @@ class Tensor(SlangpyNames, ArrayMethods):
         """The gradient: `grad_out`, else `grad_in`, else None. It is not assigned: see `with_grads`, and ``x.grad.clear()``."""
         return self.grad_in if self.grad_out is None else self.grad_out
 
-    @grad.setter
-    def grad(self, value: object) -> None:
-        raise gradients.assigned(value)
-
     @property
     def needs_grad(self) -> bool:
         """True if gradients are attached."""

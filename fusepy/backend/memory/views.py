@@ -43,7 +43,7 @@ def indexed(shape: tuple[int, ...], strides: tuple[int, ...], index: Any) -> Vie
             continue
         extent, stride = shape[axis], strides[axis]
         if isinstance(item, slice):
-            first, stop, step = item.indices(extent)
+            first, stop, step = _bounds(cast("Any", item), extent)
             count = len(range(first, stop, step))
             start += first * stride if count else 0
             made_shape.append(count)
@@ -60,6 +60,13 @@ def indexed(shape: tuple[int, ...], strides: tuple[int, ...], index: Any) -> Vie
             raise ShapeError(f"cannot index with {item!r}", hint="use integers, slices, None and ..., or arrays of integers")
         axis += 1
     return tuple(made_shape), tuple(made_strides), start
+
+
+def _bounds(item: Any, extent: int) -> tuple[int, int, int]:
+    try:
+        return item.indices(extent)
+    except (TypeError, ValueError):
+        raise ShapeError("the bounds of a slice", saw=item, expected="integers", hint="its step is not 0") from None
 
 
 def without_dots(given: list[Any], rank: int) -> list[Any]:
@@ -185,7 +192,8 @@ def integers(given: Any, what: str) -> tuple[int, ...]:
     try:
         if isinstance(given, (str, bytes, Mapping, Set)):
             raise TypeError
-        listed: list[Any] = [given] if isinstance(given, (int, np.integer)) else list(given)
+        single = isinstance(given, (int, np.integer)) or getattr(given, "shape", None) == ()  # tensors have integers too
+        listed: list[Any] = [given] if single else list(cast("Sequence[Any]", given))
         if any(isinstance(n, bool) for n in listed):
             raise TypeError
         return tuple(operator.index(n) for n in listed)

@@ -18,6 +18,7 @@ from fusepy.backend.device.sink import CAPTURED, sink_on
 from fusepy.backend.memory.pending import PENDING, before_effects
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.backend.sealed import Sealed
 from fusepy.errors import DeviceError, ShapeError
 
 _RETIRED = 64  # buffers of builds and structures of dropped scenes; with more they are released, which waits for the device
@@ -69,8 +70,10 @@ class _Input:
         sink_on(self._device).copy(self.buffer, 0, memory_of(tensor), tensor.byte_offset, self.buffer.size)
 
 
-class Level:
+class Level(Sealed):
     """A structure of the graphics layer; `inputs` are the buffers that its builds read."""
+
+    _assigning = {"": "make another scene: fp.Scene([…]); scene.move(transforms) moves the instances"}
 
     def __init__(
         self,

@@ -26,6 +26,7 @@ from fusepy.trace.moves.shapes import shape_of
 from fusepy.trace.moves.steps import ALL, Broadcast, Indexed, Permuted, Reshaped, Run, Shape, ViewStep
 from fusepy.trace.trace import Trace, current_trace
 from fusepy.trace.traced import Traced
+from fusepy.trace.writes.aliases import viewed
 
 __all__ = ["broadcast_to", "expand_dims", "flip", "moveaxis", "ravel", "reshape", "split", "squeeze", "swapaxes", "transpose"]
 
@@ -44,7 +45,7 @@ def _viewed(name: str, x: Any, make: Making) -> Any:
         trace = trace_of(x)
         value = seen(trace, x)
         step = make(value.rank, lambda: shape_of(trace, value))
-        return x if step is None else Traced(trace, moved(trace, value, step), user_line())
+        return x if step is None else viewed(x, Traced(trace, moved(trace, value, step), user_line()))
     if of_host or isinstance(x, Storage):
         array: Any = x if isinstance(x, Storage) else np.asarray(cast("Any", x))
         step = make(len(array.shape), lambda: tuple(array.shape))
@@ -88,7 +89,7 @@ def ravel(x: Any) -> Any:
 def flatten(x: Any) -> Any:
     """Returns the elements of `x` in C order along one axis; of a tensor or NumPy array a copy."""
     copied: Any = x
-    return ravel(copied.copy() if isinstance(x, Storage) or host_array(x) is not None else x)
+    return ravel(copied.copy() if isinstance(x, (Storage, Traced)) or host_array(x) is not None else x)
 
 
 def transpose(x: Any, axes: Sequence[int] | None = None) -> Any:

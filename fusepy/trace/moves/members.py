@@ -9,6 +9,7 @@ from typing import Any
 from fusepy.backend.marshals.generators import Shape
 from fusepy.backend.memory.recast import no_numbers
 from fusepy.ir.graph import Value
+from fusepy.ir.strides import Count, TensorShape
 from fusepy.location import user_line
 from fusepy.trace.components.parts import part
 from fusepy.trace.moves.arguments import axes_order, new_extents
@@ -18,6 +19,7 @@ from fusepy.trace.moves.shapes import shape_of
 from fusepy.trace.moves.steps import Broadcast, Permuted, Reshaped, ViewStep
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.traced import Traced
+from fusepy.trace.writes.aliases import fresh, viewed
 
 __all__ = ["array_member", "indexed", "part"]
 
@@ -25,7 +27,7 @@ __all__ = ["array_member", "indexed", "part"]
 def array_member(trace: OpenTrace, of: Traced, name: str) -> Any:
     """Returns the attribute or method `name` of a traced array; ``None`` if there is none."""
     if name == "flatten_dtype":
-        return lambda: Traced(trace, _numbers(trace, trace.lift(of)), user_line())
+        return lambda: viewed(of, Traced(trace, _numbers(trace, trace.lift(of)), user_line()))
     if name not in _PROPERTIES and name not in _METHODS:
         return None
     value = trace.plain.array(trace.lift(of), user_line())
@@ -33,7 +35,8 @@ def array_member(trace: OpenTrace, of: Traced, name: str) -> Any:
         return _PROPERTIES[name](trace, value)
 
     def method(*args: Any, **kwargs: Any) -> Traced:
-        return _stepped(trace, value, _METHODS[name](trace, value, *args, **kwargs))
+        made = _stepped(trace, value, _METHODS[name](trace, value, *args, **kwargs))
+        return fresh(made) if name == "copy" else viewed(of, made)
 
     return method
 
@@ -71,13 +74,13 @@ def _extents(trace: OpenTrace, value: Value) -> tuple[int, ...]:
     """Returns the extents; those of a texture are the coordinates of its texels, as outside of traces."""
     if not value.rank:
         trace.refuse_part(value, ".shape")
-    return Shape(shape_of(trace, value)) if value.arrival.texels else shape_of(trace, value)
+    return Shape(shape_of(trace, value)) if value.arrival.texels else TensorShape(shape_of(trace, value))
 
 
 _PROPERTIES: dict[str, Callable[[OpenTrace, Value], Any]] = {
     "shape": _extents,
     "ndim": lambda trace, value: value.rank,
-    "size": lambda trace, value: math.prod(_extents(trace, value)),
+    "size": lambda trace, value: Count(math.prod(_extents(trace, value))),
     "dtype": lambda trace, value: value.type,
     "T": lambda trace, value: _stepped(trace, value, transpose(trace, value)),
 }

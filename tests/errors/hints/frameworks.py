@@ -141,6 +141,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: m.add(t([1.0, 2.0]).bfloat16().float(), 1.0),
         F32([2, 3]),
     ),
+    "numbers of another framework that NumPy lacks": (
+        lambda m: fp.Tensor.from_dlpack(m.device, t().bfloat16()),
+        "convert it before, to float32 for example",
+        lambda m: fp.Tensor.from_dlpack(m.device, t([1.0, 2.0]).bfloat16().float()),
+        F32([1, 2]),
+    ),
     "complex numbers of torch": (
         lambda m: m.add(t(COMPLEX), 1.0),
         "pass t.real and t.imag as two tensors",

@@ -87,6 +87,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: zero(NET),
         ZEROS,
     ),
+    "a network without its input": (
+        lambda m: NET(NET.parameters(), None),
+        "and the parameters before it: net(params, x)",
+        lambda m: zero(NET),
+        ZEROS,
+    ),
+    "a seed that is no number": (
+        lambda m: fp.nn.MLP(3, 1, seed=None),  # type: ignore[arg-type]
+        "write seed=0",
+        lambda m: zero(fp.nn.MLP(3, 1, seed=0)),
+        ZEROS,
+    ),
     "an encoding of many dimensions": (
         lambda m: fp.nn.FrequencyEncoding(1, dimensions=7),
         "pass dimensions=2, for example",

@@ -39,6 +39,7 @@ void halves(float x, out float a, out float b) { a = x / 2; b = x / 2; }
 struct Turned : IDifferentiable { float2x2 m; };
 struct Gap : IDifferentiable { float a; double d; };
 struct Wide : IDifferentiable { double a[17]; };
+struct Sized { int id; int size; };
 struct Rows : IDifferentiable { float2 rows[2]; };
 struct Full : IDifferentiable { double d; float a; };
 [Differentiable] float turned(Tensor<Turned, 1> t, int i) { return t[i].m[0][0]; }

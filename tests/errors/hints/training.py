@@ -81,6 +81,24 @@ def loaded(path: str, saved: Any, into: Any) -> Any:
 
 
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a schedule that returns nothing": (
+        lambda m: trained(fp.nn.SGD(lr=lambda n: None)),  # type: ignore[arg-type]
+        "write lr=lambda n: 1e-3 * 0.99**n, a number for each step, from step 1 on",
+        lambda m: trained(fp.nn.SGD(lr=lambda n: 0.5 * 0.99 ** (n - 1))),
+        ONE,
+    ),
+    "a file of nothing": (
+        lambda m: fp.nn.save(FILE, None),
+        "write fp.nn.save(path, params), with arrays in any structure",
+        lambda m: fp.nn.save(FILE, {"a": A}) or fp.nn.load(FILE, {"a": 0 * A})["a"],
+        A,
+    ),
+    "a file without a path": (
+        lambda m: fp.nn.load({"a": A}, FILE),  # type: ignore[arg-type]
+        "write fp.nn.load(path, params)",
+        lambda m: fp.nn.save(FILE, {"a": A}) or fp.nn.load(FILE, {"a": 0 * A})["a"],
+        A,
+    ),
     "a rate for an optimiser": (
         lambda m: fp.training_step(loss, 0.5),  # type: ignore[arg-type]
         "write fp.training_step(loss, fp.nn.Adam(lr=1e-3))",

@@ -1,0 +1,62 @@
+"""`Sealed`: a base of objects whose public attributes users do not assign, since what was made of them would not follow."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeVar
+
+from fusepy.errors import AssignmentError
+from fusepy.location import is_users
+
+_T = TypeVar("_T")
+
+
+class Sealed:
+    """A base that refuses assignments to public attributes by code of the user, which nothing would read again.
+
+    Properties with a setter are assigned, and so are names that begin with an underscore. A class of the user's that derives from
+    one of fusepy's has attributes of its own.
+
+    Example:
+        >>> import fusepy as fp
+        >>> fp.Camera((0, 0, 2), (0, 0, 0)).fov = 60
+        Traceback (most recent call last):
+        ...
+        fusepy.errors.AssignmentError: <doctest fusepy.backend.sealed.Sealed[1]>:1: a Camera has no attribute 'fov' to assign
+          hint:     make another one: fp.Camera(position, target, fov=45)
+    """
+
+    __slots__ = ()
+    _free: ClassVar[Collection[str]] = ()  # attributes that are assigned, since every use reads them
+    _assigning: ClassVar[Mapping[str, str]] = MappingProxyType({})  # hints by the name that is assigned; "" has that of others
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and is_users(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
+            free = name in getattr(type(self), "_free", ()) or getattr(getattr(type(self), name, None), "fset", None) is not None
+            if not free and type(self).__module__.partition(".")[0] == "fusepy":
+                raise not_assigned(self, name, self._assigning)
+        object.__setattr__(self, name, value)
+
+
+def sealed(cls: type[_T]) -> type[_T]:
+    """Decorates a frozen dataclass: its error for an assignment has a hint."""
+    setattr(cls, "__setattr__", Sealed.__setattr__)  # noqa: B010  # dataclasses refuse one in the class
+    return cls
+
+
+def not_assigned(made: object, name: str, hints: Mapping[str, str]) -> AssignmentError:
+    """Returns the error for an assignment to an attribute of an object.
+
+    Args:
+        hints: what to write instead, by the name of the attribute; ``""`` is for others.
+    """
+    kind = type(made).__name__
+    article = "an" if kind[0] in "AEIO" else "a"
+    known = hasattr(type(made), name) or name in getattr(made, "__dict__", ())
+    what = f"the attribute {name!r} of {article} {kind} is not assigned"
+    return AssignmentError(
+        what if known else f"{article} {kind} has no attribute {name!r} to assign",
+        hint=hints.get(name) or hints.get("") or "make another one with its constructor",
+    )
