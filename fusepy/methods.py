@@ -1,4 +1,6 @@
-"""`FUNCTIONS`: fusepy's functions by NumPy's names. `ArrayMethods`: those that tensors and traced values have as methods."""
+"""`FUNCTIONS`: fusepy's functions by NumPy's names. `ArrayMethods`: those that tensors and traced values have as methods.
+
+`NUMPYS` are the same as NumPy calls them, ``np.sum(t)``: to NumPy the components of vectors are axes."""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {}  # `vocabulary.methods` fills it; NumPy calls them for tensors and traced values
+FUNCTIONS: dict[str, Callable[..., Any]] = {}  # `vocabulary.methods` fills both
+NUMPYS: dict[str, Callable[..., Any]] = {}  # NumPy calls them for tensors and traced values
 
 
 class ArrayMethods:

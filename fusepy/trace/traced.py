@@ -15,7 +15,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import is_spread
 from fusepy.location import line_in, user_line
-from fusepy.methods import FUNCTIONS, METHODS, takes
+from fusepy.methods import FUNCTIONS, METHODS, NUMPYS, takes
 from fusepy.symbolic import Numberless, Symbolic, no_array, static_hint
 from fusepy.trace.open_trace import OpenTrace
 
@@ -135,7 +135,7 @@ class Traced(Numberless, Symbolic):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Records fusepy's function of the same name; raises an error if there is none."""
         self.check(self._recorder)
-        mine = FUNCTIONS.get(function.__name__)
+        mine = NUMPYS.get(function.__name__)
         if mine is None or not takes(mine, args, kwargs):
             raise no_function(function.__name__, mine is not None)
         return mine(*args, **kwargs)
