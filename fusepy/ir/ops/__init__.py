@@ -12,6 +12,7 @@ from fusepy.ir.ops.integers.extremes import EXTREMES
 from fusepy.ir.ops.jvp import JVP
 from fusepy.ir.ops.loop_vjp import LOOP_VJP
 from fusepy.ir.ops.math import INTRINSICS
+from fusepy.ir.ops.near_zero import HYPERBOLIC
 from fusepy.ir.ops.power import POWERS
 from fusepy.ir.ops.reduce import REDUCE_OPS
 from fusepy.ir.ops.region import Region
@@ -31,6 +32,7 @@ _ALL = [
     *OPERATORS,
     *POWERS,
     *INTRINSICS,
+    *HYPERBOLIC,
     *EXTREMES,
     *VECTOR_OPS,
     *REDUCE_OPS,
