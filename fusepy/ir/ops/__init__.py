@@ -8,11 +8,11 @@ from fusepy.ir.ops.arithmetic import OPERATORS
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.control import CONTROL_OPS
 from fusepy.ir.ops.exact import SCATTER_OPS
+from fusepy.ir.ops.floats.near_zero import HYPERBOLIC
 from fusepy.ir.ops.integers.extremes import EXTREMES
 from fusepy.ir.ops.jvp import JVP
 from fusepy.ir.ops.loop_vjp import LOOP_VJP
 from fusepy.ir.ops.math import INTRINSICS
-from fusepy.ir.ops.near_zero import HYPERBOLIC
 from fusepy.ir.ops.power import POWERS
 from fusepy.ir.ops.reduce import REDUCE_OPS
 from fusepy.ir.ops.region import Region

@@ -12,11 +12,11 @@ import numpy as np
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, convert, of_vectors, shaped, working
+from fusepy.ir.ops.floats.quotients import FLOORED, REST_OF_C, REST_OF_FLOATS, ends
 from fusepy.ir.ops.integers.divisors import ANY, REST, SIGNS, divisor
 from fusepy.ir.ops.integers.signs import EXACT, OfBothSigns, exact, signed_like, signed_operand
 from fusepy.ir.ops.literal import literal
 from fusepy.ir.ops.promotion import of_numbers, promote
-from fusepy.ir.ops.quotients import FLOORED, REST_OF_C, REST_OF_FLOATS, ends
 from fusepy.ir.oracle import Oracle
 from fusepy.ir.types import BOOL, FLOAT, HALF, INT, Type
 from fusepy.ir.value import Array
@@ -129,7 +129,7 @@ class Operator(Componentwise):
         form = self.slang if scalar.is_float else self.slang_int
         if rounded:
             form = _of_library(self.name, form, str(rounded))
-        text = form.format(*converted, d=d, t=shaped(at, shape), **ends(at))
+        text = form.format(*converted, d=d, t=shaped(at, shape), **(ends(at) if "{m}" in form else {}))
         return text if self.compares else convert(text, shaped(at, shape), type)
 
 

@@ -22,8 +22,6 @@ REST_OF_C = f"select({_BY_INFINITY}, {{0}}, {{0}} - {{1}} * trunc({{0}} / {{1}})
 
 
 def ends(scalar: Type) -> dict[str, str]:
-    """Returns ``{m}`` and ``{n}`` of a scalar type; nothing for integers."""
-    if not scalar.is_float:
-        return {}
+    """Returns ``{m}`` and ``{n}`` of a scalar type."""
     assert scalar.dtype is not None
     return {"m": literal(float(np.finfo(scalar.dtype).max), scalar), "n": literal(np.nan, scalar)}
