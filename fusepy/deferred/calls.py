@@ -99,7 +99,7 @@ class Call:
         self._joined(self)
 
     def settle(self) -> None:
-        """Runs the call with its group for the sake of something else: the error of a call that cannot run stays with its results."""
+        """Runs the call with its group for the sake of something else: a call that cannot run keeps its error for its results."""
         try:
             self.run()
         except FusepyError:

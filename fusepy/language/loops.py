@@ -21,7 +21,7 @@ from fusepy.location import user_line
 from fusepy.pytree import Structure
 from fusepy.trace.arity import check_takes
 from fusepy.trace.bodies import BodyTrace, Use
-from fusepy.trace.carries import Carries, parameter_names
+from fusepy.trace.carries import Carries, parameter_names, struct_hint
 from fusepy.trace.components.agreement import agreed
 from fusepy.trace.components.numbers import as_integer, chosen_number, word
 from fusepy.trace.components.overflow import add_overflow, report_overflow
@@ -68,17 +68,19 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
     given = [trace.captured(v, "operand") if (hasattr(v, "shape") and not isinstance(v, Traced)) else v for v in operands]
     branches: list[BodyTrace] = []
     results: list[tuple[Structure, list[Value]]] = []
+    leaves: list[Any] = []
     for name, function in (("if_true", if_true), ("if_false", if_false)):
         inner = BodyTrace(trace, "cond", name)
         inner.alone = trace.alone and of_numbers([test])
         with inner.recording():
             found, structure = flatten_values(function(*given), name)
+            leaves += found
             values = [inner.output(v, loc) for v in found]
             values = values if inner.alone else [as_integer(inner, v, loc) for v in values]
         branches.append(inner)
         results.append((structure, values))
     (a, first), (b, second) = results
-    _check_same(a, b, loc)
+    _check_same(a, b, struct_hint(leaves), loc)
     return b.fill(_branched(trace, test, said, branches, list(zip(a.paths("result"), first, second)), loc))
 
 
@@ -258,13 +260,13 @@ def _bool(value: Value, what: str, loc: str | None) -> Value:
     return value
 
 
-def _check_same(a: Structure, b: Structure, loc: str | None) -> None:
+def _check_same(a: Structure, b: Structure, hint: str | None, loc: str | None) -> None:
     if a != b:
         raise TraceError(
             "cond: the branches return different structures",
             place=loc,
             saw=f"{a} and {b}",
-            hint="return the same structure from if_true and if_false",
+            hint=hint or "return the same structure from if_true and if_false",
         )
 
 

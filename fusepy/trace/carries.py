@@ -131,18 +131,18 @@ class Carries:
 
     def outputs(self, inner: BodyTrace, result: Any) -> list[Value]:
         found, structure = flatten_values(result, self.op)
-        self.same(structure)
+        self.same(structure, found)
         return [inner.output(v, self.loc) for v in found]
 
-    def same(self, structure: Structure) -> None:
-        """Raises `TraceError` unless the body returns the structure that it takes."""
+    def same(self, structure: Structure, found: Sequence[Any]) -> None:
+        """Raises `TraceError` unless the body returns the structure that it takes; `found` are the leaves of what it returns."""
         if structure != self.structure:
             raise TraceError(
                 f"{self.op}: the body returns another structure than it takes",
                 place=self.loc,
                 saw=structure,
                 expected=self.structure,
-                hint="return what is carried to the next step, in the structure of init",
+                hint=struct_hint(found) or "return what is carried to the next step, in the structure of init",
             )
 
     def settle(self, leaf: Leaf, output: Value) -> bool:
@@ -154,6 +154,8 @@ class Carries:
                 raise self.mismatch(leaf, output)
             leaf.type, leaf.open = output.type, False
             return True
+        if output.type is leaf.type:  # also a struct of numbers
+            return False
         scalar = promote([(leaf.type, True), (output.type, True)])
         if scalar is None or (leaf.type.shape and output.type.shape not in ((), leaf.type.shape)):
             raise self.mismatch(leaf, output)
@@ -191,6 +193,15 @@ class Carries:
         for flag in values[count:]:
             report_overflow(self.trace, self.trace.own(flag), self.op, self.loc)
         return self.structure.fill(values[:count])
+
+
+def struct_hint(found: Sequence[Any]) -> str | None:
+    """Returns what to write where a function returns a struct beside a dict of its fields; ``None`` if it returns none."""
+    types = [v.type for v in found if isinstance(v, Traced) and v.type.kind is Kind.NAMED]
+    if not types:
+        return None
+    made = f"a dict of fields is no {types[0]}: start with m.{types[0]}(…), its constructor, in a fused function"
+    return f"{made}; or return the fields in a dict"
 
 
 def adapts(value: Value, want: Type) -> bool:

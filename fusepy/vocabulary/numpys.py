@@ -16,7 +16,7 @@ _ELEMENTWISE = {  # functions of NumPy that are no ufuncs, and give each compone
 
 
 def on_numbers(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns what ``numpy.<name>(t)`` runs: a function that takes components as trailing axes, as ``numpy.asarray(t)`` has them."""
+    """Returns what ``numpy.<name>(t)`` runs: a function for which components are trailing axes, as in ``numpy.asarray(t)``."""
     if name in _ELEMENTWISE:
         return function
 

@@ -27,8 +27,8 @@ def quantile(x: Any, q: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Returns the quantiles of `x` along axes, by default of all elements; NaN if an element is. See `sort` for the limits.
 
     Args:
-        q: a number from 0 to 1, or several, whose results are along a new first axis. Between two elements it is linear, beside an
-            infinity that infinity.
+        q: a number from 0 to 1, or several, whose results are along a new first axis. Between two elements it is linear, beside
+            an infinity that infinity.
         axis: one axis or several; ``None`` for all.
         keepdims: keep the axes, with extent 1.
 

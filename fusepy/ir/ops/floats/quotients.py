@@ -1,6 +1,6 @@
 """Whole quotients and remainders of floats as Slang: ``floor(a / b)``, with NumPy's results where one of the two is infinite.
 
-Expressions over both operands, their type ``{t}``, its largest number ``{m}`` and NaN ``{n}``. The quotient stands as ``{0} / {1}``.
+Expressions over both operands, their type ``{t}``, its largest number ``{m}`` and NaN ``{n}``. The quotient is ``{0} / {1}``.
 """
 
 from __future__ import annotations
