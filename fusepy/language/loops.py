@@ -21,11 +21,12 @@ from fusepy.location import user_line
 from fusepy.pytree import Structure
 from fusepy.trace.arity import check_takes
 from fusepy.trace.bodies import BodyTrace, Use
-from fusepy.trace.carries import Carries, parameter_names, struct_hint
+from fusepy.trace.carries import Carries, parameter_names
 from fusepy.trace.components.agreement import agreed
 from fusepy.trace.components.numbers import as_integer, chosen_number, word
 from fusepy.trace.components.overflow import add_overflow, report_overflow
-from fusepy.trace.maps import shared_map
+from fusepy.trace.maps import inherit, shared_map
+from fusepy.trace.struct_choice import struct_hint
 from fusepy.trace.structs import check_loose
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace, current_trace
@@ -240,14 +241,14 @@ def _add(
     uses: list[Use] = list(dict.fromkeys(use for body in bodies for use in body.uses()))
     graphs = [body.close(uses, found) for body, found in zip(bodies, outputs)]
     values = [*operands, *(use.value for use in uses)]
-    said, inherited = shared_map(trace, values, [*maps, *(use.map for use in uses)])
+    given = [*maps, *(use.map for use in uses)]
+    said, dims = shared_map(trace, values, given)
     results = trace.builder.add(OPS[op], values, said, attrs, loc, graphs)
     for result in results:
         word(result, values)
     if not trace.body:
         check_loose(trace, op, values, loc, grid_rank(trace.builder.nodes[-1]))
-    if inherited is not None:
-        trace.maps.update(dict.fromkeys(results, inherited))
+    inherit(trace, results, dims, values, given)
     return [Traced(trace, v, loc) for v in results]
 
 

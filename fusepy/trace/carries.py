@@ -18,6 +18,7 @@ from fusepy.pytree import Structure
 from fusepy.trace.bodies import BodyTrace
 from fusepy.trace.components.overflow import Overflow, report_overflow
 from fusepy.trace.maps import check_axes
+from fusepy.trace.struct_choice import struct_hint
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
@@ -193,15 +194,6 @@ class Carries:
         for flag in values[count:]:
             report_overflow(self.trace, self.trace.own(flag), self.op, self.loc)
         return self.structure.fill(values[:count])
-
-
-def struct_hint(found: Sequence[Any]) -> str | None:
-    """Returns what to write where a function returns a struct beside a dict of its fields; ``None`` if it returns none."""
-    types = [v.type for v in found if isinstance(v, Traced) and v.type.kind is Kind.NAMED]
-    if not types:
-        return None
-    made = f"a dict of fields is no {types[0]}: start with m.{types[0]}(…), its constructor, in a fused function"
-    return f"{made}; or return the fields in a dict"
 
 
 def adapts(value: Value, want: Type) -> bool:
