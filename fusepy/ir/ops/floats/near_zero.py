@@ -25,10 +25,14 @@ class Odd(Intrinsic):
         self.end = end
         self.terms = terms
 
+    def slangs_own(self, node: Node, args: Sequence[str]) -> str:
+        """Returns the call of Slang's function."""
+        return super().by_component(node, args)
+
     def by_component(self, node: Node, args: Sequence[str]) -> str:
         want = node.results[0].type
         if spelled(self.slang, want) != self.slang:  # a function of fusepy, which is exact
-            return super().by_component(node, args)
+            return self.slangs_own(node, args)
         x = convert(args[0], node.operands[0].type, want)
         near = f"{want}({self.terms[0]})"
         for term in self.terms[1:]:
