@@ -1,5 +1,7 @@
 """`FUNCTIONS`: fusepy's functions by NumPy's names. `ArrayMethods`: those that tensors and traced values have as methods.
 
+`NUMPYS` are the same as NumPy calls them, ``np.sum(t)``: to NumPy the components of vectors are axes.
+
 Also the errors for NumPy's functions and operators that traced values do not have.
 """
 
@@ -11,7 +13,8 @@ from typing import Any, cast
 
 from fusepy.errors import TraceError
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {}  # `vocabulary.methods` fills it; NumPy calls them for tensors and traced values
+FUNCTIONS: dict[str, Callable[..., Any]] = {}  # `vocabulary.methods` fills both
+NUMPYS: dict[str, Callable[..., Any]] = {}  # NumPy calls them for tensors and traced values
 
 
 class ArrayMethods:

@@ -15,6 +15,7 @@ from fusepy.backend.memory.pending import DESCRIBING, PENDING, RECORDER
 from fusepy.backend.memory.recast import flattened
 from fusepy.backend.memory.storage import set_attribute
 from fusepy.backend.memory.tensor import Tensor
+from fusepy.errors import FusepyError
 from fusepy.program.program import Program
 
 # attributes of a tensor that need memory; see `LazyTensor.become`
@@ -58,7 +59,8 @@ class Call:
         results: weak references to the tensors of its results.
         place: file and line of the user's call.
         group: the calls that run together with it.
-        over: True if the results are computed.
+        over: True if the results are computed, or cannot be.
+        error: why they cannot be computed: each use of a result raises it.
         first: the index of its first result among all results of its group, while the group runs.
         length: the number of operations on the longest path through the recorded calls that ends here.
 
@@ -67,7 +69,7 @@ class Call:
     """
 
     __slots__ = (
-        "__weakref__", "_joined", "_pending", "first", "group", "leaves", "length", "over", "place", "program",
+        "__weakref__", "_joined", "_pending", "error", "first", "group", "leaves", "length", "over", "place", "program",
         "results",
     )  # fmt: skip
 
@@ -82,6 +84,7 @@ class Call:
         self.length = length
         self.group = group
         self.over = False
+        self.error: FusepyError | None = None
         reference = self._pending = weakref.ref(self, PENDING.pop)  # removed from the table by `finish`, or when the call dies
         PENDING[reference] = None
 
@@ -93,12 +96,20 @@ class Call:
         )
 
     def run(self) -> None:
-        """Runs the call with its group, unless it has run."""
+        """Runs the call with its group, unless it has run. Raises its `error`, if it cannot run."""
         self._joined(self)
+
+    def settle(self) -> None:
+        """Runs the call with its group for the sake of something else: a call that cannot run keeps its error for its results."""
+        try:
+            self.run()
+        except FusepyError:
+            if self.error is None:
+                raise
 
     @staticmethod
     def finish(calls: Sequence[Call]) -> None:
-        """Marks calls as computed, and releases their arguments."""
+        """Marks calls as run, and releases their arguments."""
         pending = PENDING
         for call in calls:
             call.over = True

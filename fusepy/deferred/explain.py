@@ -43,6 +43,8 @@ def explain(tensor: Any) -> Explanation:
             expected="a result of a call inside of fp.lazy()",
             hint="for calls that run at once look at .explain(…) of the function",
         )
+    if output[0].over:  # it cannot run
+        output[0].run()
     device = output[0].program.device
     with device.lock:
         calls = connected(output[0])

@@ -5,6 +5,7 @@ A call is traced when it is recorded. It is not traced again: its graph is appen
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from fusepy.backend.device.device import Device
 from fusepy.backend.memory.pending import RECORDER, waiting
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.deferred.calls import Call, LazyTensor
+from fusepy.deferred.failures import run_all
 from fusepy.errors import FusepyError
 from fusepy.ir.graph import Attr, Graph, Node, Value
 from fusepy.ir.narrowing import is_default
@@ -43,15 +45,16 @@ def run(call: Call) -> None:
     """
     device = call.program.device
     with device.lock:
-        if call.over:
-            return
-        token = RECORDER.set(None)
-        try:
-            _run(device, connected(call))
-        except FusepyError as error:
-            raise error.at(line_of(call.place)) from None
-        finally:
-            RECORDER.reset(token)
+        if not call.over:
+            token = RECORDER.set(None)
+            try:
+                run_all(connected(call), _run)
+            except FusepyError as error:
+                raise error.at(line_of(call.place)) from None
+            finally:
+                RECORDER.reset(token)
+        if call.error is not None:
+            raise copy.copy(call.error) from None  # a copy: on its way up it is completed
 
 
 def connected(call: Call) -> list[Call]:
@@ -60,16 +63,15 @@ def connected(call: Call) -> list[Call]:
     return [c for c in waiting() if c.group is group or c.group.whole() is group]
 
 
-def _run(device: Device, calls: Sequence[Call]) -> None:
+def _run(calls: Sequence[Call]) -> None:
     key, leaves, wanted = structure(calls)
-    results = _together(device, key, calls, leaves)
+    results = _together(calls[-1].program.device, key, calls, leaves)
     taken: set[int] = set()
     for tensor, made in zip(wanted, results):
         if id(made.block) in taken:  # two calls computed the same value
             made = made.copy()
         taken.add(id(made.block))
         tensor.become(made)
-    Call.finish(calls)
 
 
 def _together(device: Device, key: tuple[int, ...], calls: Sequence[Call], leaves: Sequence[Any]) -> Sequence[Tensor]:
@@ -107,7 +109,7 @@ def structure(calls: Sequence[Call]) -> tuple[tuple[int, ...], list[Any], list[L
         call.first = count
         for reference in call.results:
             tensor = reference()
-            if tensor is not None:
+            if tensor is not None and tensor.__class__ is LazyTensor:
                 wanted.append(tensor)
                 numbers.append(count)
             count += 1

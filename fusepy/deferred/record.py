@@ -128,6 +128,8 @@ def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
         if cls is LazyTensor:
             output: Output = leaf.pending
             call = output[0]
+            if call.over:  # it cannot run
+                call.run()
             if call.length > length:
                 length = call.length
             group = call.group if group is None or group is call.group else joined(group, call.group)
@@ -165,7 +167,7 @@ def _make_room(device: Device) -> None:
     """Runs the oldest recorded call of a device."""
     oldest = next((call for call in waiting() if call.program.device is device), None)
     if oldest is not None:
-        oldest.run()
+        oldest.settle()
 
 
 def _compute(given: Sequence[Any], places: Iterable[int]) -> None:

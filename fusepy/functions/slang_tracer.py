@@ -170,7 +170,7 @@ class SlangTracer:
         )
         given = [t for i, t in passed.items() if i < positional]
         named = {params[i].name: t for i, t in passed.items() if i >= positional}
-        found = trace.call(alias, self.__name__, given, named, inherit=False, dirs=dirs, strict=config.strict)
+        found = trace.call(alias, self.__name__, given, named, inherits=False, dirs=dirs, strict=config.strict)
         results: list[Traced] = [] if found is None else [found] if isinstance(found, Traced) else list(found)
         if not self.accumulators and all(p.direction not in (OUT, INOUT) for p in params):
             return [(r, None) for r in results]

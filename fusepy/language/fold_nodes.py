@@ -21,6 +21,7 @@ from fusepy.language.movement.graph_calls import or_node
 from fusepy.location import user_line
 from fusepy.trace.buffers import check_elements
 from fusepy.trace.components.numbers import folded, wide, word
+from fusepy.trace.maps import inherit
 from fusepy.trace.trace import Trace, current_trace
 from fusepy.trace.traced import Traced
 
@@ -123,19 +124,20 @@ def _record(trace: Trace, x: Any, way: Reduction) -> Traced:
     axes = axes_from(way.axis, value.rank, way.name)
     if not axes:
         return _of_one(trace, value, way, loc)
+    source = value, said
     value = wide(trace, value, said, loc) if way.kind in ("sum", "prod") else value
     names = tuple(f"d{a}" for a in axes)
     dims = said.dims  # the dimensions of the leading axes, or of all
     own = [ArgMap(tuple(range(value.rank)))]
     if way.scans:
         attrs.update(axis=names[0], exclusive=way.exclusive)
-        return _made(trace, "scan", value, own, attrs, dims, loc)
+        return _made(trace, "scan", value, own, attrs, dims, source, loc)
     left = None if dims is None else tuple(d for i, d in enumerate(dims) if i not in axes)
-    result = _made(trace, "reduce", value, own, {**attrs, "axes": names}, left, loc)
+    result = _made(trace, "reduce", value, own, {**attrs, "axes": names}, left, source, loc)
     if not way.keepdims:
         return result
     small = ArgMap(tuple(d for d in range(value.rank) if d not in axes))
-    return _made(trace, "expand", result._value, [small], {"axes": names}, dims, loc)  # pyright: ignore[reportPrivateUsage]
+    return _made(trace, "expand", result._value, [small], {"axes": names}, dims, source, loc)  # pyright: ignore[reportPrivateUsage]
 
 
 def _of_list(trace: Trace, x: Any, way: Reduction) -> Value | None:
@@ -150,13 +152,22 @@ def _of_list(trace: Trace, x: Any, way: Reduction) -> Value | None:
 
 
 def _made(
-    trace: Trace, op: str, value: Value, maps: list[ArgMap], attrs: dict[str, Attr], dims: tuple[int, ...] | None, loc: str | None
+    trace: Trace,
+    op: str,
+    value: Value,
+    maps: list[ArgMap],
+    attrs: dict[str, Attr],
+    dims: tuple[int, ...] | None,
+    source: tuple[Value, ArgMap],
+    loc: str | None,
 ) -> Traced:
-    """Records one node over the operand's own axes. If these are mapped to `dims`, the axes of the result are too."""
+    """Records one node over the operand's own axes. If these are mapped to `dims`, as those of the `source`, the axes of the
+    result are too.
+    """
     (result,) = trace.builder.add(OPS[op], [value], maps, attrs, loc)
     word(result, [value])
     if dims:
-        trace.maps[result] = ArgMap(dims)
+        inherit(trace, [result], ArgMap(dims), [source[0]], [source[1]])
     return Traced(trace, result, loc)
 
 

@@ -25,7 +25,8 @@ from fusepy.trace.carries import Carries, parameter_names
 from fusepy.trace.components.agreement import agreed
 from fusepy.trace.components.numbers import as_integer, chosen_number, word
 from fusepy.trace.components.overflow import add_overflow, report_overflow
-from fusepy.trace.maps import shared_map
+from fusepy.trace.maps import inherit, shared_map
+from fusepy.trace.struct_choice import struct_hint
 from fusepy.trace.structs import check_loose
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace, current_trace
@@ -68,17 +69,19 @@ def cond(pred: Any, if_true: Callable[..., Any], if_false: Callable[..., Any], *
     given = [trace.captured(v, "operand") if (hasattr(v, "shape") and not isinstance(v, Traced)) else v for v in operands]
     branches: list[BodyTrace] = []
     results: list[tuple[Structure, list[Value]]] = []
+    leaves: list[Any] = []
     for name, function in (("if_true", if_true), ("if_false", if_false)):
         inner = BodyTrace(trace, "cond", name)
         inner.alone = trace.alone and of_numbers([test])
         with inner.recording():
             found, structure = flatten_values(function(*given), name)
+            leaves += found
             values = [inner.output(v, loc) for v in found]
             values = values if inner.alone else [as_integer(inner, v, loc) for v in values]
         branches.append(inner)
         results.append((structure, values))
     (a, first), (b, second) = results
-    _check_same(a, b, loc)
+    _check_same(a, b, struct_hint(leaves), loc)
     return b.fill(_branched(trace, test, said, branches, list(zip(a.paths("result"), first, second)), loc))
 
 
@@ -238,14 +241,14 @@ def _add(
     uses: list[Use] = list(dict.fromkeys(use for body in bodies for use in body.uses()))
     graphs = [body.close(uses, found) for body, found in zip(bodies, outputs)]
     values = [*operands, *(use.value for use in uses)]
-    said, inherited = shared_map(trace, values, [*maps, *(use.map for use in uses)])
+    given = [*maps, *(use.map for use in uses)]
+    said, dims = shared_map(trace, values, given)
     results = trace.builder.add(OPS[op], values, said, attrs, loc, graphs)
     for result in results:
         word(result, values)
     if not trace.body:
         check_loose(trace, op, values, loc, grid_rank(trace.builder.nodes[-1]))
-    if inherited is not None:
-        trace.maps.update(dict.fromkeys(results, inherited))
+    inherit(trace, results, dims, values, given)
     return [Traced(trace, v, loc) for v in results]
 
 
@@ -258,13 +261,13 @@ def _bool(value: Value, what: str, loc: str | None) -> Value:
     return value
 
 
-def _check_same(a: Structure, b: Structure, loc: str | None) -> None:
+def _check_same(a: Structure, b: Structure, hint: str | None, loc: str | None) -> None:
     if a != b:
         raise TraceError(
             "cond: the branches return different structures",
             place=loc,
             saw=f"{a} and {b}",
-            hint="return the same structure from if_true and if_false",
+            hint=hint or "return the same structure from if_true and if_false",
         )
 
 

@@ -42,6 +42,9 @@ def _typed(kind: str, x: Any, axis: Axis, keepdims: bool, dtype: Any) -> Any:
 def sum(x: Any, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
     """Returns the sum of `x` along axes; an int for bools and small integers. Floats are at least as accurate as pairwise sums.
 
+    Integers of an array add up in their own type, or in 32 bits if that is smaller, and wrap as in Slang; ``dtype=np.int64``
+    adds them in 64 bits.
+
     Args:
         axis: one axis or several; negative ones count from the end; ``None`` for all.
         keepdims: keep the axes, with extent 1.
@@ -66,7 +69,7 @@ def mean(x: Any, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None
 
 @numpys_words
 def prod(x: Any, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
-    """Returns the product of `x` along axes. See `sum` for the arguments."""
+    """Returns the product of `x` along axes; integers wrap as in `sum`, which has the arguments."""
     return _typed("prod", x, axis, keepdims, dtype)
 
 

@@ -156,7 +156,7 @@ def _checked(
     Raises:
         TraceError: if they are not those of the step before.
     """
-    carries.same(structure)
+    carries.same(structure, found)
     told: list[Kept] = []
     for leaf, value, before, free in zip(carries.leaves, found, kept, open):
         made: Value = trace.lift(value)

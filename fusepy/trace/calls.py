@@ -15,7 +15,7 @@ from fusepy.location import user_line
 from fusepy.trace.arity import bind
 from fusepy.trace.buffers import chosen
 from fusepy.trace.components.operands import of_call
-from fusepy.trace.maps import call_map
+from fusepy.trace.maps import call_map, inherit
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.structs import check_loose, passed
 from fusepy.trace.traced import Traced
@@ -28,14 +28,14 @@ def record_call(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     *,
-    inherit: bool = True,
+    inherits: bool = True,
     dirs: tuple[str, ...] | None = None,
     strict: bool = False,
 ) -> Any:
     """Records a call of a Slang function, and returns ``None``, its result, or a tuple of results.
 
     Args:
-        inherit: let results run along the dimensions that all arguments are mapped to.
+        inherits: let results run along the dimensions that all arguments are mapped to.
         dirs: the directions of the parameters, if outputs among the arguments select the overloads.
         strict: make this call strict, even if the trace is not.
 
@@ -45,7 +45,7 @@ def record_call(
     if strict and not trace.strict:
         trace.strict = True
         try:
-            return record_call(trace, alias, function, args, kwargs, inherit=inherit, dirs=dirs)
+            return record_call(trace, alias, function, args, kwargs, inherits=inherits, dirs=dirs)
         finally:
             trace.strict = False
     operands, maps = _operands(trace, alias, function, args, kwargs, dirs)
@@ -55,11 +55,11 @@ def record_call(
     attrs |= {"dirs": dirs} if dirs is not None else {}
     attrs |= {"strict": True} if trace.strict else {}
     attrs |= RECORDED.get().get(function, {})
-    maps, inherited = call_map(trace, operands, maps, attrs, loc) if inherit else (maps, None)
+    said = maps
+    maps, dims = call_map(trace, operands, said, attrs, loc) if inherits else (said, None)
     values = trace.builder.add(OPS["slang.call"], operands, maps, attrs, loc)
     check_loose(trace, function, operands, loc)
-    if inherited is not None:
-        trace.maps.update(dict.fromkeys(values, inherited))
+    inherit(trace, values, dims, operands, said)
     results = [Traced(trace, v, loc) for v in values]
     return None if not results else results[0] if len(results) == 1 else tuple(results)
 

@@ -18,6 +18,7 @@ from fusepy.pytree import Structure
 from fusepy.trace.bodies import BodyTrace
 from fusepy.trace.components.overflow import Overflow, report_overflow
 from fusepy.trace.maps import check_axes
+from fusepy.trace.struct_choice import struct_hint
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
@@ -131,18 +132,18 @@ class Carries:
 
     def outputs(self, inner: BodyTrace, result: Any) -> list[Value]:
         found, structure = flatten_values(result, self.op)
-        self.same(structure)
+        self.same(structure, found)
         return [inner.output(v, self.loc) for v in found]
 
-    def same(self, structure: Structure) -> None:
-        """Raises `TraceError` unless the body returns the structure that it takes."""
+    def same(self, structure: Structure, found: Sequence[Any]) -> None:
+        """Raises `TraceError` unless the body returns the structure that it takes; `found` are the leaves of what it returns."""
         if structure != self.structure:
             raise TraceError(
                 f"{self.op}: the body returns another structure than it takes",
                 place=self.loc,
                 saw=structure,
                 expected=self.structure,
-                hint="return what is carried to the next step, in the structure of init",
+                hint=struct_hint(found) or "return what is carried to the next step, in the structure of init",
             )
 
     def settle(self, leaf: Leaf, output: Value) -> bool:
@@ -154,6 +155,8 @@ class Carries:
                 raise self.mismatch(leaf, output)
             leaf.type, leaf.open = output.type, False
             return True
+        if output.type is leaf.type:  # also a struct of numbers
+            return False
         scalar = promote([(leaf.type, True), (output.type, True)])
         if scalar is None or (leaf.type.shape and output.type.shape not in ((), leaf.type.shape)):
             raise self.mismatch(leaf, output)

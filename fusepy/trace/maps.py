@@ -15,6 +15,7 @@ from fusepy.ir.resolve.offers import describe
 from fusepy.ir.types import Kind
 from fusepy.ir.value import is_spread
 from fusepy.trace.buffers import check_elements
+from fusepy.trace.components.alike import check_alike, is_said
 from fusepy.trace.components.numbers import wide_if_alone, word
 from fusepy.trace.moves.shapes import known_shapes
 from fusepy.trace.open_trace import OpenTrace
@@ -30,12 +31,15 @@ def common_map(trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap]
         return list(maps), None
     spread = [m for v, m in zip(values, maps) if v.rank]
     if any(m.dims is None for m in spread):
-        return closed(values, maps, {i: v.rank for i, (v, m) in enumerate(zip(values, maps)) if m.dims is None}), None
+        found = closed(values, maps, {i: v.rank for i, (v, m) in enumerate(zip(values, maps)) if m.dims is None})
+        check_alike(trace, values, maps, found)
+        return found, None
     outer = tuple(sorted({d for m in spread for d in m.dims or ()}))
     if not outer:
         return list(maps), None
     own = {d: i for i, d in enumerate(outer)}
     placed = [ArgMap(tuple(own[d] for d in m.dims or ()), m.type) if v.rank else m for v, m in zip(values, maps)]
+    check_alike(trace, values, maps, placed)
     return placed, ArgMap(outer)
 
 
@@ -60,7 +64,21 @@ def call_map(
     answer = op.resolution(Node(op, values, tried, (), attrs, loc), trace.oracle)
     assert answer is not None
     ranks = {i: len(answer.maps[i].dims or ()) for i in unsaid}
-    return (closed(values, maps, ranks), None) if any(ranks.values()) else (placed, inherited)
+    if not any(ranks.values()):
+        return placed, inherited
+    found = closed(values, maps, ranks)
+    check_alike(trace, values, maps, found)
+    return found, None
+
+
+def inherit(
+    trace: OpenTrace, results: Sequence[Value], dims: ArgMap | None, values: Sequence[Value], maps: Sequence[ArgMap]
+) -> None:
+    """Maps results to the dimensions of what they are computed from, if there are any."""
+    if dims is not None:
+        trace.maps.update(dict.fromkeys(results, dims))
+        if any(v in trace.inherited or is_said(trace, v, m) for v, m in zip(values, maps)):
+            trace.inherited.update(results)
 
 
 def closed(values: Sequence[Value], maps: Sequence[ArgMap], unsaid: Mapping[int, int]) -> list[ArgMap]:

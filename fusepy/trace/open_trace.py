@@ -51,6 +51,7 @@ class OpenTrace(Protocol):
     active: bool
     sources: dict[str, ModuleSource]
     maps: dict[Value, ArgMap]
+    inherited: set[Value]
     named: dict[int, tuple[Any, Type]]
     hosted: set[Value]
     told: set[Value]

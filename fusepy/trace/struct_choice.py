@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from fusepy.arguments.fields import TYPE, fields_of
 from fusepy.arguments.nested import Tree
@@ -11,6 +12,16 @@ from fusepy.ir.oracle import Oracle, parts
 from fusepy.ir.resolve.refusals import implementing, say_struct
 from fusepy.ir.types import Kind, Type
 from fusepy.pytree import ITEMS, Container
+from fusepy.trace.traced import Traced
+
+
+def struct_hint(found: Sequence[Any]) -> str | None:
+    """Returns what to write where a function returns a struct beside a dict of its fields; ``None`` if it returns none."""
+    types = [v.type for v in found if isinstance(v, Traced) and v.type.kind is Kind.NAMED]
+    if not types:
+        return None
+    made = f"a dict of fields is no {types[0]}: start with m.{types[0]}(…), its constructor, in a fused function"
+    return f"{made}; or return the fields in a dict"
 
 
 def struct_type(oracle: Oracle, tree: Tree, path: str, candidates: Sequence[Type | None], place: str | None) -> Type:

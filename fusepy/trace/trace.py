@@ -39,7 +39,7 @@ from fusepy.trace.components.numbers import ON_NUMBERS, recorded
 from fusepy.trace.components.outside import outside
 from fusepy.trace.components.plain import PlainVectors
 from fusepy.trace.inputs import add_input, of_mapped
-from fusepy.trace.maps import array_product, check_axes, common_map
+from fusepy.trace.maps import array_product, check_axes, common_map, inherit
 from fusepy.trace.methods import SLANG_OPERATORS, has_member, method_of, user_operator
 from fusepy.trace.moves.members import array_member, indexed, part
 from fusepy.trace.moves.state import Moves
@@ -78,7 +78,8 @@ class Trace:
         self.captures, self.held = list[Any](), list[tuple[Held, Any]]()  # `held`: see `inputs.of_owner`
         self.given: dict[Value, tuple[int, Any]] = {}  # arguments of the first call, with their indices among the inputs
         self.struct_inputs: dict[tuple[Value, Type], Value] = {}  # arguments of numbers that are read as structs
-        self.maps, self.buffers = dict[Value, ArgMap](), dict[Value, Any]()  # `buffers`: captured ones of the graphics layer
+        self.maps, self.inherited = dict[Value, ArgMap](), set[Value]()  # `inherited`: mapped by a vmap inside of the function
+        self.buffers: dict[Value, Any] = {}  # captured ones of the graphics layer
         self.integers: dict[Value, Value] = {}  # of floats that stand for the integers of an argument that has gradients: these
         self.named: dict[int, tuple[Any, Type]] = {}  # nested arguments with a declared struct, by identity
         self.grouped: dict[Value, Value] = {}  # for numbers, the vectors whose components they are
@@ -210,8 +211,7 @@ class Trace:
         (result,) = recorded(self, op, values, maps, attrs, loc) if alone else add(OPS[op], values, maps, attrs, loc)
         if op == "pow":
             refuse_negative(result.type, given.value if isinstance(given := operands[1], Mapped) else given, loc)
-        if inherited is not None:
-            self.maps[result] = inherited
+        inherit(self, [result], inherited, values, said)
         return Traced(self, result, loc)
 
     def operands(self, values: Sequence[Any], loc: str | None) -> tuple[list[Value], list[ArgMap]]:
@@ -232,6 +232,7 @@ class Trace:
             # under a vcast, a weak number has its type for good, and numbers are vectors
             value = self.cast(value, want, ArgMap(dims), loc)
             dims = self.maps.get(value, UNSAID).dims
+            dims = dims if said.dims is None or dims is None else (*dims,)  # said for this use, see `components.alike`
         if dims and len(dims) > value.rank and not is_spread(value):
             raise ShapeError(
                 f"vmap names {len(dims)} axes of a value with {value.rank}",
@@ -250,8 +251,7 @@ class Trace:
         check_axes("vcast", value, known, loc)
         (map,), inherited = common_map(self, [value], [known])
         made = self.builder.add(OPS["cast"], [value], [map], {"type": type.name}, loc)[0]
-        if inherited is not None:
-            self.maps[made] = inherited
+        inherit(self, [made], inherited, [value], [known])
         return made
 
     def recast(self, value: Value, type: Type, loc: str | None) -> Value:

@@ -15,7 +15,7 @@ from fusepy.ir.ops import OPS
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import is_spread
 from fusepy.location import line_in, user_line
-from fusepy.methods import FUNCTIONS, METHODS, no_function, no_modulus, takes, ufunc_function
+from fusepy.methods import FUNCTIONS, METHODS, NUMPYS, no_function, no_modulus, takes, ufunc_function
 from fusepy.symbolic import SIGNS, Numberless, Symbolic, no_array, static_hint
 from fusepy.trace.open_trace import OpenTrace
 from fusepy.trace.writes.aliases import check_written, fresh, is_view, overwrite, viewed
@@ -138,7 +138,7 @@ class Traced(Numberless, Symbolic):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Records fusepy's function of the same name; raises an error if there is none."""
         self.check(self._recorder)
-        mine = FUNCTIONS.get(function.__name__)
+        mine = NUMPYS.get(function.__name__)
         if mine is None or not takes(mine, args, kwargs):
             raise no_function(function.__name__, mine is not None)
         return mine(*args, **kwargs)

@@ -15,7 +15,7 @@ from fusepy.language.movement.extents import seen_as_array
 from fusepy.language.movement.indices import take
 from fusepy.language.movement.views import ravel
 from fusepy.trace.moves.arguments import one_axis
-from fusepy.vocabulary.names import isnan
+from fusepy.vocabulary.names import isfinite, isnan, log1p
 
 __all__ = [
     "average", "diff", "digitize", "float_power", "interp", "logaddexp", "nanmax", "nanmean", "nanmin", "nanstd",
@@ -64,7 +64,7 @@ def logaddexp(x: Any, y: Any) -> Any:
     """Returns ``log(exp(x) + exp(y))`` without overflow."""
     x, y = seen_as_array(x) * 1.0, seen_as_array(y) * 1.0
     apart = _math.where(x == y, 0.0, -_math.abs(x - y))  # infinities of one sign are 0 apart
-    return _math.maximum(x, y) + _math.log(1.0 + _math.exp(apart))
+    return _math.maximum(x, y) + log1p(_math.exp(apart))
 
 
 @composed("axis", "keepdims")
@@ -168,4 +168,10 @@ def interp(x: Any, xp: Any, fp: Any) -> Any:
     low, high = take(xp, after - 1, 0), take(xp, after, 0)
     share = _math.clip((x - low) / _math.where(high == low, 1.0, high - low), 0.0, 1.0)
     first, second = take(fp, after - 1, 0), take(fp, after, 0)
-    return first + (second - first) * share
+    return _math.where(share == 0.0, first, _math.where(share == 1.0, second, between(first, second, share)))
+
+
+def between(first: Any, second: Any, share: Any) -> Any:
+    """Returns the number at `share` of the way from `first` to `second`; beside an infinity that is the infinity."""
+    apart = second - first
+    return _math.where(isfinite(apart), first + apart * share, first * (1.0 - share) + second * share)

@@ -36,7 +36,7 @@ def arcsinh(x: Any) -> Any:
     near = _math.where(large, 1.0, size)
     found = log1p(near + near * near / (1.0 + _math.sqrt(1.0 + near * near)))
     found = _math.where(large, _math.log(_math.where(large, size, 1.0)) + math.log(2.0), found)
-    return _math.where(below, -found, found)
+    return _math.where(x == 0.0, x, _math.where(below, -found, found))  # the sign of a zero
 
 
 @composed()
@@ -81,7 +81,7 @@ def logaddexp2(x: Any, y: Any) -> Any:
     """Returns ``log2(2 ** x + 2 ** y)`` without overflow."""
     x, y = seen_as_array(x) * 1.0, seen_as_array(y) * 1.0
     apart = _math.where(x == y, 0.0, -_math.abs(x - y))
-    return _math.maximum(x, y) + _math.log2(1.0 + _math.exp2(apart))
+    return _math.maximum(x, y) + log1p(_math.exp2(apart)) / math.log(2.0)
 
 
 @composed()

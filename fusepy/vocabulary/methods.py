@@ -23,7 +23,7 @@ from fusepy.language import reductions
 from fusepy.language.elementwise import composed
 from fusepy.language.movement import extents, indices, joins, views
 from fusepy.location import user_line
-from fusepy.methods import FUNCTIONS, METHODS, no_function, takes
+from fusepy.methods import FUNCTIONS, METHODS, NUMPYS, no_function, takes
 from fusepy.pytree import LEAF, flatten
 from fusepy.symbolic import Symbolic
 from fusepy.trace.trace import current_trace
@@ -41,6 +41,7 @@ from fusepy.vocabulary import (
 )
 from fusepy.vocabulary.arithmetic import traced
 from fusepy.vocabulary.assigned import assign_attribute, seen_part
+from fusepy.vocabulary.numpys import on_numbers
 
 # words that mean another function, that are in numpy.linalg, or whose meaning for Slang's vectors is not NumPy's for arrays
 _OTHERS = {"round": arithmetic.around, "rint": _math.round, "flatten": views.flatten, "norm": statistics.norm}
@@ -79,10 +80,8 @@ def _function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], kw
 
     What fusepy does not have, or not with these arguments, NumPy computes of a copy on the host; in a trace that is an error.
     """
-    mine = FUNCTIONS.get(function.__name__)
-    leaves, structure = flatten((args, kwargs))
-    numbers = not any(getattr(getattr(leaf, "element", None), "shape", ()) for leaf in leaves)  # NumPy has no vectors
-    if mine is not None and numbers and takes(mine, args, kwargs):
+    mine = NUMPYS.get(function.__name__)
+    if mine is not None and takes(mine, args, kwargs):
         return mine(*args, **kwargs)
     if current_trace() is not None:
         raise no_function(function.__name__, mine is not None)
@@ -91,6 +90,7 @@ def _function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], kw
         raise ArgumentError(
             f"numpy.{function.__name__}() cannot write to a tensor", hint="write t.copy_from_numpy(…) with its result"
         )
+    leaves, structure = flatten((args, kwargs))
     given, named = structure.fill([leaf if device_of([leaf]) is None else np.asarray(leaf) for leaf in leaves])
     return function(*given, **named)
 
@@ -101,7 +101,7 @@ def _node(self: GraphValue, function: Any, types: Any, args: tuple[Any, ...], kw
     Raises:
         TraceError: for functions that fusepy does not have, or not with these arguments.
     """
-    mine = FUNCTIONS.get(function.__name__)
+    mine = NUMPYS.get(function.__name__)
     if mine is None or not takes(mine, args, kwargs):
         raise no_function(function.__name__, mine is not None)
     return Use(mine, function.__name__, args, kwargs, user_line()).returning(LEAF)
@@ -178,6 +178,7 @@ def _attribute(self: Tensor, name: str) -> Any:
 
 
 FUNCTIONS.update(_numpys())
+NUMPYS.update({name: on_numbers(name, f) for name, f in FUNCTIONS.items()})
 for _name in METHODS:
     setattr(Tensor, _name, FUNCTIONS[_name])
 setattr(Tensor, "__array_function__", _function)  # noqa: B010

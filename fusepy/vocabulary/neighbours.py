@@ -15,6 +15,7 @@ from fusepy.language.movement.graph_calls import node_of_values
 from fusepy.language.movement.indices import take
 from fusepy.language.movement.joins import concatenate
 from fusepy.trace.moves.arguments import one_axis, several_axes
+from fusepy.vocabulary.names import isinf
 from fusepy.vocabulary.ramps import arange
 
 __all__ = ["convolve", "correlate", "gradient"]
@@ -50,17 +51,19 @@ def gradient(f: Any, *spacing: Any, axis: Axis = None) -> Any:
 def _slope(f: Any, step: Any, at: int) -> Any:
     f, step = seen_as_array(f) * 1.0, seen_as_array(step) * 1.0
     front = (slice(None),) * at
+    before, here, after = (f[(*front, part)] for part in (slice(None, -2), slice(1, -1), slice(2, None)))
     rises = f[(*front, slice(1, None))] - f[(*front, slice(None, -1))]
     if step.ndim:
         widths = (step[1:] - step[:-1])[(slice(None), *[None] * (f.ndim - 1 - at))]
-        slopes = rises / widths
         left, right = widths[:-1], widths[1:]
-        share = left / (left + right)
+        share, slopes = left / (left + right), rises / widths
+        slopes = slopes[(*front, slice(None, -1))] * (1.0 - share) + slopes[(*front, slice(1, None))] * share
+        bent = _math.where(left == right, (after - before) / (left + right), (right - left) * here + (after - before))
+        slopes = _math.where(isinf(here), bent, slopes)  # in the middle of equal widths it does not count, as in NumPy
     else:
-        slopes, share = rises / step, 0.5
-    before, after = slopes[(*front, slice(None, -1))], slopes[(*front, slice(1, None))]
-    ends = slopes[(*front, slice(None, 1))], slopes[(*front, slice(-1, None))]
-    return concatenate([ends[0], before + (after - before) * share, ends[1]], at)
+        widths, slopes = step, (after - before) / (2.0 * step)
+    steep = rises / widths
+    return concatenate([steep[(*front, slice(None, 1))], slopes, steep[(*front, slice(-1, None))]], at)
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:

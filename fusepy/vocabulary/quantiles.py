@@ -16,6 +16,7 @@ from fusepy.language.movement.extents import ndim, seen_as_array, shape
 from fusepy.language.movement.joins import stack
 from fusepy.language.movement.views import moveaxis, ravel, reshape
 from fusepy.trace.moves.arguments import several_axes
+from fusepy.vocabulary.compositions import between
 from fusepy.vocabulary.names import isnan
 from fusepy.vocabulary.sorting import sort
 
@@ -26,7 +27,8 @@ def quantile(x: Any, q: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Returns the quantiles of `x` along axes, by default of all elements; NaN if an element is. See `sort` for the limits.
 
     Args:
-        q: a number from 0 to 1, or several, whose results are along a new first axis. Between two elements it is linear.
+        q: a number from 0 to 1, or several, whose results are along a new first axis. Between two elements it is linear, beside
+            an infinity that infinity.
         axis: one axis or several; ``None`` for all.
         keepdims: keep the axes, with extent 1.
 
@@ -65,11 +67,16 @@ def _quantile(x: Any, q: Sequence[float], several: bool, axis: Any, keepdims: bo
     for part in q:
         low, beyond = math.floor(part * (count - 1)), part * (count - 1) % 1
         first, second, last = (rows[(*front, i, ...)] for i in (low, min(low + 1, count - 1), count - 1))
-        found = _math.where(isnan(last), last, first + (second - first) * beyond if beyond else first)
+        found = _math.where(isnan(last), last, _between(first, second, beyond) if beyond else first)
         if keepdims:
             found = reshape(found, (1,) * rank) if len(axes) == rank else found[kept]
         made.append(found)
     return stack(made) if several else made[0]
+
+
+def _between(first: Any, second: Any, share: float) -> Any:
+    """Returns what `between` does; in the middle it is the mean of both."""
+    return first * 0.5 + second * 0.5 if share == 0.5 else between(first, second, share)
 
 
 def _rows(x: Any, axes: tuple[int, ...]) -> tuple[Any, int]:

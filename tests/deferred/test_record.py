@@ -645,3 +645,38 @@ def test_an_error_of_the_force_names_the_recorded_line(monkeypatch: pytest.Monke
     assert caught.value.place == f"test_record.py:{line}"
     monkeypatch.undo()
     same(t.to_numpy(), F32([0, 2, 4]))  # it can be asked for again
+
+
+@pytest.fixture(scope="module")
+def broken(device: Any) -> Any:
+    """A function that Slang compiles and the check of its code refuses: what a call can only know when it runs."""
+    source = "bool yes(double x) { if (x) return true; return false; } float broken(float x) { return yes(double(x)) ? 1 : 0; }"
+    return fp.Module.load_from_source(device, "broken", source).broken
+
+
+def test_a_call_that_cannot_run_stops_no_other(m: fp.Module, broken: Any) -> None:
+    """Neither calls beside it, nor what its own arguments are, nor writes to these, nor calls until there is room."""
+    x, plain = tensor(3), ramp(3)
+    with fp.lazy():
+        a = m.add(x, 1.0)
+        bad = broken(a)  # the broken line
+        worse = m.add(m.twice(bad), a)
+        b = m.add(a, 2.0)
+    x.copy_from_numpy(F32([7, 7, 7]))
+    same(b.numpy(), plain + 3)
+    same(a.numpy(), plain + 1)
+    text = Path(__file__).read_text(encoding="utf-8").splitlines()
+    line = 1 + next(i for i, written in enumerate(text) if written.endswith("# the broken line"))
+    uses: list[Any] = [bad.numpy, bad.numpy, worse.numpy, lambda: fp.explain(worse), lambda: m.add(bad, 1.0), bad.numpy]
+    for use in uses:
+        with pytest.raises(fp.CompileError, match=f"test_record.py:{line}: .*double as a bool") as caught:
+            use()
+    assert str(caught.value).startswith(f"test_record.py:{line}: lazy takes")  # nothing of the other uses has stuck to it
+    with fp.lazy():
+        with pytest.raises(fp.CompileError, match="double as a bool"):
+            m.add(bad, 1.0)
+        bad = broken(x)
+        results = [m.add(x, float(k)) for k in range(CALLS + 3)]
+    same(results[-1].numpy(), F32([7, 7, 7]) + CALLS + 2)
+    with pytest.raises(fp.CompileError, match="double as a bool"):
+        bad.numpy()

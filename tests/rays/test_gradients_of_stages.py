@@ -229,7 +229,7 @@ def test_rays_that_are_too_deep_are_an_error_in_gradients(m: Any, scenes: Any) -
 def test_python_stages(m: Any, scenes: Any, deeper: bool) -> None:
     @fp.fuse
     def shade(gain: Any, barycentrics: Any, instance_index: Any, ray_t_current: Any) -> Any:
-        color = fp.float3(gain * fp.sin(gain), gain * barycentrics.x, fp.where(instance_index > 0, gain, ray_t_current))
+        color = fp.float3(gain * fp.sin(fp.tanh(gain)), gain * barycentrics.x, fp.where(instance_index > 0, gain, ray_t_current))
         return {"color": m.tone(color)}
 
     @fp.fuse

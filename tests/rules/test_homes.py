@@ -30,7 +30,7 @@ from tests.rules.tree import TEXTS, classes, nodes, only, parsed, trees
 HOMES: dict[str, list[str]] = {
     r"arrival(\.name)? (==|!=|is|in|not in) |(==|!=|is|is not) [\w.]+\.arrival\b": [  # an `Arrival` has flags
         "ir/rules.py",
-        "ir/resolve/hints.py",
+        "ir/resolve/memory_hints.py",
         "ir/resources.py",
         "testing/conformance.py",
     ],

@@ -185,3 +185,38 @@ def test_what_fusepy_does_not_have_is_numpys_of_a_copy_and_an_error_in_a_trace(d
     assert raised.value.hint == "use fusepy.sum, and only the arguments that it has"
     with pytest.raises(fp.TraceError, match=r"numpy\.nancumsum"):
         fp.fuse(lambda x: x + np.nancumsum(t))(X)
+
+
+OF_VECTORS: dict[str, Any] = {
+    "sum": np.sum,
+    "mean of rows": lambda x: np.mean(x, axis=-1),
+    "max of columns": lambda x: np.max(x, axis=0),
+    "scan": np.cumsum,
+    "scan of columns": lambda x: np.cumsum(x, 0),
+    "sorted": lambda x: np.sort(x, axis=1),
+    "joined": lambda x: np.stack([x, x], axis=-1),
+    "norm": np.linalg.norm,
+    "close": lambda x: np.allclose(x, V),
+    "extents": np.shape,
+    "chosen": lambda x: np.where(x > 2, x, 0),
+}
+V = np.float32([[1, 5, 2.5], [4, -3, 6], [0, 8, 7], [2, 1, 3]])
+
+
+@pytest.mark.parametrize("name", OF_VECTORS)
+def test_to_numpys_functions_components_are_axes(rays: Any, name: str) -> None:
+    """In every mode. Call by call they were, in fused functions and graphs vectors were elements: other numbers, silently."""
+    m = rays[0]
+    vectors = m.ray(fp.Tensor(V), 1.0).position.copy()
+    assert vectors.dtype == m.float3
+    function, wanted = OF_VECTORS[name], OF_VECTORS[name](V)
+    g = fp.Graph(inputs=["x"])
+    (x,) = g.get_inputs()
+    g.set_outputs(function(x))
+    with fp.lazy():
+        late = function(vectors)
+    found = {"eager": function(vectors), "fused": fp.fuse(lambda x: function(x))(vectors), "lazy": late, "graph": g(vectors)}
+    for way, made in found.items():
+        np.testing.assert_allclose(np.asarray(made), wanted, rtol=1e-6, err_msg=way)
+        assert type(made) is type(found["eager"]) or way == "lazy"
+    assert fp.sum(vectors).tolist() == vectors.sum().tolist() == V.sum(0).tolist()  # to fusepy's they are elements

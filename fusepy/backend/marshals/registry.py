@@ -156,13 +156,15 @@ def kind_of_value(value: Any) -> ValueKind:
     if kind is not None:
         return kind
     raise UnsupportedArgumentError(
-        f"a {type(value).__name__} cannot be passed to Slang",
+        f"a {'dict' if issubclass(type(value), dict) else type(value).__name__} cannot be passed to Slang",
         saw=repr(value)[:60],
         expected="numbers, slangpy's vectors, textures and buffers, lists, NumPy arrays, Tensors, grid() and generators",
         hint=getattr(value.__class__, INSTEAD)
         if hasattr(value.__class__, INSTEAD)
         else "an enum is given by its number or an IntEnum; a fused function takes a string as a static argument"
         if isinstance(value, str)
+        else "a dict stands for a struct in calls of Slang functions: m.Name(…), its constructor, gives a struct; or take a field"
+        if issubclass(type(value), dict)
         else "types stand for values in fp.resolve only: pass a value"
         if isinstance(value, type) or isinstance(getattr(value, "type", None), Type)
         else "convert it, or register a marshal for its class",

@@ -42,13 +42,13 @@ def before_write(tensor: Storage) -> None:
     """Runs the recorded calls that read memory of `tensor`. To be called before the memory is written or handed out."""
     for call in waiting():
         if call.reads(tensor):
-            call.run()
+            call.settle()
 
 
 def before_effects() -> None:
     """Runs all recorded calls. To be called before code that may write any memory."""
     for call in waiting():
-        call.run()
+        call.settle()
 
 
 def before_results(written: Iterable[Any]) -> None:

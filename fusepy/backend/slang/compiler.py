@@ -6,6 +6,7 @@ each attempt, and failures are stored: the same source fails again with the same
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -89,7 +90,7 @@ class Compiler:
         """
         with self._lock:
             if name in self._failed:
-                raise self._failed[name]
+                raise copy.copy(self._failed[name])  # what raises an error completes it
             session = self._ready(sources, text, codegen)
             for shim, content in shims:
                 self._attempt(session, shim, content, f"shim {shim}")
@@ -112,7 +113,7 @@ class Compiler:
 
     def remember(self, name: str, failure: CompileError) -> None:
         """Makes `compile` refuse the kernel `name` with this error: Slang's second message for a kernel is shorter."""
-        self._failed[name] = failure
+        self._failed[name] = copy.copy(failure)  # without the frames of its traceback
 
     def pipeline(
         self, what: str, program: LinkedProgram, sources: Sequence[ModuleSource], text: str = "", stage: PipelineStage = COMPUTE
@@ -248,7 +249,7 @@ class Compiler:
         found = session.modules.get(source.name)
         if found is None:
             if source.closure in self._failed:
-                raise self._failed[source.closure]
+                raise copy.copy(self._failed[source.closure])
             check_buffers(source)
             try:
                 text = f"{line_directive(1, source.label)}\n{without_stages(source.text)}"
@@ -259,7 +260,7 @@ class Compiler:
                     error.hint = (
                         f"the module imports {' and '.join(LIBRARIES)}, whose types have the same names: import one of them"
                     )
-                self._failed[source.closure] = error
+                self._failed[source.closure] = copy.copy(error)
                 session.modules.clear()  # half-loaded modules stay in the abandoned session
                 self._sessions.leave(session)
                 raise

@@ -71,6 +71,11 @@ def advice(words: str, searched: Sequence[object]) -> str:
         return (
             "make a pipeline of the function: fp.ray_gen(m, name, miss=…, closesthit=…); or ask a RayQuery, which runs anywhere"
         )
+    if "for 'cpp' compilation target" in words or "unexpected IR opcode during code emit" in words:
+        return (
+            "Slang's C++, of the cpu device, has no barriers and atomics, as sorts, histograms and gradients of reads need them:"
+            " open fp.init_device('vulkan'), which lavapipe runs on a CPU"
+        )
     if "see using of 'matrix.init'" in words and _FLAT_MATRIX.search(words):
         return flat_matrix_hint()
     if "'_indices'" in words:  # the name of a parameter of fusepy's Tensor, which an assertion there repeats

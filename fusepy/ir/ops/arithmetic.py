@@ -12,6 +12,7 @@ import numpy as np
 from fusepy.errors import TraceError
 from fusepy.ir.graph import Node, Op, Value
 from fusepy.ir.ops.base import Componentwise, common_shape, components, computed, convert, of_vectors, shaped, working
+from fusepy.ir.ops.floats.quotients import FLOORED, REST_OF_C, REST_OF_FLOATS, ends
 from fusepy.ir.ops.integers.divisors import ANY, REST, SIGNS, divisor
 from fusepy.ir.ops.integers.signs import EXACT, OfBothSigns, exact, signed_like, signed_operand
 from fusepy.ir.ops.literal import literal
@@ -128,7 +129,7 @@ class Operator(Componentwise):
         form = self.slang if scalar.is_float else self.slang_int
         if rounded:
             form = _of_library(self.name, form, str(rounded))
-        text = form.format(*converted, d=d, t=shaped(at, shape))
+        text = form.format(*converted, d=d, t=shaped(at, shape), **(ends(at) if "{m}" in form else {}))
         return text if self.compares else convert(text, shaped(at, shape), type)
 
 
@@ -190,9 +191,9 @@ OPERATORS: list[Op] = [
     Operator("sub", "-", "{0} - {1}", np.subtract),
     Operator("mul", "*", "{0} * {1}", np.multiply),
     Operator("div", "/", "{0} / {1}", np.divide, domain="float"),
-    Operator("floordiv", "//", "floor({0} / {1})", np.floor_divide, slang_int=f"({{0}} / {{d}} - {{t}}({SIGNS})) * {ANY}"),
-    Operator("mod", "%", "{0} - {1} * floor({0} / {1})", np.remainder, slang_int=f"({REST} + {{1}} * {{t}}({SIGNS})) * {ANY}"),
-    Operator("fmod", "fmod", "{0} - {1} * trunc({0} / {1})", np.fmod, slang_int=f"{REST} * {ANY}"),
+    Operator("floordiv", "//", FLOORED, np.floor_divide, slang_int=f"({{0}} / {{d}} - {{t}}({SIGNS})) * {ANY}"),
+    Operator("mod", "%", REST_OF_FLOATS, np.remainder, slang_int=f"({REST} + {{1}} * {{t}}({SIGNS})) * {ANY}"),
+    Operator("fmod", "fmod", REST_OF_C, np.fmod, slang_int=f"{REST} * {ANY}"),
     Operator("neg", "-", "-{0}", np.negative),
     Operator("bitand", "&", "{0} & {1}", np.bitwise_and, domain="integer"),
     Operator("bitor", "|", "{0} | {1}", np.bitwise_or, domain="integer"),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.control import block
+from fusepy.ir.ops.floats.near_zero import Odd
 from fusepy.ir.ops.math import KEEPS_NAN
 from fusepy.ir.pipelines.rays import KEPT, WHOLE, RayStage
 from fusepy.ir.value import declare
@@ -45,6 +46,8 @@ def _statements(node: Node, args: Sequence[str], results: Sequence[str]) -> list
     """Returns the statements of an operation, so that Slang knows its derivative."""
     if node.op.name == "stop_gradient":
         return [f"{declare(node.results[0].type, results[0])} = detach({args[0]});"]
+    if isinstance(node.op, Odd):
+        return [f"{declare(node.results[0].type, results[0])} = {node.op.slangs_own(node, args)};"]
     if node.op.name == "smoothstep":
         low, high, x = args
         made = declare(node.results[0].type, results[0])

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 from fusepy.ir.argmap import ArgMap
-from fusepy.ir.arrivals import arrival_named
 from fusepy.ir.oracle import INOUT, Oracle, Param, enum_scalar, parts
+from fusepy.ir.resolve.memory_hints import memory_hint, resource_hint
 from fusepy.ir.resolve.offers import cast_offers
-from fusepy.ir.resolve.spelling import array_extents, cast_call, extents, flat_matrix_hint, numbers_of, python_name, python_type
-from fusepy.ir.resources import casts_texel, channels
+from fusepy.ir.resolve.spelling import cast_call, extents, flat_matrix_hint, numbers_of, python_name, python_type
 from fusepy.ir.types import Kind, Type
 from fusepy.ir.value import Value, is_stored
 from fusepy.ir.whole import holds, spelled, writes
@@ -72,37 +71,6 @@ def _axes(count: int) -> str:
     return "1 axis" if count == 1 else f"{count} axes"
 
 
-def resource_hint(value: Value, want: Type) -> str:
-    """Returns the hint for a texture that does not fit, or for a value where a resource is needed."""
-    if want.kind is not Kind.RESOURCE:
-        if casts_texel(value.type, want):
-            return f"each thread gets a texel, a {value.type}: say {cast_call(want)} to convert it or to cut channels"
-        if want.kind in (Kind.SCALAR, Kind.VECTOR):
-            return f"each thread gets a texel, a {value.type}, which does not fill a {want}; use a format with more channels"
-        return f"each thread gets a texel, a {value.type}; pass a {want} in its place, or declare the parameter as {value.type}"
-    held, shape = want.element, want.head.removeprefix("RW")
-    if not value.arrival.texels or not arrival_named(shape).texels:
-        return _takes_resource(shape, held)
-    if shape != value.arrival.name:
-        return f"pass a texture of the type {shape}, or declare the parameter as {value.arrival.name}"
-    if want.writes and held is not None and channels(held) < channels(value.type):
-        return f"a write gives all channels of the format: declare the parameter as RW{value.arrival.name}<{value.type}>"
-    return f"the format holds {value.type}: declare the parameter as {value.arrival.name}<{value.type}>, or use another format"
-
-
-def _takes_resource(shape: str, held: Type | None) -> str:
-    if shape == "StructuredBuffer":
-        return f"pass a Buffer of slangpy, or a Tensor or array of {held}"
-    if shape == "ByteAddressBuffer":
-        return "pass a Buffer of slangpy, or a Tensor or array"
-    if arrival_named(shape).texels:
-        return "pass a Texture or a TextureView of slangpy"
-    if shape == "DescriptorHandle":
-        return "pass a descriptor handle of slangpy, e.g. texture.descriptor_handle_ro"
-    taken = "a Sampler" if shape.startswith("Sampler") else "a scene, fp.Scene([mesh]), or an AccelerationStructure"
-    return f"pass {taken} of slangpy"
-
-
 def mapping_hint(value: Value, map: ArgMap, param: Param) -> str:
     """Returns the hint for a mapping that does not fit the axes of a value."""
     if map.dims and param.type is not None and param.type.kind is Kind.WHOLE:
@@ -126,7 +94,7 @@ def binding_hint(value: Value, map: ArgMap, param: Param, oracle: Oracle) -> str
     if value.arrival.grid and want.kind is not Kind.NAMED:
         return _grid_hint(value, want, oracle)
     if want.kind in (Kind.POINTER, Kind.ARRAY):
-        return _memory_hint(value, want)
+        return memory_hint(value, want)
     taken = len(want.shape) if value.type.kind is Kind.SCALAR else 0
     if map.dims and want.is_numeric and value.rank - len(map.dims) > taken:
         return mapping_hint(value, map, param)
@@ -162,17 +130,6 @@ def _grid_hint(value: Value, want: Type, oracle: Oracle) -> str:
         return f"{has}: declare the parameter so, or pass an array"
     converted = "" if want.scalar is _INT else f", and say fp.vcast(grid, {python_type(want.name)})"
     return f"{has}: give it as many dimensions as the parameter has components, {math.prod(integers.shape)}{converted}"
-
-
-def _memory_hint(value: Value, want: Type) -> str:
-    """Returns the hint for a pointer, or for an array of fixed size."""
-    scalar, element = want.scalar, want.element or want
-    if is_stored(value):
-        return f"what is computed is not in memory yet: return it, and pass that as the {want}; of a field pass t.copy()"
-    if want.kind is Kind.POINTER:
-        return f"a {want} points at what lies in memory: pass a Tensor or an array of {element}"
-    numbers = f"{array_extents(want)} of {scalar}" if scalar is not None else f"{want.shape[0]} {element}"
-    return f"pass an array or a list that ends in axes of {numbers} for a {want}"
 
 
 def _numeric_hint(value: Value, want: Type) -> str:

@@ -54,6 +54,11 @@ def on(device: Any, name: str, source: str) -> Any:
     return fp.Module.load_from_source(device, name, source)
 
 
+def filled(m: Any, buffer: Any) -> Any:
+    m.fill(I, 1.0, buffer)
+    return buffer.numpy()
+
+
 def a(m: Any) -> Any:
     return on(m.device, "hint_arrays", SOURCE)
 
@@ -150,6 +155,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "pass an array for each of them",
         lambda m: a(m).sums(np.arange(3, dtype=np.float32), np.arange(3, dtype=np.int32)),
         2,
+    ),
+    "what is computed where a parameter takes memory": (
+        lambda m: fp.fuse(lambda x: a(m).fill(I, 1.0, x * 2))(T()),
+        "what is computed is not in memory yet: return it, and pass that as the RWStructuredBuffer<float>",
+        lambda m: filled(a(m), fp.fuse(lambda x: x * 2)(T())),
+        F32([1, 1, 1]),
+    ),
+    "what is computed where a whole array would take it": (
+        lambda m: fp.fuse(lambda x: a(m).sums(x * 2, np.arange(3, dtype=np.int32)))(T()),
+        "or declare Tensor<float, 1>, which takes it",
+        lambda m: fp.fuse(lambda x: a(m).at(I, x * 2))(X),
+        2 * X,
     ),
     # globals
     "too many elements of a global": (

@@ -165,6 +165,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.init_device(kind(), adapter=0).is_open,
         True,
     ),
+    "barriers in Slang's C++": (
+        lambda m: fp.sort(fp.Tensor.from_numpy(cpu(), X)),
+        "open fp.init_device('vulkan')",
+        lambda m: fp.sort(fp.Tensor.from_numpy(m.device, X)),
+        np.sort(X),
+    ),
+    "atomics in Slang's C++": (
+        lambda m: fp.grad(lambda x: fp.sum(x[np.int32([0, 1, 1])] ** 2))(fp.Tensor.from_numpy(cpu(), X)),
+        "open fp.init_device('vulkan')",
+        lambda m: fp.grad(lambda x: fp.sum(x[np.int32([0, 1, 1])] ** 2))(fp.Tensor.from_numpy(m.device, X)),
+        2 * X * F32([1, 2, 0]),
+    ),
     "a closed device": (
         lambda m: fp.Tensor.zeros(closed(), 3),
         "open one with fusepy.init_device()",

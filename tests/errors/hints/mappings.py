@@ -353,6 +353,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.InstanceList(m.Ray, {"position": zeros((2, 3)), "reach": zeros(2)}).construct([0.0, 2.0, 0.0], X[:2]).reach,
         X[:2],
     ),
+    "a result of mapped values that fits in two ways": (
+        lambda m: fp.fuse(lambda x, y: fp.vmap(x, 0) * 2 + y)(ramp(3), ramp(3, 3)),
+        "say which: fp.vmap(x, (0,)) or fp.vmap(x, (1,))",
+        lambda m: fp.fuse(lambda x, y: fp.vmap(fp.vmap(x, 0) * 2, (0,)) + y)(ramp(3), ramp(3, 3)),
+        2 * ramp(3)[:, None] + ramp(3, 3),
+    ),
     "a struct of no name": (
         lambda m: fp.struct(3),
         'write @struct("Ray"), or @struct',

@@ -475,6 +475,27 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda x: fp.fori_loop(0, 2, lambda i, c: (c[0] + 1, c[1]), (x, x)), X)[0],
         X + 2,
     ),
+    "a struct for a dict of its fields": (
+        lambda m: fused(
+            lambda k: fp.fori_loop(
+                0, 2, lambda i, c: m.Ray(c["position"], c["reach"]), {"position": fp.float3(k, k, k), "reach": k}
+            ),
+            X,
+        ),
+        "start with m.Ray(…), its constructor, in a fused function",
+        lambda m: fused(
+            lambda k: fp.fori_loop(0, 2, lambda i, c: m.Ray(c.position + 1, c.reach), m.Ray(fp.float3(k, k, k), k)).position.x, X
+        ),
+        X + 2,
+    ),
+    "a dict of fields beside a struct": (
+        lambda m: fused(
+            lambda k: fp.where(k > 0, m.Ray(fp.float3(k, k, k), k), {"position": fp.float3(k, k, k), "reach": 0.0}), X
+        ),
+        "m.Name(…), its constructor, gives a struct",
+        lambda m: fused(lambda k: fp.where(k > 0, m.Ray(fp.float3(k, k, k), k), m.Ray(fp.float3(k, k, k), k * 0)).reach, X),
+        X,
+    ),
     "a loop that cannot be unrolled": (
         lambda m: fused(lambda n: fp.fori_loop(0, n, lambda i, c: c + 1, 0, unroll=True), N),
         "remove unroll=True",

@@ -1,0 +1,4 @@
+"""Operations of floats whose digits or infinities need care.
+
+Imports what `ir/ops` may import.
+"""

@@ -1,0 +1,60 @@
+"""Results that inherit the mapping of a `vmap` inside of a fused function, where call by call they are arrays like others.
+
+Both meanings are refused to be mixed up: where the inherited dimensions and the last ones both fit, the next call says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusepy.errors import ShapeError
+from fusepy.ir.argmap import UNSAID, ArgMap
+from fusepy.ir.graph import Value
+from fusepy.ir.ops.base import filled_axes
+from fusepy.ir.value import is_spread
+from fusepy.trace.moves.shapes import known_shapes
+from fusepy.trace.open_trace import OpenTrace
+
+
+def is_said(trace: OpenTrace, value: Value, map: ArgMap) -> bool:
+    """True if a vmap stands where a value is used. Else the map of the value itself counts, whose very dimensions the use has."""
+    return map.dims is not None and map.dims is not trace.maps.get(value, UNSAID).dims
+
+
+def check_alike(trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap], found: Sequence[ArgMap]) -> None:
+    """Raises `ShapeError` if operands have other places than in an eager call, which has extents that fit, too.
+
+    Args:
+        maps: as they are said and inherited; `found` are those of the node.
+    """
+    inherits = [v in trace.inherited and not is_said(trace, v, m) for v, m in zip(values, maps)]
+    if not any(inherits) or any(is_spread(v) for v in values):
+        return
+    eager = [ArgMap(None, m.type) if i else m for m, i in zip(maps, inherits)]
+    places, own = _places(values, eager), _places(values, found)
+    if places == own or not _fit(trace, values, places):
+        return
+    moved = [(m.dims, place) for m, place, now, v in zip(maps, places, own, inherits) if v and place != now]
+    inherited, last = moved[0] if moved else (maps[inherits.index(True)].dims, places[inherits.index(True)])
+    raise ShapeError(
+        "a result of mapped values fits in two ways",
+        saw=f"{ArgMap(inherited)}, which it inherits, and {ArgMap(last)}, as call by call; the extents fit both",
+        expected="a vmap of the result",
+        hint=f"say which: fp.vmap(x, {inherited}) or fp.vmap(x, {last})",
+    )
+
+
+def _places(values: Sequence[Value], maps: Sequence[ArgMap]) -> list[tuple[int, ...]]:
+    """Returns the dimensions of the grid along which the axes of each operand run."""
+    axes = [len(m.dims) if m.dims is not None else v.rank - filled_axes(v, m.type) for v, m in zip(values, maps)]
+    rank = max([*axes, *(d + 1 for m in maps for d in m.dims or ())])
+    return [m.dims if m.dims is not None else tuple(range(rank - n, rank)) for m, n in zip(maps, axes)]
+
+
+def _fit(trace: OpenTrace, values: Sequence[Value], places: Sequence[tuple[int, ...]]) -> bool:
+    """True if operands at these places broadcast, and leave no dimension without an axis."""
+    extents: dict[int, set[int]] = {}
+    for value, dims in zip(values, places):
+        for d, n in zip(dims, known_shapes(trace).of(value)):
+            extents.setdefault(d, set()).add(n)
+    return sorted(extents) == list(range(len(extents))) and all(len(found - {1}) <= 1 for found in extents.values())

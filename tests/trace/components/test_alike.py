@@ -1,0 +1,77 @@
+"""Results that inherit a vmap inside of a fused function: where they fit in two ways, the program says which, in every mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusepy as fp
+from tests.support.slang_functions import F32, ramp, same
+
+X, M, WIDE = np.arange(3, dtype=F32), ramp(3, 3), ramp(3, 4)
+RESULTS: dict[str, Callable[[Any, Any], Any]] = {  # of a row that runs down the rows of a matrix
+    "a call": lambda m, x: m.twice(fp.vmap(x, (0,))),
+    "an operator": lambda m, x: fp.vmap(x, 0) * 2,
+    "a function": lambda m, x: fp.sqrt(fp.vmap(4 * x * x, 0)),
+    "of a result": lambda m, x: m.twice(fp.vmap(x, 0) * 1.0),
+    "a conversion": lambda m, x: fp.vcast(fp.vmap(2 * x, 0), "int"),
+    "a choice": lambda m, x: fp.where(fp.vmap(x, 0) >= 0, fp.vmap(2 * x, 0), 0.0),
+    "a loop": lambda m, x: fp.fori_loop(0, 1, lambda i, c: c * 2, fp.vmap(x, 0)),
+    "a reduction": lambda m, x: fp.sum(fp.vmap(fp.stack([x, x], 1), (0, 1)), 1),
+}
+
+
+@pytest.fixture(scope="module")
+def m(device: Any) -> fp.Module:
+    return fp.Module.load_from_source(device, "alike", "float twice(float x) { return 2 * x; }")
+
+
+def in_a_graph(f: Any, *args: Any) -> Any:
+    graph = fp.Graph(inputs=["x", "y"])
+    graph.set_outputs(fp.fuse(f).node()(*graph.get_inputs()))
+    return graph(*args)
+
+
+def lazily(f: Any, *args: Any) -> Any:
+    with fp.lazy():
+        return f(*args)
+
+
+@pytest.mark.req("V14")
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_that_fits_in_two_ways_says_which(m: fp.Module, name: str) -> None:
+    """Silently its axis ran along the first dimension in a fused function, and along the last one call by call."""
+    x, y = fp.Tensor(X), fp.Tensor(M)
+
+    def result(x: Any) -> Any:
+        made = RESULTS[name](m, x)
+        return made + 0.0 if name == "a conversion" else made
+
+    for way in (lambda f, *args: fp.fuse(f)(*args), in_a_graph):
+        with pytest.raises(fp.ShapeError, match="fits in two ways") as caught:
+            way(lambda x, y: result(x) + y, x, y)
+        assert caught.value.hint == "say which: fp.vmap(x, (0,)) or fp.vmap(x, (1,))"
+    for way in (lambda f, *args: f(*args), lazily, lambda f, *args: fp.fuse(f)(*args), in_a_graph):
+        same(way(lambda x, y: fp.vmap(result(x), (0,)) + y, x, y), 2 * X[:, None] + M)
+        same(way(lambda x, y: fp.vmap(result(x), (1,)) + y, x, y), 2 * X + M)
+
+
+@pytest.mark.req("V14")
+def test_what_fits_in_one_way_inherits(m: fp.Module) -> None:
+    """So does what a vmap of an argument says, which is that of the fused function as a whole."""
+    fused = fp.fuse(lambda x, y: m.twice(fp.vmap(x, (0,))) + y)
+    same(fused(X, WIDE), 2 * X[:, None] + WIDE)
+    with pytest.raises(fp.ShapeError, match="fits in two ways"):
+        fused(X, M)
+    same(fused(X, WIDE), 2 * X[:, None] + WIDE)
+    same(fp.fuse(lambda x, y: m.twice(fp.vmap(x, (1,))) + y)(X, M), 2 * X + M)
+    outer = fp.fuse(lambda a, b: a * 2 - b)
+    for made in (outer(fp.vmap(X, 0), fp.vmap(X, 1)), outer.declare(fp.vmapping(0), fp.vmapping(1))(X, X)):
+        same(made, np.subtract.outer(2 * X, X))
+    both = fp.fuse(lambda x, y: (fp.vmap(x, 0) * 2) * (fp.vmap(y, 1) * 3))
+    same(both(X, ramp(4)), np.multiply.outer(2 * X, 3 * ramp(4)))
+    with pytest.raises(fp.ShapeError, match="fits in two ways"):  # call by call these are two rows
+        both(X, X)
