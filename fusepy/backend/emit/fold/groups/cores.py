@@ -9,9 +9,8 @@ from __future__ import annotations
 from fusepy.backend.emit.fold.elements import FoldElements
 from fusepy.backend.emit.fold.groups.copies import SETS, TERMS, CoreFactor
 from fusepy.backend.emit.fold.groups.factors import unrolled
+from fusepy.backend.emit.fold.groups.products import GroupLoops
 from fusepy.backend.emit.fold.groups.walk import WAVE, GroupWalk
-from fusepy.backend.emit.fold.product_ends import ProductEnds
-from fusepy.backend.emit.fold.tile import GroupTile
 from fusepy.backend.emit.operand import BARRIER, BLOCK
 from fusepy.ir.ops.control import block
 
@@ -45,7 +44,7 @@ class CoreWalk(GroupWalk):
 
     def threads(self) -> list[str]:
         """Returns lines that set the place of a thread in its wave, and the part of its wave."""
-        high, wide = self.part
+        high, wide = self.tile.own[0] * 8, self.tile.own[1] * 4  # the part of a wave
         across = self.tile.columns // wide
         return [
             f"uint fz_in = fz_lane % {WAVE};",
@@ -53,27 +52,16 @@ class CoreWalk(GroupWalk):
             f"uint fz_wide = fz_lane / {WAVE} % {across} * {wide};",
         ]
 
-    @property
-    def part(self) -> tuple[int, int]:
-        """The rows and columns of a wave."""
-        return self.tile.own[0] * 8, self.tile.own[1] * 4
 
-
-class CoreLoops:
+class CoreLoops(GroupLoops):
     """The loops of a product by tensor cores, over the copies of its two factors and the work on its results."""
 
+    factor, way = CoreFactor, CoreWalk
+
     def __init__(self, elements: FoldElements):
-        text, tile = elements.text, elements.variant.shape.tile
-        assert isinstance(tile, GroupTile)
-        self.tile, self.index = tile, elements.chunks.index
-        left, right = text.loaded
-        if tile.column in left.dims:
-            left, right = right, left
-        self.left, self.right = (CoreFactor(text, tile, self.index, o, k == 1) for k, o in enumerate((left, right)))
-        self.walk = CoreWalk(elements, self.left, self.right)
-        self.ends = ProductEnds(elements, self)
-        high, wide = self.walk.part
-        self.down, self.beside = high // 16, wide // 8
+        super().__init__(elements)
+        rows, columns = self.tile.own
+        self.down, self.beside = rows // 2, columns // 2  # the products of a wave
 
     def functions(self) -> list[str]:
         """Returns shared memory, and Slang's functions."""
@@ -86,18 +74,6 @@ class CoreLoops:
     def column(self, c: str) -> str:
         """Returns the place of a thread's column number `c`."""
         return f"fz_column + {self.index}(fz_wide + {c} / 8 * 32 + fz_in % 4 * 8 + {c} % 8)"
-
-    def last_column(self, c: str) -> str:
-        """Returns the place of a thread's column number `c` beyond the edge."""
-        return "fz_columns - 1"
-
-    def loop(self, name: str, count: int, step: int = 1) -> str:
-        """Returns the head of an unrolled loop."""
-        return unrolled(name, count, step)
-
-    def lines(self) -> list[str]:
-        """Returns the body of the entry point."""
-        return [*self.walk.head(), *self._sums(), *self.ends.before(), *self.ends.lines()]
 
     def _sums(self) -> list[str]:
         """Returns the loop over the chunk, and then `_taken`."""
@@ -126,6 +102,8 @@ class CoreLoops:
 
     def _multiplied(self) -> list[str]:
         second, fourth = "fz_in / 8 % 2", "fz_in / 16"
+        assert isinstance(self.left, CoreFactor)
+        assert isinstance(self.right, CoreFactor)
         right = "fz_c % 2 == 0 ? fz_b[fz_c / 2].xy : fz_b[fz_c / 2].zw"
         a = self.left.matrices("(fz_high + fz_r * 16)", second, fourth)
         b = self.right.matrices("(fz_wide + fz_c * 16)", fourth, second)

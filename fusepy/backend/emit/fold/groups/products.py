@@ -17,7 +17,14 @@ from fusepy.ir.types import HALF
 
 
 class GroupLoops:
-    """The loops of a product, over the loads of its two factors and the work on its results."""
+    """The loops of a product, over the loads of its two factors and the work on its results.
+
+    Attributes:
+        factor, way: the classes of a matrix and of the walk.
+    """
+
+    factor: type[GroupFactor] = GroupFactor
+    way: type[GroupWalk] = GroupWalk
 
     def __init__(self, elements: FoldElements):
         text, tile = elements.text, elements.variant.shape.tile
@@ -26,8 +33,8 @@ class GroupLoops:
         left, right = text.loaded
         if tile.column in left.dims:
             left, right = right, left
-        self.left, self.right = (GroupFactor(text, tile, self.index, o, k == 1) for k, o in enumerate((left, right)))
-        self.walk = GroupWalk(elements, self.left, self.right)
+        self.left, self.right = (self.factor(text, tile, self.index, o, k == 1) for k, o in enumerate((left, right)))
+        self.walk = self.way(elements, self.left, self.right)
         self.ends = ProductEnds(elements, self)
         self._halfs = any(o.have is HALF and four for o, four in zip((left, right), tile.fours))
 
