@@ -96,11 +96,11 @@ class CoreLoops(GroupLoops):
             *("fzcore_wait();", BARRIER),
             *(f"fz_e += {TERMS};", f"fz_free = fz_set == 0 ? {SETS - 1} : fz_set - 1;"),
             *("if (fz_e < fz_last)", *block(self._fetch()), "fzcore_commit();"),
-            *self._multiplied(),
+            *self._multiplied("fz_core"),
             *(f"fz_set = fz_set == {SETS - 1} ? 0 : fz_set + 1;", f"fz_done += {TERMS};"),
         ]
 
-    def _multiplied(self) -> list[str]:
+    def _multiplied(self, into: str) -> list[str]:
         second, fourth = "fz_in / 8 % 2", "fz_in / 16"
         assert isinstance(self.left, CoreFactor)
         assert isinstance(self.right, CoreFactor)
@@ -111,7 +111,7 @@ class CoreLoops(GroupLoops):
             f"uint4 fz_a[{self.down}], fz_b[{self.beside // 2}];",
             *(unrolled("r", self.down), f"    fz_a[fz_r] = {a};"),
             *(unrolled("c", self.beside // 2), f"    fz_b[fz_c] = {b};"),
-            *self._cells([f"fz_core[fz_r][fz_c] = fzcore_product(fz_a[fz_r], {right}, fz_core[fz_r][fz_c]);"]),
+            *self._cells([f"{into}[fz_r][fz_c] = fzcore_product(fz_a[fz_r], {right}, {into}[fz_r][fz_c]);"]),
         ]
         return [unrolled("u", TERMS // 16), *block(body)]
 
