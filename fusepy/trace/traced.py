@@ -69,7 +69,8 @@ class Traced(Numberless, Symbolic):
         """Raises `LeakedTracerError` unless `trace`, or a trace around it, has made this value and is still active."""
         if not self._trace.active or self._trace not in trace.chain:
             raise leaked(self)
-        check_written(self)
+        if self._of or self._written:
+            check_written(self)
 
     @property
     def _recorder(self) -> OpenTrace:

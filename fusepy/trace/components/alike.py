@@ -27,6 +27,8 @@ def check_alike(trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap
     Args:
         maps: as they are said and inherited; `found` are those of the node.
     """
+    if not trace.inherited:
+        return
     inherits = [v in trace.inherited and not is_said(trace, v, m) for v, m in zip(values, maps)]
     if not any(inherits) or any(is_spread(v) for v in values):
         return
