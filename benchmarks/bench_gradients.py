@@ -14,11 +14,12 @@ import pytest
 
 import fusepy as fp
 from benchmarks import peers as p
+from benchmarks import stages_by_hand
 
 CASE = "gradients"
 PEERS = [
     *("number", "number forward", "read", "slangpy number"),
-    *("stages", "stages forward", "torch stages", "torch.compile stages", "jax stages"),
+    *("stages", "stages forward", "torch stages", "torch.compile stages", "jax stages", "atomics stages", "waves stages"),
 ]
 BLOCKS = 7
 STAGES = 10
@@ -47,7 +48,7 @@ GAINS, SHIFTS = np.linspace(0.5, 2.0, STAGES, dtype=np.float32), np.linspace(-0.
 
 def differences(pixels: Any) -> Any:
     """The gradients by the gains, in float64."""
-    c, h = pixels[:4096].astype(np.float64), 1e-5
+    c, h = pixels.astype(np.float64), 1e-5
     found: list[float] = []
     for k in range(STAGES):
         ends = [staged(c, GAINS.astype(float) + s * h * (np.arange(STAGES) == k), SHIFTS, np.tanh, np.mean) for s in (1, -1)]
@@ -69,7 +70,7 @@ def runners(device: Any, numbers: Any, pixels: Any, calls: int) -> dict[str, Cal
     forward, both = fp.fuse(loss), fp.value_and_grad(loss)
     assert both.explain(tree, image).kernels == 1
     few = both(tree, pixels[:4096])[1]["gains"]
-    np.testing.assert_allclose([float(v) for v in few.values()], differences(pixels), rtol=2e-4)
+    np.testing.assert_allclose([float(v) for v in few.values()], differences(pixels[:4096]), rtol=2e-4)
     np.testing.assert_allclose(float(slope(2.0, x)), np.sum(numbers.astype(np.float64) ** 2), rtol=1e-5)
     jobs: dict[str, Callable[[], Any]] = {
         "number": lambda: slope(2.0, x),
@@ -110,6 +111,9 @@ def theirs(kind: str, numbers: Any, pixels: Any, calls: int) -> dict[str, Callab
     # it adds floats one by one, so that many of them lose digits
     np.testing.assert_allclose(a.grad.to_numpy().item(), calls * np.sum(numbers.astype(np.float64) ** 2), rtol=0.2)
     made: dict[str, Callable[[], Any]] = {"slangpy number": slangpy}
+    for way, run in stages_by_hand.runners(kind, pixels, np.concatenate([GAINS, SHIFTS]), calls).items():
+        np.testing.assert_allclose(run()[:STAGES], differences(pixels), rtol=1e-2)
+        made[f"{way} stages"] = run
     torch = p.optional("torch", CASE, "torch stages") if calls > 1 else _torch()
     if torch is not None:
         made |= torch_runners(torch, pixels, calls)

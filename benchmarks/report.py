@@ -69,6 +69,7 @@ RATIOS = [
     Ratio("gradients", "stages", ("torch stages",), SPEED),
     Ratio("gradients", "stages", ("torch.compile stages",), SPEED, 3.0, "gpu"),
     Ratio("gradients", "stages", ("jax stages",), SPEED),
+    Ratio("gradients", "stages", ("waves stages", "atomics stages"), SPEED, 1.5, "gpu"),
     Ratio("pipeline", "fusepy", BY_HAND, SPEED, 0.9, "software"),
     Ratio("pipeline", "fusepy", ("slangpy",), SPEED, 1.5, "software"),
     Ratio("pipeline", "fusepy", ("slangpy hand-fused",), SPEED, 1.5, "software"),
