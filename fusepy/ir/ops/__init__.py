@@ -8,7 +8,6 @@ from fusepy.ir.ops.arithmetic import OPERATORS
 from fusepy.ir.ops.call import SlangCall
 from fusepy.ir.ops.control import CONTROL_OPS
 from fusepy.ir.ops.exact import SCATTER_OPS
-from fusepy.ir.ops.floats.near_zero import HYPERBOLIC
 from fusepy.ir.ops.integers.extremes import EXTREMES
 from fusepy.ir.ops.jvp import JVP
 from fusepy.ir.ops.loop_vjp import LOOP_VJP
@@ -32,7 +31,6 @@ _ALL = [
     *OPERATORS,
     *POWERS,
     *INTRINSICS,
-    *HYPERBOLIC,
     *EXTREMES,
     *VECTOR_OPS,
     *REDUCE_OPS,

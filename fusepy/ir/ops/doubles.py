@@ -15,7 +15,7 @@ NEAR_ZERO = "fz0_"  # of those in ``fusepy/slang/fusepy_near_zero.slang``
 _ANGLES = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
 _POWERS = ("exp", "exp2", "exp10", "log", "log2", "log10", "pow")
 FUNCTIONS = frozenset((*_ANGLES, *_POWERS))
-_SMALL = ("log1p", "expm1")
+_SMALL = ("log1p", "expm1", "sinh", "tanh")  # of which drivers lose the digits near 0, where Slang has them at all
 
 
 def spelled(function: str, type: Type) -> str:

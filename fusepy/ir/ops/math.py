@@ -186,7 +186,7 @@ def _smoothstep(low: Array, high: Array, x: Array) -> Array:
 
 
 INTRINSICS: list[Op] = [
-    *(Intrinsic(f.__name__, 1, f) for f in (np.sin, np.cos, np.tan, np.cosh, np.exp, np.exp2)),
+    *(Intrinsic(f.__name__, 1, f) for f in (np.sin, np.cos, np.tan, np.sinh, np.cosh, np.tanh, np.exp, np.exp2)),
     *(Intrinsic(f.__name__, 1, f) for f in (np.log, np.log2, np.log10, np.sqrt)),
     *(Intrinsic(n, 1, f) for n, f in (("asin", np.arcsin), ("acos", np.arccos), ("atan", np.arctan))),
     *(Rounding(f.__name__, f, f"{f.__name__}({{0}})") for f in (np.floor, np.ceil, np.trunc)),

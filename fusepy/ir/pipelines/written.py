@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fusepy.ir.graph import Node, Value
 from fusepy.ir.ops.control import block
-from fusepy.ir.ops.floats.near_zero import Odd
+from fusepy.ir.ops.doubles import NEAR_ZERO
 from fusepy.ir.ops.math import KEEPS_NAN
 from fusepy.ir.pipelines.rays import KEPT, WHOLE, RayStage
 from fusepy.ir.value import declare
@@ -17,6 +17,7 @@ DISPATCHED = ("DispatchRaysIndex", "DispatchRaysDimensions")  # values that only
 
 _PLAIN = {"min": "min", "max": "max", "clip": "clamp", "saturate": "saturate"}  # whose derivative Slang knows; they may drop NaN
 _KEEPS_NAN = re.compile(rf"\b{KEEPS_NAN}({'|'.join(_PLAIN)})(?=\()")
+_HYPERBOLIC = re.compile(rf"\b{NEAR_ZERO}(sinh|tanh)(?=\()")  # Slang's own, too, have one that it knows
 
 
 def unwritten(stage: RayStage) -> str | None:
@@ -46,8 +47,6 @@ def _statements(node: Node, args: Sequence[str], results: Sequence[str]) -> list
     """Returns the statements of an operation, so that Slang knows its derivative."""
     if node.op.name == "stop_gradient":
         return [f"{declare(node.results[0].type, results[0])} = detach({args[0]});"]
-    if isinstance(node.op, Odd):
-        return [f"{declare(node.results[0].type, results[0])} = {node.op.slangs_own(node, args)};"]
     if node.op.name == "smoothstep":
         low, high, x = args
         made = declare(node.results[0].type, results[0])
@@ -56,6 +55,7 @@ def _statements(node: Node, args: Sequence[str], results: Sequence[str]) -> list
             f"{results[0]} *= {results[0]} * (3 - 2 * {results[0]});",
         ]
     lines = node.op.emit(node, args, results)
+    lines = [_HYPERBOLIC.sub(r"\1", line) for line in lines]
     return [_KEEPS_NAN.sub(lambda found: _PLAIN[found[1]], line) for line in lines]
 
 
