@@ -122,18 +122,18 @@ class Factors:
             *(f"        {line}" for line in block(load)),
         ]
 
-    def hold_left(self, first: str, zero: str = "") -> list[str]:
-        """Returns lines that load the terms of a step from `first` on for all rows, into ``fz_a``.
+    def hold_left(self, first: str, name: str, zero: str = "") -> list[str]:
+        """Returns lines that load the terms of a step from `first` on for all rows, into the array `name`.
 
         Args:
             zero: a zero of the parameter block, which is read behind the loads.
         """
         halves = 2 if self.tile.left >= 0 else 1
         term = f"{first} + {self.index}(fz_s * {self.along})"
-        into = [f"fz_a[fz_q][fz_s][{h}]" for h in range(halves)]
+        into = [f"{name}[fz_q][fz_s][{h}]" for h in range(halves)]
         load = self._load(self.left, term, "fz_beside[fz_q]", into, "fz_term")
         loops = [loop("q", self.blocks), f"    {loop('s', self.steps)}"]
-        lines = [f"float fz_a[{self.blocks}][{self.steps}][{halves}];", *loops, *(f"        {line}" for line in block(load))]
+        lines = [f"float {name}[{self.blocks}][{self.steps}][{halves}];", *loops, *(f"        {line}" for line in block(load))]
         if zero:
             lines += [*loops, *(f"        {line}" for line in block([f"{x} = fz_hold({x}, {BLOCK}.{zero});" for x in into]))]
         return lines
@@ -155,8 +155,8 @@ class Factors:
             values = ["fz_x"]
         return lines + [f"{name} = {x if tile.whole else f'fz_k < fz_last ? {x} : 0.0'};" for name, x in zip(into, values)]
 
-    def of_left(self, row: str, term: str) -> str:
-        """Returns the element of a row and term of a step, for all lanes."""
+    def of_left(self, name: str, row: str, term: str) -> str:
+        """Returns the element of a row and term of a step in the array `name`, for all lanes."""
         across, along, tile = self.across, self.along, self.tile
         r, t = f"({row}) % {across}", f"({term}) % {along}"
         if tile.left == tile.row:
@@ -165,7 +165,7 @@ class Factors:
             half, lane = f"({t}) % 2", f"({r}) * {along // 2} + ({t}) / 2"
         else:
             half, lane = "0", f"({r}) * {along} + {t}"
-        return f"fz_of_lane(fz_a[({row}) / {across}][({term}) / {along}][{half}], {lane})"
+        return f"fz_of_lane({name}[({row}) / {across}][({term}) / {along}][{half}], {lane})"
 
 
 def loop(name: str, count: int, step: int = 1) -> str:

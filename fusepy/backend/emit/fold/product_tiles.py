@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fusepy.backend.emit.fold.tile import ProductTile
 from fusepy.backend.emit.tuning import LANES, power_above
 
-DEEPEST = 64  # the longest sum whose elements of the right matrix are kept
+DEEPEST = 128  # the longest sum whose elements of the right matrix are kept
 Steps = Mapping[int, int]
 
 
@@ -45,7 +45,7 @@ def tile_of(sides: Sides, grid: Sequence[int], lies: Lying) -> ProductTile:
     by_row = lies.left.get(sides.row) == 1 and rows % 2 == 0
     if reduced <= DEEPEST and rows >= 32:
         depth = power_above(max(LANES, reduced)) if reduced <= 16 else -(-reduced // 16) * 16
-        own = {8: 3 if depth > 32 and not by_row else 2, 4: 4, 2: 8, 1: 16}[wide]  # their sums stay in registers
+        own = {8: 3 if depth > 16 and not by_row else 2, 4: 4, 2: 8, 1: 16}[wide]  # their sums stay in registers
         tile = ProductTile(sides.row, sides.column, own, wide, 8, depth, whole=reduced == depth)
     else:
         own, terms = (

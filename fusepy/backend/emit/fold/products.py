@@ -56,15 +56,37 @@ class ProductLoops:
         ]
 
     def _short(self) -> list[str]:
-        """Returns the loops of a short sum: all elements of the columns are loaded, then rows in sequence."""
+        """Returns the loops of a short sum: all elements of the columns are loaded, then rows in sequence.
+
+        The left elements of a step are loaded before the products of the step ahead of it, so that these do not wait for them.
+        """
         tile, factors = self.tile, self.factors
-        loops, steps = [loop("u", tile.terms), loop("r", tile.rows)], list[str]()
-        for first in range(0, tile.depth, tile.terms):
-            zero = tile.waits[first // tile.terms - 1] if first and tile.flows else ""
-            held = factors.hold_left(f"{self.index}({first})", zero)
-            steps += block([*held, *self._each(loops, "fz_r", f"{first} + fz_u", "fz_c", "fz_sum")])
+        steps = factors.hold_left(f"{self.index}(0)", "fz_a0")
+        for step, first in enumerate(range(0, tile.depth, tile.terms), 1):
+            if (after := first + tile.terms) < tile.depth:
+                zero = tile.waits[step - 1] if tile.flows else ""
+                steps += factors.hold_left(f"{self.index}({after})", f"fz_a{step}", zero)
+            steps += self._step(f"fz_a{step - 1}", first)
         body = [*factors.left_places(), *self._zeros("fz_sum"), *steps, *self.ends.lines(), f"fz_row += {tile.rows};"]
         return [*factors.hold_right(tile.depth, f"{self.index}(0)"), *("do", *block(body), "while (fz_row < fz_end);")]
+
+    def _step(self, left: str, first: int) -> list[str]:
+        """Returns the products of the terms from `first` on, whose left elements are in the array `left`.
+
+        Each right element is multiplied for all rows at once. In the other order LLVM holds all columns', and stores sums.
+        """
+        tile, factors = self.tile, self.factors
+        if not tile.deep:
+            return self._each([loop("u", tile.terms), loop("r", tile.rows)], left, "fz_r", f"{first} + fz_u", "fz_c", "fz_sum")
+        body = [
+            f"float x[{tile.rows}];",
+            loop("r", tile.rows),
+            f"    x[fz_r] = {factors.of_left(left, 'fz_r', 'fz_u')};",
+            factors.columns,
+            f"    {loop('r', tile.rows)}",
+            f"        fz_sum[fz_r][fz_c] = fz_fma(x[fz_r], fz_b[{first} + fz_u][fz_c], fz_sum[fz_r][fz_c]);",
+        ]
+        return [loop("u", tile.terms), *block(body)]
 
     def _long(self) -> list[str]:
         """Returns the loops of a long sum: over the chunk in runs, for one tile of rows and columns."""
@@ -72,8 +94,8 @@ class ProductLoops:
         loops = [loop("i", tile.rows, HELD[0]), loop("j", tile.columns, wide), loop("u", tile.terms), loop("r", HELD[0])]
         step = [
             *self.factors.hold_right(tile.terms, "fz_e"),
-            *self.factors.hold_left("fz_e"),
-            *self._each(loops, "fz_i + fz_r", "fz_u", "fz_j + fz_c", "fz_run"),
+            *self.factors.hold_left("fz_e", "fz_a"),
+            *self._each(loops, "fz_a", "fz_i + fz_r", "fz_u", "fz_j + fz_c", "fz_run"),
             f"fz_e += {tile.terms};",
         ]
         run = [
@@ -85,12 +107,12 @@ class ProductLoops:
         start = [*self.factors.left_places(), *self._zeros("fz_sum")]
         return [*start, *("do", *block(run), "while (fz_e < fz_last);"), *self.ends.lines()]
 
-    def _each(self, loops: list[str], row: str, term: str, column: str, into: str) -> list[str]:
-        """Returns lines that add the products of a step, in nested `loops`; the last one is over columns."""
+    def _each(self, loops: list[str], left: str, row: str, term: str, column: str, into: str) -> list[str]:
+        """Returns lines that add the products of a step, in nested `loops`; the last one is over columns; `left` as in `_step`."""
         columns = min(HELD[1], self.tile.columns) if "fz_j" in column else self.tile.columns
         body = block(
             [
-                f"float x = {self.factors.of_left(row, 'fz_u')};",
+                f"float x = {self.factors.of_left(left, row, 'fz_u')};",
                 loop("c", columns),
                 f"    {into}[{row}][{column}] = fz_fma(x, fz_b[{term}][{column}], {into}[{row}][{column}]);",
             ]

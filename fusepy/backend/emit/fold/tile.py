@@ -44,13 +44,18 @@ class ProductTile:
         return min(2, self.columns) if self.ends else 1
 
     @property
+    def deep(self) -> bool:
+        """True if all elements of the right matrix are kept for so many terms that a thread's sums crowd the registers."""
+        return self.depth > (32 if self.left == self.row else 16)
+
+    @property
     def flows(self) -> bool:
         """True if no branch stands around a store, and one between two steps, so that a processor has many sums at work.
 
         LLVM computes what only one branch uses in that branch, and the sums of a step one after the other. Both leave two or four
         chains of additions, each of which waits for the one before (decision 024). Shorter sums gain nothing.
         """
-        return self.ends and self.depth > 32 and self.left != self.row
+        return self.ends and self.deep and self.left != self.row
 
     @property
     def splits(self) -> bool:
@@ -58,9 +63,9 @@ class ProductTile:
 
         Otherwise LLVM keeps both in a register of 512 bits, and stores and loads all of it wherever it is short of registers.
         Intel's processors add and multiply with two units in place of three while they work on such registers (decision 024).
-        Numbers that are compared with the end of a sum are taken apart by that, and shorter sums gain nothing.
+        Numbers that are compared with the end of a sum are taken apart by that, and sums of up to 16 terms gain nothing.
         """
-        return self.whole and not 0 < self.depth <= 32
+        return self.whole and (self.deep or not self.depth)
 
     @property
     def waits(self) -> list[str]:
