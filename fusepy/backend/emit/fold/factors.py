@@ -58,7 +58,8 @@ class Factors:
 
     def last_column(self, c: str) -> str:
         """Returns the place of a lane's column number `c` beyond the edge. Neighbours that are stored at once stay neighbours."""
-        two = self.tile.flows and self.tile.together > 1
+        tile = self.tile
+        two = tile.twos or self.paired if tile.panels else tile.flows and tile.together > 1
         return f"fz_columns - 2 + {self.index}({c} % 2)" if two else "fz_columns - 1"
 
     # ---- places -------------------------------------------------------------------------------------------------
@@ -154,6 +155,20 @@ class Factors:
             lines.append(f"float fz_x = {load.replace(f'{pointer}[{index}]', f'{place}[{at}]')};")
             values = ["fz_x"]
         return lines + [f"{name} = {x if tile.whole else f'fz_k < fz_last ? {x} : 0.0'};" for name, x in zip(into, values)]
+
+    def hold_panel(self) -> list[str]:
+        """Returns lines that load a panel's left elements of the rows from ``fz_row`` on, one or two per lane, into ``fz_a``."""
+        tile, index, per = self.tile, self.index, self.tile.per_lane
+        at = [
+            f"{index} d{tile.row} = fz_row + {per} * {index}(fz_lane);",
+            f"d{tile.row} = {least(f'd{tile.row}', f'fz_end - {per}')};",
+        ]
+        terms, into = 1, [f"fz_a[fz_u][{h}]" for h in range(per)]
+        if tile.left == self.sum:
+            terms, into = 2, ["fz_a[2 * fz_u][0]", "fz_a[2 * fz_u + 1][0]"]
+        load = self._load(self.left, f"fz_e + {index}({terms} * fz_u)", "fz_beside[0]", into)
+        loads = [loop("u", tile.terms // terms), *(f"    {line}" for line in block(load))]
+        return [*self._places(self.left, "fz_beside", 1, "q", at), f"float fz_a[{tile.terms}][{per}];", *loads]
 
     def of_left(self, name: str, row: str, term: str) -> str:
         """Returns the element of a row and term of a step in the array `name`, for all lanes."""

@@ -3,22 +3,20 @@
 Every load is a gather there, whatever it reads, and costs as much as some 20 multiplications of 8 lanes (decision 024). So a
 group of 8 threads, one vector of the processor, loads 8 or 16 elements of the left matrix at once, one or two per lane, and each
 lane gets all of them from the others. The elements of the right matrix are loaded once for many rows: a short sum keeps all of
-them in registers and on the stack, and walks along the rows; a long one loads a few terms of the right matrix for all rows of a
-tile, whose sums lie on the stack.
+them in registers and on the stack, and walks along the rows; a long one does so panel by panel, see `fold.panels`.
 """
 
 from __future__ import annotations
 
 from fusepy.backend.emit.fold.elements import FoldElements
-from fusepy.backend.emit.fold.factors import FUNCTIONS, RUN, Factors, least, loop, place_of_group
+from fusepy.backend.emit.fold.factors import FUNCTIONS, Factors, least, loop, place_of_group
+from fusepy.backend.emit.fold.panels import Panels
 from fusepy.backend.emit.fold.product_ends import ProductEnds
 from fusepy.backend.emit.fold.tile import ProductTile
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.backend.emit.spaces.space import decoded
 from fusepy.backend.emit.tuning import LANES
 from fusepy.ir.ops.control import block
-
-HELD = 4, 2  # rows and vectors of columns whose sums a step holds in registers; twice as many are more than LLVM finds room for
 
 
 class ProductLoops:
@@ -52,7 +50,7 @@ class ProductLoops:
             *self.factors.right_places(),
             *self.factors.left_steps(),
             *self.ends.before(),
-            *(self._short() if tile.depth else self._long()),
+            *(Panels(self.factors, self.ends).lines() if tile.panels else self._short()),
         ]
 
     def _short(self) -> list[str]:
@@ -67,7 +65,7 @@ class ProductLoops:
                 zero = tile.waits[step - 1] if tile.flows else ""
                 steps += factors.hold_left(f"{self.index}({after})", f"fz_a{step}", zero)
             steps += self._step(f"fz_a{step - 1}", first)
-        body = [*factors.left_places(), *self._zeros("fz_sum"), *steps, *self.ends.lines(), f"fz_row += {tile.rows};"]
+        body = [*factors.left_places(), *self._zeros(), *steps, *self.ends.lines(), f"fz_row += {tile.rows};"]
         return [*factors.hold_right(tile.depth, f"{self.index}(0)"), *("do", *block(body), "while (fz_row < fz_end);")]
 
     def _step(self, left: str, first: int) -> list[str]:
@@ -77,7 +75,12 @@ class ProductLoops:
         """
         tile, factors = self.tile, self.factors
         if not tile.deep:
-            return self._each([loop("u", tile.terms), loop("r", tile.rows)], left, "fz_r", f"{first} + fz_u", "fz_c", "fz_sum")
+            body = [
+                f"float x = {factors.of_left(left, 'fz_r', 'fz_u')};",
+                factors.columns,
+                f"    fz_sum[fz_r][fz_c] = fz_fma(x, fz_b[{first} + fz_u][fz_c], fz_sum[fz_r][fz_c]);",
+            ]
+            return [loop("u", tile.terms), loop("r", tile.rows), *block(body)]
         body = [
             f"float x[{tile.rows}];",
             loop("r", tile.rows),
@@ -88,40 +91,7 @@ class ProductLoops:
         ]
         return [loop("u", tile.terms), *block(body)]
 
-    def _long(self) -> list[str]:
-        """Returns the loops of a long sum: over the chunk in runs, for one tile of rows and columns."""
-        tile, wide = self.tile, min(HELD[1], self.tile.columns)
-        loops = [loop("i", tile.rows, HELD[0]), loop("j", tile.columns, wide), loop("u", tile.terms), loop("r", HELD[0])]
-        step = [
-            *self.factors.hold_right(tile.terms, "fz_e"),
-            *self.factors.hold_left("fz_e", "fz_a"),
-            *self._each(loops, "fz_a", "fz_i + fz_r", "fz_u", "fz_j + fz_c", "fz_run"),
-            f"fz_e += {tile.terms};",
-        ]
-        run = [
-            *self._zeros("fz_run"),
-            f"{self.index} fz_stop = {least(f'fz_e + {RUN}', 'fz_last')};",
-            *("do", *block(step), "while (fz_e < fz_stop);"),
-            *self._all(["fz_sum[fz_r][fz_c] += fz_run[fz_r][fz_c];"]),
-        ]
-        start = [*self.factors.left_places(), *self._zeros("fz_sum")]
-        return [*start, *("do", *block(run), "while (fz_e < fz_last);"), *self.ends.lines()]
-
-    def _each(self, loops: list[str], left: str, row: str, term: str, column: str, into: str) -> list[str]:
-        """Returns lines that add the products of a step, in nested `loops`; the last one is over columns; `left` as in `_step`."""
-        columns = min(HELD[1], self.tile.columns) if "fz_j" in column else self.tile.columns
-        body = block(
-            [
-                f"float x = {self.factors.of_left(left, row, 'fz_u')};",
-                loop("c", columns),
-                f"    {into}[{row}][{column}] = fz_fma(x, fz_b[{term}][{column}], {into}[{row}][{column}]);",
-            ]
-        )
-        return [*loops, *body]
-
-    def _zeros(self, name: str) -> list[str]:
-        return [f"float {name}[{self.tile.rows}][{self.tile.columns}];", *self._all([f"{name}[fz_r][fz_c] = 0.0;"])]
-
-    def _all(self, lines: list[str]) -> list[str]:
-        """Returns loops over the rows and columns of a thread."""
-        return [loop("r", self.tile.rows), f"    {self.factors.columns}", *(f"        {line}" for line in block(lines))]
+    def _zeros(self) -> list[str]:
+        tile = self.tile
+        cells = [loop("r", tile.rows), f"    {self.factors.columns}", "        fz_sum[fz_r][fz_c] = 0.0;"]
+        return [f"float fz_sum[{tile.rows}][{tile.columns}];", *cells]

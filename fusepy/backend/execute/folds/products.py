@@ -30,6 +30,8 @@ from fusepy.ir.types import FLOAT, HALF
 Shapes = Sequence[tuple[int, ...]]
 SMALL = 1 << 15  # products below which a fold is as fast, and compiles sooner
 CHUNK = 1 << 15  # the longest sum of one group
+ROWS = 128  # for which a group loads a panel, at least
+NEAR = 1 << 20  # bytes of both matrices that stay in the cache of a processor, for all groups of a chunk
 MARGIN = 1 << 24  # how far past the last element the arithmetic of a kernel may go
 
 
@@ -156,14 +158,13 @@ def product_stages(
     if outputs * reduced < SMALL or columns < 4 or not reduced:
         return []
     tile = tile_of(Sides(row, column, over), grid, lies)
-    across, own, chunks = -(-columns // (LANES * tile.columns)), tile.rows, 1
-    if tile.depth:
-        own = min(max(32, -(-rows * across * batches // GROUPS[kind])), rows)
-        own = -(-own // tile.rows) * tile.rows
-    else:
-        groups = across * -(-rows // own) * batches
-        chunks = max(1, min(-(-reduced // 512), -(-GROUPS[kind] // groups)), -(-reduced // CHUNK))
-    sizes = sizes_of(outputs, reduced, chunks, reduced, LANES)
+    across, chunks = -(-columns // (LANES * tile.columns)), 1
+    own = max(ROWS if tile.panels else 32, -(-rows * across * batches // GROUPS[kind]))
+    own = -(-min(own, rows) // tile.step) * tile.step
+    if tile.panels and (few := -(-GROUPS[kind] // (across * -(-rows // own) * batches))) > 1:
+        chunks = min(-(-reduced // 512), max(few, (rows + columns) * reduced * 4 // NEAR))
+    chunks = max(chunks, -(-reduced // CHUNK))
+    sizes = sizes_of(outputs, reduced, chunks, reduced, tile.depth)
     sizes.update(rows_of_group=own, across=across, down=-(-rows // own), batches=batches)
     chunks = sizes["chunks"]
     dense = dense and chunks == 1
@@ -172,8 +173,8 @@ def product_stages(
     shape = FoldShape(False, False, LANES, tile=tile)
     writes = "results" if chunks == 1 else "partials"
     stage = Stage(FoldVariant(False, variant.rank, variant.wide, shape=shape, writes=writes, dense=dense), sizes)
-    if chunks == 1:
-        return [stage]
+    if chunks == 1:  # between panels the sums take the place of errors, too
+        return [replace(stage, writes=0, partials=-(-outputs // 2)) if tile.panels else stage]
     shape = FoldShape(False, False, LANES, 4, 16)  # no group shares a result: barriers take longer than its few additions
     second = FoldVariant(False, variant.rank, variant.wide, shape=shape, reads="partials")
     return [replace(stage, writes=0, partials=outputs * chunks), Stage(second, sizes_of(outputs, chunks, 1, reduced), reads=0)]
