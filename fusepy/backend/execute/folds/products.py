@@ -31,6 +31,7 @@ Shapes = Sequence[tuple[int, ...]]
 SMALL = 1 << 15  # products below which a fold is as fast, and compiles sooner
 CHUNK = 1 << 15  # the longest sum of one group
 ROWS = 128  # for which a group loads a panel, at least
+STREAMS = 32  # rows that a processor reads ahead along, panel by panel; more matters where one group alone reads them
 NEAR = 1 << 20  # bytes of both matrices that stay in the cache of a processor, for all groups of a chunk
 MARGIN = 1 << 24  # how far past the last element the arithmetic of a kernel may go
 
@@ -159,7 +160,9 @@ def product_stages(
         return []
     tile = tile_of(Sides(row, column, over), grid, lies)
     across, chunks = -(-columns // (LANES * tile.columns)), 1
-    own = max(ROWS if tile.panels else 32, -(-rows * across * batches // GROUPS[kind]))
+    own = max(ROWS if tile.panels else STREAMS, -(-rows * across * batches // GROUPS[kind]))
+    if across == 1 and reduced > 512 and tile.left != row:
+        own = STREAMS
     own = -(-min(own, rows) // tile.step) * tile.step
     if tile.panels and (few := -(-GROUPS[kind] // (across * -(-rows // own) * batches))) > 1:
         chunks = min(-(-reduced // 512), max(few, (rows + columns) * reduced * 4 // NEAR))
