@@ -7,10 +7,15 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fusepy.backend.emit.fold.tile import ProductTile
+from fusepy.backend.emit.fold.tuning import GROUPS
 from fusepy.backend.emit.tuning import LANES, power_above
 
 DEEPEST = 128  # the longest sum whose elements of the right matrix are kept
 PANELS = range(64, 129, 2)  # terms of a panel: the first that divides the sum, so that no term is compared with its end
+ROWS = 128  # for which a group loads a panel, at least
+STREAMS = 32  # rows that a processor reads ahead along, panel by panel; more matters where one group alone reads them
+CHUNK = 1 << 15  # the longest sum of one group
+NEAR = 1 << 20  # bytes of both matrices that stay in the cache of a processor, for all groups of a chunk
 Steps = Mapping[int, int]
 
 
@@ -57,3 +62,20 @@ def tile_of(sides: Sides, grid: Sequence[int], lies: Lying) -> ProductTile:
     terms = 16 if left == sides.over and not panels else tile.terms
     twos = panels and wide > 1 and columns % 2 == 0 and sides.column > sides.row
     return replace(tile, terms=terms, twos=twos, left=left, right=sides.column if by_column else sides.over if below else -1)
+
+
+def division_of(tile: ProductTile, extents: tuple[int, int, int], across: int, batches: int) -> tuple[int, int]:
+    """Returns the rows of a group, and the chunks of each sum.
+
+    Args:
+        extents: rows, columns, and the terms of a sum.
+        across: the groups side by side along the columns.
+    """
+    rows, columns, reduced = extents
+    own = max(ROWS if tile.panels else STREAMS, -(-rows * across * batches // GROUPS["software"]))
+    if across == 1 and reduced > 512 and tile.left != tile.row:
+        own = STREAMS
+    own, chunks = -(-min(own, rows) // tile.step) * tile.step, 1
+    if tile.panels and (few := -(-GROUPS["software"] // (across * -(-rows // own) * batches))) > 1:
+        chunks = min(-(-reduced // 512), max(few, (rows + columns) * reduced * 4 // NEAR))
+    return own, max(chunks, -(-reduced // CHUNK))

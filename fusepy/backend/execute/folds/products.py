@@ -13,8 +13,8 @@ from dataclasses import replace
 from fusepy.backend.device.target import Target
 from fusepy.backend.emit.fold.groups import tiles
 from fusepy.backend.emit.fold.groups.tiles import group_tile
-from fusepy.backend.emit.fold.product_tiles import DEEPEST, Lying, Sides, tile_of
-from fusepy.backend.emit.fold.tuning import GROUPS, fold_shape, lanes_for
+from fusepy.backend.emit.fold.product_tiles import DEEPEST, Lying, Sides, division_of, tile_of
+from fusepy.backend.emit.fold.tuning import fold_shape, lanes_for
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Operand, addressing
 from fusepy.backend.emit.tuning import LANES
@@ -29,10 +29,6 @@ from fusepy.ir.types import FLOAT, HALF
 
 Shapes = Sequence[tuple[int, ...]]
 SMALL = 1 << 15  # products below which a fold is as fast, and compiles sooner
-CHUNK = 1 << 15  # the longest sum of one group
-ROWS = 128  # for which a group loads a panel, at least
-STREAMS = 32  # rows that a processor reads ahead along, panel by panel; more matters where one group alone reads them
-NEAR = 1 << 20  # bytes of both matrices that stay in the cache of a processor, for all groups of a chunk
 MARGIN = 1 << 24  # how far past the last element the arithmetic of a kernel may go
 
 
@@ -159,14 +155,8 @@ def product_stages(
     if outputs * reduced < SMALL or columns < 4 or not reduced:
         return []
     tile = tile_of(Sides(row, column, over), grid, lies)
-    across, chunks = -(-columns // (LANES * tile.columns)), 1
-    own = max(ROWS if tile.panels else STREAMS, -(-rows * across * batches // GROUPS[kind]))
-    if across == 1 and reduced > 512 and tile.left != row:
-        own = STREAMS
-    own = -(-min(own, rows) // tile.step) * tile.step
-    if tile.panels and (few := -(-GROUPS[kind] // (across * -(-rows // own) * batches))) > 1:
-        chunks = min(-(-reduced // 512), max(few, (rows + columns) * reduced * 4 // NEAR))
-    chunks = max(chunks, -(-reduced // CHUNK))
+    across = -(-columns // (LANES * tile.columns))
+    own, chunks = division_of(tile, (rows, columns, reduced), across, batches)
     sizes = sizes_of(outputs, reduced, chunks, reduced, tile.depth)
     sizes.update(rows_of_group=own, across=across, down=-(-rows // own), batches=batches)
     chunks = sizes["chunks"]
