@@ -14,6 +14,7 @@ from fusepy.backend.emit.fold.partials import Partials, SharedMemory, flag_funct
 from fusepy.backend.emit.fold.sorting.functions import sort_functions
 from fusepy.backend.emit.fold.staging import Staging
 from fusepy.backend.emit.fold.structs import accumulator_text
+from fusepy.backend.emit.fold.tile import ProductTile
 from fusepy.backend.emit.fold.variant import FoldVariant
 from fusepy.backend.emit.intrinsics import unhidden
 from fusepy.backend.emit.operand import BLOCK, Field
@@ -65,7 +66,9 @@ class FoldElements:
         listed = text.listed(used)
         fields = [f for f in listed if f.role == "pointer"] + text.stored(stored)
         fields += [] if variant.reads == "elements" else self.before.fields()
-        kept = variant.scans or variant.writes in ("partials", "either") or variant.shape.waits
+        tile = variant.shape.tile
+        between = isinstance(tile, ProductTile) and tile.panels
+        kept = variant.scans or variant.writes in ("partials", "either") or variant.shape.waits or between
         fields += self.after.fields() if kept else []
         fields += [self.after.flags] if variant.shape.waits else []
         return [*fields, *self.chunks.fields(), *(f for f in listed if f.role != "pointer"), *text.strides(stored)]

@@ -58,7 +58,8 @@ class Factors:
 
     def last_column(self, c: str) -> str:
         """Returns the place of a lane's column number `c` beyond the edge. Neighbours that are stored at once stay neighbours."""
-        two = self.tile.flows and self.tile.together > 1
+        tile = self.tile
+        two = tile.twos or self.paired if tile.panels else tile.flows and tile.together > 1
         return f"fz_columns - 2 + {self.index}({c} % 2)" if two else "fz_columns - 1"
 
     # ---- places -------------------------------------------------------------------------------------------------
@@ -122,18 +123,18 @@ class Factors:
             *(f"        {line}" for line in block(load)),
         ]
 
-    def hold_left(self, first: str, zero: str = "") -> list[str]:
-        """Returns lines that load the terms of a step from `first` on for all rows, into ``fz_a``.
+    def hold_left(self, first: str, name: str, zero: str = "") -> list[str]:
+        """Returns lines that load the terms of a step from `first` on for all rows, into the array `name`.
 
         Args:
             zero: a zero of the parameter block, which is read behind the loads.
         """
         halves = 2 if self.tile.left >= 0 else 1
         term = f"{first} + {self.index}(fz_s * {self.along})"
-        into = [f"fz_a[fz_q][fz_s][{h}]" for h in range(halves)]
+        into = [f"{name}[fz_q][fz_s][{h}]" for h in range(halves)]
         load = self._load(self.left, term, "fz_beside[fz_q]", into, "fz_term")
         loops = [loop("q", self.blocks), f"    {loop('s', self.steps)}"]
-        lines = [f"float fz_a[{self.blocks}][{self.steps}][{halves}];", *loops, *(f"        {line}" for line in block(load))]
+        lines = [f"float {name}[{self.blocks}][{self.steps}][{halves}];", *loops, *(f"        {line}" for line in block(load))]
         if zero:
             lines += [*loops, *(f"        {line}" for line in block([f"{x} = fz_hold({x}, {BLOCK}.{zero});" for x in into]))]
         return lines
@@ -155,8 +156,22 @@ class Factors:
             values = ["fz_x"]
         return lines + [f"{name} = {x if tile.whole else f'fz_k < fz_last ? {x} : 0.0'};" for name, x in zip(into, values)]
 
-    def of_left(self, row: str, term: str) -> str:
-        """Returns the element of a row and term of a step, for all lanes."""
+    def hold_panel(self) -> list[str]:
+        """Returns lines that load a panel's left elements of the rows from ``fz_row`` on, one or two per lane, into ``fz_a``."""
+        tile, index, per = self.tile, self.index, self.tile.per_lane
+        at = [
+            f"{index} d{tile.row} = fz_row + {per} * {index}(fz_lane);",
+            f"d{tile.row} = {least(f'd{tile.row}', f'fz_end - {per}')};",
+        ]
+        terms, into = 1, [f"fz_a[fz_u][{h}]" for h in range(per)]
+        if tile.left == self.sum:
+            terms, into = 2, ["fz_a[2 * fz_u][0]", "fz_a[2 * fz_u + 1][0]"]
+        load = self._load(self.left, f"fz_e + {index}({terms} * fz_u)", "fz_beside[0]", into)
+        loads = [loop("u", tile.terms // terms), *(f"    {line}" for line in block(load))]
+        return [*self._places(self.left, "fz_beside", 1, "q", at), f"float fz_a[{tile.terms}][{per}];", *loads]
+
+    def of_left(self, name: str, row: str, term: str) -> str:
+        """Returns the element of a row and term of a step in the array `name`, for all lanes."""
         across, along, tile = self.across, self.along, self.tile
         r, t = f"({row}) % {across}", f"({term}) % {along}"
         if tile.left == tile.row:
@@ -165,7 +180,7 @@ class Factors:
             half, lane = f"({t}) % 2", f"({r}) * {along // 2} + ({t}) / 2"
         else:
             half, lane = "0", f"({r}) * {along} + {t}"
-        return f"fz_of_lane(fz_a[({row}) / {across}][({term}) / {along}][{half}], {lane})"
+        return f"fz_of_lane({name}[({row}) / {across}][({term}) / {along}][{half}], {lane})"
 
 
 def loop(name: str, count: int, step: int = 1) -> str:

@@ -101,11 +101,12 @@ class ProductEnds:
         clamp.append(f"d{column} = d{column} < fz_columns ? d{column} : fz_columns - {count};")
         made = [f"float fz_both_{j}[{self.rows}][{self.columns}];" for j in self._stored]
         into = {j: f"fz_both_{j}[fz_r][fz_c + fz_h]" for j in self._stored}
-        at = f"{self.index} fz_at_two = {self._place()};"
+        at = f"{self.index} fz_at_two = {self.place()};"
         values = self._each([*clamp, *self._loaded(), *self._values(into)])
         return [*made, *values, *self._each([*clamp, at, *self._stores(into)])]
 
-    def _place(self) -> str:
+    def place(self) -> str:
+        """Returns the number of the result at the coordinates of a row and a column."""
         kept = self.text.kept
         out = f"d{kept[0]}"
         for d in kept[1:]:
@@ -114,7 +115,7 @@ class ProductEnds:
 
     def _one(self, c: str) -> list[str]:
         """Returns lines that pass the sum of one column on."""
-        one = [f"{self.index} fz_out = {self._place()};"]
+        one = [f"{self.index} fz_out = {self.place()};"]
         if self.elements.variant.finishes:
             return one + self.elements.results_of([f"fz_sum[fz_r][{c}]"], "fz_out", self._held(c))
         (member, _), *_ = self.elements.before.members
@@ -129,7 +130,7 @@ class ProductEnds:
         names = {j: f"fz_{_COUNTED[count]}_{j}" for j in self._stored}
         made = [f"{self.text.types[j]} {name}[{count}];" for j, name in names.items()]
         into = {j: f"{name}[fz_h]" for j, name in names.items()}
-        at = f"{self.index} fz_at_two = {self._place()};"
+        at = f"{self.index} fz_at_two = {self.place()};"
         return [at, *self._loaded(), *made, *self._values(into), *self._stores(into)]
 
     def _loaded(self) -> list[str]:
@@ -142,7 +143,7 @@ class ProductEnds:
         """Returns lines that compute neighbouring results; those of `into` are not stored, but go into variables."""
         d, count = self.tile.column, self.tile.together
         held = self._held("fz_c + fz_h") | {o.position: f"fz_two_{o.name}[fz_h]" for o in self._beside}
-        one = [f"{self.index} fz_out = {self._place()};"]
+        one = [f"{self.index} fz_out = {self.place()};"]
         one += self.elements.results_of(["fz_sum[fz_r][fz_c + fz_h]"], "fz_out", held, into)
         return [self.places.loop("h", count), *block([*one, f"d{d} += 1;"])]
 
@@ -158,7 +159,7 @@ class ProductEnds:
     def _partials(self) -> list[str]:
         """Returns lines that store the sums of neighbouring columns for the second kernel; they have no errors yet."""
         (member, _), *rest = self.elements.after.members
-        at = [f"{self.index} fz_out = {self._place()};"]
+        at = [f"{self.index} fz_out = {self.place()};"]
         at.append(f"{self.index} at = {self.elements.chunks.place('fz_chunk', 'fz_out', 'chunks')};")
         count = range(self.tile.together)
         store = f"fz_store_{_STORED[len(count)]}"

@@ -7,9 +7,15 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fusepy.backend.emit.fold.tile import ProductTile
+from fusepy.backend.emit.fold.tuning import GROUPS
 from fusepy.backend.emit.tuning import LANES, power_above
 
-DEEPEST = 64  # the longest sum whose elements of the right matrix are kept
+DEEPEST = 128  # the longest sum whose elements of the right matrix are kept
+PANELS = range(64, 129, 2)  # terms of a panel: the first that divides the sum, so that no term is compared with its end
+ROWS = 128  # for which a group loads a panel, at least
+STREAMS = 32  # rows that a processor reads ahead along, panel by panel; more matters where one group alone reads them
+CHUNK = 1 << 15  # the longest sum of one group
+NEAR = 1 << 20  # bytes of both matrices that stay in the cache of a processor, for all groups of a chunk
 Steps = Mapping[int, int]
 
 
@@ -45,19 +51,33 @@ def tile_of(sides: Sides, grid: Sequence[int], lies: Lying) -> ProductTile:
     rows, columns, reduced = (grid[d] for d in sides)
     wide = min(8, power_above(-(-columns // LANES)))
     by_row = lies.left.get(sides.row) == 1 and rows % 2 == 0
-    if reduced <= DEEPEST and rows >= 32:
-        depth = power_above(max(LANES, reduced)) if reduced <= 16 else -(-reduced // 16) * 16
-        own = {8: 3 if depth > 32 and not by_row else 2, 4: 4, 2: 8, 1: 16}[wide]  # their sums stay in registers
-        tile = ProductTile(sides.row, sides.column, own, wide, 8, depth, whole=reduced == depth)
+    if panels := reduced > DEEPEST:
+        depth, own = next((d for d in PANELS if reduced % d == 0), PANELS[0]), {8: 2, 4: 4, 2: 8, 1: 8}[wide]
     else:
-        own, terms = (
-            min(64 if wide <= 2 else 32, max(8, power_above(rows))),
-            4 if wide == 8 else 8,
-        )  # for the cache of instructions
-        tile = ProductTile(sides.row, sides.column, own, wide, terms, whole=reduced % LANES == 0)
-    by_term = lies.left.get(sides.over) == 1 and tile.whole and tile.depth % 16 == 0
+        depth = power_above(max(LANES, reduced)) if reduced <= 16 else -(-reduced // 16) * 16
+        own = {8: 3 if depth > 16 and not by_row else 2, 4: 4, 2: 8, 1: 16}[wide]  # their sums stay in registers
+    tile = ProductTile(sides.row, sides.column, own, wide, depth if panels else 8, depth, panels, whole=reduced % depth == 0)
+    by_term = lies.left.get(sides.over) == 1 and tile.whole and (panels or depth % 16 == 0)
     by_column = lies.right.get(sides.column) == 1 and wide > 1 and columns % 2 == 0
     below = lies.right.get(sides.over) == 1 and tile.whole
     left = sides.row if by_row else sides.over if by_term else -1
-    terms = 16 if tile.depth and left == sides.over else tile.terms
-    return replace(tile, terms=terms, left=left, right=sides.column if by_column else sides.over if below else -1)
+    terms = 16 if left == sides.over and not panels else tile.terms
+    twos = panels and wide > 1 and columns % 2 == 0 and sides.column > sides.row
+    return replace(tile, terms=terms, twos=twos, left=left, right=sides.column if by_column else sides.over if below else -1)
+
+
+def division_of(tile: ProductTile, extents: tuple[int, int, int], across: int, batches: int) -> tuple[int, int]:
+    """Returns the rows of a group, and the chunks of each sum.
+
+    Args:
+        extents: rows, columns, and the terms of a sum.
+        across: the groups side by side along the columns.
+    """
+    rows, columns, reduced = extents
+    own = max(ROWS if tile.panels else STREAMS, -(-rows * across * batches // GROUPS["software"]))
+    if across == 1 and reduced > 512 and tile.left != tile.row:
+        own = STREAMS
+    own, chunks = -(-min(own, rows) // tile.step) * tile.step, 1
+    if tile.panels and (few := -(-GROUPS["software"] // (across * -(-rows // own) * batches))) > 1:
+        chunks = min(-(-reduced // 512), max(few, (rows + columns) * reduced * 4 // NEAR))
+    return own, max(chunks, -(-reduced // CHUNK))

@@ -3,22 +3,20 @@
 Every load is a gather there, whatever it reads, and costs as much as some 20 multiplications of 8 lanes (decision 024). So a
 group of 8 threads, one vector of the processor, loads 8 or 16 elements of the left matrix at once, one or two per lane, and each
 lane gets all of them from the others. The elements of the right matrix are loaded once for many rows: a short sum keeps all of
-them in registers and on the stack, and walks along the rows; a long one loads a few terms of the right matrix for all rows of a
-tile, whose sums lie on the stack.
+them in registers and on the stack, and walks along the rows; a long one does so panel by panel, see `fold.panels`.
 """
 
 from __future__ import annotations
 
 from fusepy.backend.emit.fold.elements import FoldElements
-from fusepy.backend.emit.fold.factors import FUNCTIONS, RUN, Factors, least, loop, place_of_group
+from fusepy.backend.emit.fold.factors import FUNCTIONS, Factors, least, loop, place_of_group
+from fusepy.backend.emit.fold.panels import Panels
 from fusepy.backend.emit.fold.product_ends import ProductEnds
 from fusepy.backend.emit.fold.tile import ProductTile
 from fusepy.backend.emit.operand import BLOCK
 from fusepy.backend.emit.spaces.space import decoded
 from fusepy.backend.emit.tuning import LANES
 from fusepy.ir.ops.control import block
-
-HELD = 4, 2  # rows and vectors of columns whose sums a step holds in registers; twice as many are more than LLVM finds room for
 
 
 class ProductLoops:
@@ -52,54 +50,48 @@ class ProductLoops:
             *self.factors.right_places(),
             *self.factors.left_steps(),
             *self.ends.before(),
-            *(self._short() if tile.depth else self._long()),
+            *(Panels(self.factors, self.ends).lines() if tile.panels else self._short()),
         ]
 
     def _short(self) -> list[str]:
-        """Returns the loops of a short sum: all elements of the columns are loaded, then rows in sequence."""
+        """Returns the loops of a short sum: all elements of the columns are loaded, then rows in sequence.
+
+        The left elements of a step are loaded before the products of the step ahead of it, so that these do not wait for them.
+        """
         tile, factors = self.tile, self.factors
-        loops, steps = [loop("u", tile.terms), loop("r", tile.rows)], list[str]()
-        for first in range(0, tile.depth, tile.terms):
-            zero = tile.waits[first // tile.terms - 1] if first and tile.flows else ""
-            held = factors.hold_left(f"{self.index}({first})", zero)
-            steps += block([*held, *self._each(loops, "fz_r", f"{first} + fz_u", "fz_c", "fz_sum")])
-        body = [*factors.left_places(), *self._zeros("fz_sum"), *steps, *self.ends.lines(), f"fz_row += {tile.rows};"]
+        steps = factors.hold_left(f"{self.index}(0)", "fz_a0")
+        for step, first in enumerate(range(0, tile.depth, tile.terms), 1):
+            if (after := first + tile.terms) < tile.depth:
+                zero = tile.waits[step - 1] if tile.flows else ""
+                steps += factors.hold_left(f"{self.index}({after})", f"fz_a{step}", zero)
+            steps += self._step(f"fz_a{step - 1}", first)
+        body = [*factors.left_places(), *self._zeros(), *steps, *self.ends.lines(), f"fz_row += {tile.rows};"]
         return [*factors.hold_right(tile.depth, f"{self.index}(0)"), *("do", *block(body), "while (fz_row < fz_end);")]
 
-    def _long(self) -> list[str]:
-        """Returns the loops of a long sum: over the chunk in runs, for one tile of rows and columns."""
-        tile, wide = self.tile, min(HELD[1], self.tile.columns)
-        loops = [loop("i", tile.rows, HELD[0]), loop("j", tile.columns, wide), loop("u", tile.terms), loop("r", HELD[0])]
-        step = [
-            *self.factors.hold_right(tile.terms, "fz_e"),
-            *self.factors.hold_left("fz_e"),
-            *self._each(loops, "fz_i + fz_r", "fz_u", "fz_j + fz_c", "fz_run"),
-            f"fz_e += {tile.terms};",
-        ]
-        run = [
-            *self._zeros("fz_run"),
-            f"{self.index} fz_stop = {least(f'fz_e + {RUN}', 'fz_last')};",
-            *("do", *block(step), "while (fz_e < fz_stop);"),
-            *self._all(["fz_sum[fz_r][fz_c] += fz_run[fz_r][fz_c];"]),
-        ]
-        start = [*self.factors.left_places(), *self._zeros("fz_sum")]
-        return [*start, *("do", *block(run), "while (fz_e < fz_last);"), *self.ends.lines()]
+    def _step(self, left: str, first: int) -> list[str]:
+        """Returns the products of the terms from `first` on, whose left elements are in the array `left`.
 
-    def _each(self, loops: list[str], row: str, term: str, column: str, into: str) -> list[str]:
-        """Returns lines that add the products of a step, in nested `loops`; the last one is over columns."""
-        columns = min(HELD[1], self.tile.columns) if "fz_j" in column else self.tile.columns
-        body = block(
-            [
-                f"float x = {self.factors.of_left(row, 'fz_u')};",
-                loop("c", columns),
-                f"    {into}[{row}][{column}] = fz_fma(x, fz_b[{term}][{column}], {into}[{row}][{column}]);",
+        Each right element is multiplied for all rows at once. In the other order LLVM holds all columns', and stores sums.
+        """
+        tile, factors = self.tile, self.factors
+        if not tile.deep:
+            body = [
+                f"float x = {factors.of_left(left, 'fz_r', 'fz_u')};",
+                factors.columns,
+                f"    fz_sum[fz_r][fz_c] = fz_fma(x, fz_b[{first} + fz_u][fz_c], fz_sum[fz_r][fz_c]);",
             ]
-        )
-        return [*loops, *body]
+            return [loop("u", tile.terms), loop("r", tile.rows), *block(body)]
+        body = [
+            f"float x[{tile.rows}];",
+            loop("r", tile.rows),
+            f"    x[fz_r] = {factors.of_left(left, 'fz_r', 'fz_u')};",
+            factors.columns,
+            f"    {loop('r', tile.rows)}",
+            f"        fz_sum[fz_r][fz_c] = fz_fma(x[fz_r], fz_b[{first} + fz_u][fz_c], fz_sum[fz_r][fz_c]);",
+        ]
+        return [loop("u", tile.terms), *block(body)]
 
-    def _zeros(self, name: str) -> list[str]:
-        return [f"float {name}[{self.tile.rows}][{self.tile.columns}];", *self._all([f"{name}[fz_r][fz_c] = 0.0;"])]
-
-    def _all(self, lines: list[str]) -> list[str]:
-        """Returns loops over the rows and columns of a thread."""
-        return [loop("r", self.tile.rows), f"    {self.factors.columns}", *(f"        {line}" for line in block(lines))]
+    def _zeros(self) -> list[str]:
+        tile = self.tile
+        cells = [loop("r", tile.rows), f"    {self.factors.columns}", "        fz_sum[fz_r][fz_c] = 0.0;"]
+        return [f"float fz_sum[{tile.rows}][{tile.columns}];", *cells]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from fusepy.backend.emit.tuning import LANES
+
 
 @dataclass(frozen=True)
 class ProductTile:
@@ -13,8 +15,10 @@ class ProductTile:
     Attributes:
         row, column: the dimensions of the grid along which only the left and only the right matrix run.
         rows: rows of the tile of a thread; each lane has `columns` columns.
-        terms: terms of the sum that are loaded at a time.
-        depth: the longest sum, whose elements of the right matrix are all kept; 0 if these are loaded for each tile.
+        terms: terms of the left matrix that are loaded at a time.
+        depth: the terms of the right matrix that are kept: all of them, or those of a panel.
+        panels: sums may be of several panels, see `fold.panels`.
+        twos: two neighbouring columns of sums are neighbours in memory, between panels.
         whole: all sums and chunks are whole numbers of `terms`.
         left, right: the dimension along which two neighbours are loaded at once; -1 for elements one by one.
         ends: results are contiguous, and stored in pairs of columns where a lane has several; operands of the epilogue at the
@@ -26,7 +30,9 @@ class ProductTile:
     rows: int
     columns: int
     terms: int
-    depth: int = 0
+    depth: int
+    panels: bool = False
+    twos: bool = False
     whole: bool = False
     left: int = -1
     right: int = -1
@@ -44,13 +50,18 @@ class ProductTile:
         return min(2, self.columns) if self.ends else 1
 
     @property
+    def deep(self) -> bool:
+        """True if all elements of the right matrix are kept for so many terms that a thread's sums crowd the registers."""
+        return self.depth > (32 if self.left == self.row else 16)
+
+    @property
     def flows(self) -> bool:
         """True if no branch stands around a store, and one between two steps, so that a processor has many sums at work.
 
         LLVM computes what only one branch uses in that branch, and the sums of a step one after the other. Both leave two or four
         chains of additions, each of which waits for the one before (decision 024). Shorter sums gain nothing.
         """
-        return self.ends and self.depth > 32 and self.left != self.row
+        return self.ends and self.deep and self.left != self.row
 
     @property
     def splits(self) -> bool:
@@ -58,21 +69,32 @@ class ProductTile:
 
         Otherwise LLVM keeps both in a register of 512 bits, and stores and loads all of it wherever it is short of registers.
         Intel's processors add and multiply with two units in place of three while they work on such registers (decision 024).
-        Numbers that are compared with the end of a sum are taken apart by that, and shorter sums gain nothing.
+        Numbers that are compared with the end of a sum are taken apart by that, and sums of up to 16 terms gain nothing.
         """
-        return self.whole and not 0 < self.depth <= 32
+        return self.whole and self.deep
+
+    @property
+    def per_lane(self) -> int:
+        """The neighbouring rows of the left matrix that a lane loads at once for a panel."""
+        return 2 if self.left == self.row else 1
+
+    @property
+    def step(self) -> int:
+        """The rows whose left elements are loaded together."""
+        return LANES * self.per_lane if self.panels else self.rows
 
     @property
     def waits(self) -> list[str]:
-        """The zeros of the parameter block that the steps of such a sum read, since a read is a branch to the driver."""
+        """The zeros of the parameter block that such a sum or a panel reads, since a read is a branch to the driver."""
+        if self.panels:
+            return ["zero1"]
         return [f"zero{step}" for step in range(1, self.depth // self.terms)] if self.flows else []
 
     @property
     def gathered(self) -> tuple[int, int]:
         """The rows and terms of the left matrix that all lanes load at once; in pairs they are 16 elements, otherwise 8."""
         if self.left == self.row:
-            across = min(16, self.rows) if not self.depth else 2
-            return across, 16 // across
+            return 2, 8
         along = min(self.terms, 8 if self.left < 0 else 16)
         return (8 if self.left < 0 else 16) // along, along
 
@@ -88,7 +110,7 @@ class ProductTile:
     def described(self, lanes: int) -> str:
         """Returns its description for `explain`, for groups of `lanes` threads."""
         pairs = [what for what, d in (("left", self.left), ("right", self.right)) if d >= 0] + ["results"] * (self.together > 1)
-        kept = ", columns kept" if self.depth else ""
+        kept = f", panels of {self.depth} terms" if self.panels else ", columns kept"
         return f"tiles of {self.rows}x{lanes * self.columns}{kept}{', pairs of ' * bool(pairs)}{' and '.join(pairs)}"
 
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from fusepy.backend.device.target import Target
 from fusepy.backend.emit.fold.groups import tiles
 from fusepy.backend.emit.fold.groups.tiles import group_tile
-from fusepy.backend.emit.fold.product_tiles import DEEPEST, Lying, Sides, tile_of
-from fusepy.backend.emit.fold.tuning import GROUPS, fold_shape, lanes_for
+from fusepy.backend.emit.fold.product_tiles import DEEPEST, Lying, Sides, division_of, tile_of
+from fusepy.backend.emit.fold.tuning import fold_shape, lanes_for
 from fusepy.backend.emit.fold.variant import FoldShape, FoldVariant
 from fusepy.backend.emit.operand import Operand, addressing
 from fusepy.backend.emit.tuning import LANES
@@ -29,7 +29,6 @@ from fusepy.ir.types import FLOAT, HALF
 
 Shapes = Sequence[tuple[int, ...]]
 SMALL = 1 << 15  # products below which a fold is as fast, and compiles sooner
-CHUNK = 1 << 15  # the longest sum of one group
 MARGIN = 1 << 24  # how far past the last element the arithmetic of a kernel may go
 
 
@@ -157,14 +156,9 @@ def product_stages(
     if outputs * reduced < SMALL or columns < 4 or not reduced:
         return []
     tile = tile_of(Sides(row, column, over), grid, lies)
-    across, own, chunks = -(-columns // (LANES * tile.columns)), tile.rows, 1
-    if tile.depth:
-        own = min(max(32, -(-rows * across * batches // GROUPS[kind])), rows)
-        own = -(-own // tile.rows) * tile.rows
-    else:
-        groups = across * -(-rows // own) * batches
-        chunks = max(1, min(-(-reduced // 512), -(-GROUPS[kind] // groups)), -(-reduced // CHUNK))
-    sizes = sizes_of(outputs, reduced, chunks, reduced, LANES)
+    across = -(-columns // (LANES * tile.columns))
+    own, chunks = division_of(tile, (rows, columns, reduced), across, batches)
+    sizes = sizes_of(outputs, reduced, chunks, reduced, tile.depth)
     sizes.update(rows_of_group=own, across=across, down=-(-rows // own), batches=batches)
     chunks = sizes["chunks"]
     dense = dense and chunks == 1
@@ -173,8 +167,8 @@ def product_stages(
     shape = FoldShape(False, False, LANES, tile=tile)
     writes = "results" if chunks == 1 else "partials"
     stage = Stage(FoldVariant(False, variant.rank, variant.wide, shape=shape, writes=writes, dense=dense), sizes)
-    if chunks == 1:
-        return [stage]
+    if chunks == 1:  # between panels the sums take the place of errors, too
+        return [replace(stage, writes=0, partials=-(-outputs // 2)) if tile.panels else stage]
     shape = FoldShape(False, False, LANES, 4, 16)  # no group shares a result: barriers take longer than its few additions
     second = FoldVariant(False, variant.rank, variant.wide, shape=shape, reads="partials")
     return [replace(stage, writes=0, partials=outputs * chunks), Stage(second, sizes_of(outputs, chunks, 1, reduced), reads=0)]

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.usefixtures("on_lavapipe")
 
 # rows, sum, columns: kept and streamed tiles, one chunk and several, edges on every side
 SIZES = [(65, 33, 70), (1000, 64, 8), (97, 7, 60), (513, 100, 65), (40, 3000, 50), (9, 1000, 9), (5000, 9, 3), (3, 700, 40)]
+SIZES += [(100, 128, 64)]  # the longest sum of which all columns are kept
 
 
 def _near(found: Any, expected: np.ndarray, terms: int) -> None:
