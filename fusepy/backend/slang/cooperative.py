@@ -1,7 +1,7 @@
 """Cooperative vectors: on GPUs that have them one instruction multiplies a vector of each thread with a matrix in memory.
 
 The layers of ``fusepy_nn.slang`` use it in place of loops where a macro of the session says so. A user's define of the same name
-comes before it: 0 keeps the loops.
+overrides it: 0 keeps the loops.
 """
 
 from __future__ import annotations

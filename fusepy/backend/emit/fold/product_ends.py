@@ -123,7 +123,7 @@ class ProductEnds:
         return one + self.elements.kept_as_partial("fz_acc", "fz_out")
 
     def _together(self) -> list[str]:
-        """Returns lines that pass the sums of two or four neighbouring columns on, with loads and stores of all at once."""
+        """Returns lines that pass the sums of neighbouring columns on, with loads and stores of all at once."""
         if not self.elements.variant.finishes:
             return self._partials()
         count = self.tile.together

@@ -29,7 +29,7 @@ class Sides(NamedTuple):
 
 @dataclass(frozen=True)
 class Lying:
-    """The memory layout of the arrays of a product: for arrays of floats, the step along each dimension of the grid.
+    """The memory layout of a product: for arrays of floats, on GPUs of halfs too, the step along each dimension of the grid.
 
     Attributes:
         left, right: the steps of the matrices.

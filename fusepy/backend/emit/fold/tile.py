@@ -166,7 +166,7 @@ class GroupTile:
 
     @property
     def vectors(self) -> bool:
-        """True if some loads or stores are of four neighbours, which need aligned memory."""
+        """True if some loads or stores are of several neighbours, which need aligned memory."""
         return self.ends or any(self.fours) or any(count > 1 for count in self.cores)
 
     def described(self, lanes: int) -> str:

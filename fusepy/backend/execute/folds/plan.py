@@ -211,7 +211,8 @@ class ReducePlan(Plan):
         tile = stages[0].variant.shape.tile if stages else None
         if not isinstance(tile, GroupTile) or not tile.vectors:
             return False
-        used = [slots[i] for i in (*(position for position, *_ in self.steps), *results)]
+        own = 2 if tile.cores else len(self.steps)  # what follows a product by tensor cores is loaded one by one
+        used = [slots[i] for i in (*(position for position, *_ in self.steps[:own]), *results)]
         return any(layout.low & 15 or layout.base % (8 if tile.cores else 4) for layout in used)
 
 

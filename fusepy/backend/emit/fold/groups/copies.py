@@ -31,13 +31,6 @@ class CoreFactor(GroupFactor):
         """The declaration of its tiles in shared memory."""
         return f"groupshared uint4 fz_s{self.name}[{SETS * self.bytes // 16}];"
 
-    def _located(self) -> list[str]:
-        """Returns lines that set the first place ``fz_p`` and term ``fz_u`` of copy ``fz_l`` inside the tile."""
-        near = (TERMS if self.by_term else self.count) // self.wide
-        first, second = f"fz_v % {near}{f' * {self.wide}' * (self.wide > 1)}", f"fz_v / {near}"
-        p, u = (second, first) if self.by_term else (first, second)
-        return [f"uint fz_v = fz_lane + fz_l * {self.tile.threads};", f"uint fz_p = {p};", f"uint fz_u = {u};"]
-
     def start(self, first: str, last: str) -> list[str]:
         """Returns lines that compute where the copies of a thread begin and end; see `GroupFactor.start`."""
         *lines, _ = super().start(first, last)
@@ -71,18 +64,18 @@ class CoreFactor(GroupFactor):
         """Returns lines that copy neighbours, or zeros where the condition `inside` is false."""
         own = f"{BLOCK}.a_{self.operand.name}"
         if self.wide == 1:
-            bits = f"asuint16({own}[{at}])"
-            return [f"fzcore_put({to}, {f'{inside} ? {bits} : uint16_t(0)' if inside else bits});"]
+            one = f"{own}[{at}]"
+            return [f"fzcore_put({to}, {f'{inside} ? {one} : half(0.0)' if inside else one});"]
         count = 2 * self.wide
         return [f"fzcore_copy_{self.wide}({to}, {own} + ({at}), {f'{inside} ? {count} : 0' if inside else count});"]
 
-    def matrices(self, first: str, half: str, quarter: str) -> str:
+    def matrices(self, first: str, place_bit: str, term_bit: str) -> str:
         """Returns four matrices of 8 x 8 halfs: of the 16 places from `first` on, and of 16 terms.
 
         Args:
-            half, quarter: whether a thread says where the second eight places begin, and where the second eight terms do.
+            place_bit, term_bit: 0 or 1 for each thread: which eight of the 16 places, and of the 16 terms, its address is in.
         """
         start = f"fz_shared_{self.name} + fz_set * {self.bytes}"
         if self.by_term:
-            return f"fzcore_rows({start} + {self._place(f'{first} + fz_in % 8 + {half} * 8', f'fz_u * 2 + {quarter}')})"
-        return f"fzcore_turned({start} + {self._place(f'{first} / 8 + {half}', f'fz_u * 16 + fz_in % 8 + {quarter} * 8')})"
+            return f"fzcore_rows({start} + {self._place(f'{first} + fz_in % 8 + {place_bit} * 8', f'fz_u * 2 + {term_bit}')})"
+        return f"fzcore_turned({start} + {self._place(f'{first} / 8 + {place_bit}', f'fz_u * 16 + fz_in % 8 + {term_bit} * 8')})"

@@ -79,23 +79,20 @@ class CoreLoops(GroupLoops):
         """Returns the loop over the chunk, and then `_taken`."""
         return [
             *("uint fz_set = 0;", "uint fz_free = 0;", f"{self.index} fz_done = fz_e;"),
-            *(*self._fetch(), "fzcore_commit();"),
-            *(f"fz_e += {TERMS};", "fz_free = 1;", "if (fz_e < fz_last)", *block(self._fetch()), "fzcore_commit();"),
+            *(*self.walk.fetch, "fzcore_commit();"),
+            *(f"fz_e += {TERMS};", "fz_free = 1;", "if (fz_e < fz_last)", *block(self.walk.fetch), "fzcore_commit();"),
             f"float4 fz_core[{self.down}][{self.beside}];",
             *self._cells(["fz_core[fz_r][fz_c] = float4(0.0);"]),
             *("do", *block(self._step()), "while (fz_done < fz_last);"),
             *self._taken(),
         ]
 
-    def _fetch(self) -> list[str]:
-        return [*self.left.fetch(), *self.right.fetch()]
-
     def _step(self) -> list[str]:
         """Returns lines that wait for a set, copy the terms two sets ahead into the one that is done, and multiply."""
         return [
             *("fzcore_wait();", BARRIER),
             *(f"fz_e += {TERMS};", f"fz_free = fz_set == 0 ? {SETS - 1} : fz_set - 1;"),
-            *("if (fz_e < fz_last)", *block(self._fetch()), "fzcore_commit();"),
+            *("if (fz_e < fz_last)", *block(self.walk.fetch), "fzcore_commit();"),
             *self._multiplied("fz_core"),
             *(f"fz_set = fz_set == {SETS - 1} ? 0 : fz_set + 1;", f"fz_done += {TERMS};"),
         ]

@@ -63,7 +63,7 @@ class GroupFactor:
         """Returns lines that set the first place ``fz_p`` and term ``fz_u`` of load ``fz_l`` inside the tile."""
         number = f"uint fz_v = fz_lane + fz_l * {self.tile.threads};"
         near = (self.tile.terms if self.by_term else self.count) // self.wide
-        first, second = f"fz_v % {near}{' * 4' if self.wide == 4 else ''}", f"fz_v / {near}"
+        first, second = f"fz_v % {near}{f' * {self.wide}' * (self.wide > 1)}", f"fz_v / {near}"
         p, u = (second, first) if self.by_term else (first, second)
         return [number, f"uint fz_p = {p};", f"uint fz_u = {u};"]
 

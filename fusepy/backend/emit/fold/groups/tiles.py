@@ -23,7 +23,7 @@ class Size(NamedTuple):
     """The size of a tile: rows, columns and terms, and the rows and columns of a thread.
 
     With fewer groups than `enough`, smaller tiles are faster, since multiprocessors are left without work. `resident` is that of
-    `FoldShape`.
+    `FoldShape`; `cores` says that tensor cores multiply.
     """
 
     rows: int
@@ -32,6 +32,7 @@ class Size(NamedTuple):
     own: tuple[int, int]
     enough: int = 0
     resident: int = 0
+    cores: bool = False
 
 
 SIZES = (
@@ -44,9 +45,9 @@ SIZES = (
     Size(32, 32, 16, (4, 4)),
 )
 CORE_SIZES = (
-    Size(128, 128, TERMS, (8, 16), 132, 2),
-    Size(128, 64, TERMS, (8, 8), 132, 4),
-    Size(64, 64, TERMS, (4, 8), 0, 5),
+    Size(128, 128, TERMS, (8, 16), 132, 2, True),
+    Size(128, 64, TERMS, (8, 8), 132, 4, True),
+    Size(64, 64, TERMS, (4, 8), 0, 5, True),
 )
 
 
@@ -69,7 +70,7 @@ def size_of(rows: int, columns: int, reduced: int, batches: int, sizes: Sequence
     high, wide = (max(16, power_above(n)) for n in (rows, columns))
     fitting = [s for s in sizes if s.rows <= high and s.columns <= wide] or [sizes[-1]]
     large = next((s for s in fitting if s.enough <= groups(s)), sizes[-1])
-    least = -(-reduced // (CORE_CHUNK if sizes is CORE_SIZES else CHUNK))
+    least = -(-reduced // (CORE_CHUNK if sizes[0].cores else CHUNK))
     middle = next((s for s in fitting if s is not sizes[0]), large)
     few = groups(middle)
     if reduced >= max(LONG, 16 * few) and few < max(middle.enough, sizes[-2].enough):
@@ -81,7 +82,7 @@ def size_of(rows: int, columns: int, reduced: int, batches: int, sizes: Sequence
 
 def _short(size: Size, reduced: int) -> Size:
     """Returns the size with fewer terms if sums are shorter, except that of tensor cores."""
-    if size.terms == TERMS:
+    if size.cores:
         return size
     return size._replace(terms=min(size.terms, max(4, power_above(reduced))))
 
@@ -98,7 +99,7 @@ def group_tile(sides: Sides, grid: Sequence[int], lies: Lying, size: Size, chunk
     ends = last == sides.column and grid[last] % 4 == 0
     beside = sorted(k for k, s in lies.then.items() if sides.row in s and s.get(last) == 1 and _even(s, (last,))) if ends else ()
     made = (sides.row, sides.column, size.rows, size.columns, size.own, size.terms, whole)
-    if size in CORE_SIZES:
+    if size.cores:
         copied = (_copied(left, grid, lies.left), _copied(right, grid, lies.right))
         ends = last == sides.column and grid[last] % 8 == 0
         return _roomy(GroupTile(*made, False, left, right, ends=ends, cores=copied))
