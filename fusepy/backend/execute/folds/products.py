@@ -1,7 +1,7 @@
 """Products of matrices: whether the factors fit, and the stages of a product.
 
-The axis that is summed is as long in both factors, and is not stretched. Products of floats, on GPUs of halfs too, have kernels of
-their own, which choose among a few tiles; other types, and small products, fold over the grid of all products.
+The axis that is summed is as long in both factors, and is not stretched. Products of floats, on GPUs of halfs too, have kernels
+of their own, which choose among a few tiles; other types, and small products, fold over the grid of all products.
 """
 
 from __future__ import annotations
