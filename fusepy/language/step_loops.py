@@ -28,6 +28,7 @@ from fusepy.trace.open_trace import StepLoop
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced
+from fusepy.trace.writes.aliases import fresh
 
 MANY = 20_000  # operations of all steps without a warning: some 5 seconds of tracing and lowering
 _OF_AXES = (ShapeError, ArgumentError)  # what functions of arrays raise for a value without axes
@@ -114,7 +115,9 @@ def _recorded(
     nodes = trace.builder.nodes
     started = once = len(nodes)
     given = zip(flatten_values(init, carries.op)[0], carries.leaves)
-    carry = carries.structure.fill([Traced(trace, one.start, carries.loc) if one.said == UNSAID else v for v, one in given])
+    # a step may write `c += 1`: the carry is a value of the loop, and no view of what it starts from
+    starts = (fresh(Traced(trace, one.start, carries.loc)) if one.said == UNSAID else v for v, one in given)
+    carry = carries.structure.fill([*starts])
     kept = [_start(leaf) for leaf in carries.leaves]
     open = [leaf.start.weak for leaf in carries.leaves]
     index = _number(trace, lo)

@@ -176,3 +176,17 @@ def test_words_of_whole_arrays_in_the_body(name: str) -> None:
         late = loop(fp.asarray(x))
     for made in (loop(x), fp.fori_loop(0, 2, lambda i, c: step(fp, c), x), late, graph(x)):
         np.testing.assert_allclose(made, want, rtol=1e-5)
+
+
+def test_a_step_may_add_to_its_carry_in_place() -> None:
+    """The carry is a value of the loop: what it starts from stays as it is."""
+
+    def body(i: Any, c: Any) -> Any:
+        c += fp.sum(c)
+        return c
+
+    x = np.arange(4, dtype=np.float32)
+    t = fp.Tensor(x)
+    for found in (fp.fori_loop(0, 2, body, t), fp.fuse(lambda t: fp.fori_loop(0, 2, body, t))(t)):
+        np.testing.assert_array_equal(found.to_numpy(), x + 36)
+    np.testing.assert_array_equal(t.to_numpy(), x)
