@@ -159,3 +159,18 @@ def test_bodies_do_not_write_to_arrays_outside(device: Any, loop: Callable[[Any,
                 run(lambda x, outside=outside: loop(outside(x), x))(x)
     number = fp.fuse(lambda x, k: loop(k, x))(x, 2.0)  # numbers are new values, as Python's are
     same(number.numpy(), loop(2.0, x).numpy())
+
+
+@pytest.mark.parametrize("copy", [lambda y: +y, lambda y: y.copy()])
+def test_bodies_write_to_their_own_copies(device: Any, copy: Callable[[Any], Any]) -> None:
+    def program(x: Any) -> Any:
+        y = x * 1.0
+
+        def body(i: Any, c: Any) -> Any:
+            own = copy(y)
+            own += 1
+            return c + own
+
+        return fp.fori_loop(0, 3, body, x)
+
+    same(fp.fuse(program)(fp.Tensor.from_numpy(device, X)).numpy(), 4 * X + 3)
