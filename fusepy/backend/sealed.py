@@ -34,16 +34,28 @@ class Sealed:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and is_users(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
-            free = name in getattr(type(self), "_free", ()) or getattr(getattr(type(self), name, None), "fset", None) is not None
-            if not free and type(self).__module__.partition(".")[0] == "fusepy":
+            free = name in self._free or getattr(getattr(type(self), name, None), "fset", None) is not None
+            if not free and is_fusepys(type(self)):
                 raise not_assigned(self, name, self._assigning)
         object.__setattr__(self, name, value)
 
 
 def sealed(cls: type[_T]) -> type[_T]:
-    """Decorates a frozen dataclass: its error for an assignment has a hint."""
-    setattr(cls, "__setattr__", Sealed.__setattr__)  # noqa: B010  # dataclasses refuse one in the class
+    """Decorates a frozen dataclass: its error for an assignment by code of the user has a hint."""
+    frozen = cls.__setattr__
+
+    def assign(self: Any, name: str, value: Any) -> None:
+        if not name.startswith("_") and is_users(sys._getframe(1)) and is_fusepys(self.__class__):  # pyright: ignore[reportPrivateUsage]
+            raise not_assigned(self, name, getattr(cls, "_assigning", {}))
+        frozen(self, name, value)
+
+    setattr(cls, "__setattr__", assign)  # noqa: B010  # dataclasses refuse one in the class
     return cls
+
+
+def is_fusepys(cls: type) -> bool:
+    """True for a class of fusepy's; a user's class that derives from one has attributes of its own."""
+    return cls.__module__.partition(".")[0] == "fusepy"
 
 
 def not_assigned(made: object, name: str, hints: Mapping[str, str]) -> AssignmentError:

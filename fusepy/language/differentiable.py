@@ -15,11 +15,14 @@ from fusepy.arguments.nested import is_nested
 from fusepy.backend.marshals.registry import host_array, kind_of_class
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import ArgumentError
+from fusepy.functions.nodes import GraphValue, Use
 from fusepy.ir.types import Kind
 from fusepy.language.movement.joins import stack
-from fusepy.pytree import ITEMS, TYPE, container_of, flatten, is_mapping
+from fusepy.location import user_line
+from fusepy.pytree import ITEMS, LEAF, TYPE, container_of, flatten, is_mapping
 from fusepy.trace.trace import current_trace
 from fusepy.trace.traced import Traced
+from fusepy.trace.writes.aliases import viewed
 
 
 def differentiable(value: Any, needs_grad: bool = True) -> Any:
@@ -77,8 +80,10 @@ def stop_gradient(value: Any) -> Any:
 
 
 def _constant(trace: Any, leaf: Any) -> Any:
-    if isinstance(unmapped(leaf), Traced):
-        return trace.record("stop_gradient", [leaf])
+    if isinstance(own := unmapped(leaf), Traced):
+        return viewed(own, trace.record("stop_gradient", [leaf]))  # it shares memory, as what `detach` returns
+    if isinstance(own, GraphValue):
+        return Use(stop_gradient, "stop_gradient", (leaf,), {}, user_line()).returning(LEAF)
     return leaf.detach() if hasattr(leaf, "detach") else leaf
 
 

@@ -13,7 +13,7 @@ Rate = float | Callable[[int], float]  # a number, or a function of the number o
 
 
 def check_rate(optimiser: str, rate: Any) -> None:
-    """Raises `ArgumentError` unless `rate` is a number from 0, or a function of one argument."""
+    """Raises `ArgumentError` unless `rate` is a finite number from 0, or a function of one argument."""
     if callable(rate):
         try:
             inspect.signature(rate).bind(1)
@@ -21,7 +21,7 @@ def check_rate(optimiser: str, rate: Any) -> None:
             raise _refused(f"{optimiser}: lr is a function of one number", error) from None
         except ValueError:  # a function of C may have no signature
             return
-    elif not (isinstance(rate, (int, float)) and rate >= 0):
+    elif not (isinstance(rate, (int, float)) and _is_rate(rate)):
         what = f"{optimiser}: lr is no learning rate"
         raise ArgumentError(what, saw=repr(rate)[:60], hint="pass a number such as 1e-3, or a function of the number of the step")
 
@@ -39,9 +39,13 @@ def rate_in(optimiser: str, rate: Rate, step: int) -> float:
         found = float(given)
     except (TypeError, ValueError):
         found = math.nan
-    if not 0 <= found < math.inf:
+    if not _is_rate(found):
         raise _refused(f"{optimiser}: lr gives no learning rate for step {step}", repr(given)[:60])
     return found
+
+
+def _is_rate(number: float) -> bool:
+    return 0 <= number < math.inf
 
 
 def _refused(what: str, saw: object) -> ArgumentError:

@@ -26,8 +26,8 @@ class Camera(Sealed):
         aspect: the width of the image divided by its height.
 
     Attributes:
-        position, forward, right, up: as in Slang: `right` and `up` reach from the middle of the image to its edges. A use$
-            reads them, so they may be assigned; a camera at another position looks in the same direction.
+        position, forward, right, up: as in Slang: `right` and `up` reach from the middle of the image to its edges. Each
+            use reads them, so they can be assigned; a camera at another position looks in the same direction.
 
     Raises:
         ShapeError: if something is no three finite numbers, `target` is `position`, or `up` points along the view.

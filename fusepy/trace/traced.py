@@ -165,7 +165,8 @@ class Traced(Numberless, Symbolic):
         raise self._refuse("iteration", f"call functions on the whole value; up to {MOST_ROWS} rows are recorded one by one")
 
     def __pos__(self) -> Traced:  # a copy, as of arrays
-        return fresh(self.__class__(self._trace, self._value, self._loc))
+        trace = self._recorder  # of a body, if it is copied there
+        return fresh(self.__class__(trace, self._value if trace is self._trace else trace.lift(self), self._loc))
 
     __copy__ = __pos__
 

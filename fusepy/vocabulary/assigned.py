@@ -7,7 +7,7 @@ from typing import Any
 from fusepy.backend.memory.recast import field
 from fusepy.backend.memory.storage import set_attribute
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.sealed import not_assigned
+from fusepy.backend.sealed import is_fusepys, not_assigned
 from fusepy.ir.ops.structure import swizzle
 
 _GRADIENT = "x.grad.clear() sets it to zero, and x = x.with_grads(grad_out=g) gives it a tensor of yours"
@@ -35,6 +35,8 @@ def seen_part(tensor: Tensor, name: str) -> Tensor | None:
 def assign_attribute(self: Tensor, name: str, value: Any) -> None:
     """Writes to the field or component of this name: ``rays.position = [0, 0, 0]``, ``image.x *= 2``.
 
+    A class of the user's that derives from `Tensor` has attributes of its own, of names that fusepy's tensors do not have.
+
     Raises:
         AssignmentError: for any other attribute.
     """
@@ -43,9 +45,12 @@ def assign_attribute(self: Tensor, name: str, value: Any) -> None:
         set_attribute(self, name, value)
         return
     found = None if hasattr(type(self), name) else seen_part(self, name)
-    if found is None:
+    if found is not None:
+        found.assign(value)
+    elif any(is_fusepys(cls) and hasattr(cls, name) for cls in type(self).__mro__) or is_fusepys(type(self)):
         raise not_assigned(self, name, _hints(self, name))
-    found.assign(value)
+    else:
+        set_attribute(self, name, value)
 
 
 def _hints(tensor: Tensor, name: str) -> dict[str, str]:

@@ -24,6 +24,8 @@ from fusepy.language.movement.joins import stacked
 from fusepy.language.movement.views import Extents
 from fusepy.symbolic import Symbolic, misplaced
 from fusepy.trace.trace import current_trace
+from fusepy.trace.traced import Traced
+from fusepy.trace.writes.aliases import fresh, viewed
 from fusepy.vocabulary.arithmetic import traced, typed
 
 __all__ = ["array", "asarray", "empty", "eye", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
@@ -190,7 +192,8 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
     x = stacked(x)
     if target is None:
         cast("Any", current_trace()).moves.tensors = True
-        return _contents(x, dtype)
+        made = _contents(x, dtype)
+        return viewed(x, made) if isinstance(x, Traced) and made.type is x.type else made
     if isinstance(x, Symbolic):
         raise misplaced(x)
     held: Any = getattr(x, "element", None)  # of a tensor
@@ -212,4 +215,6 @@ def asarray(x: Any, dtype: Any = None, device: Any = None) -> Any:
 def array(x: Any, dtype: Any = None, device: Any = None) -> Any:
     """Returns a new tensor with the contents of `x`; see `asarray`."""
     made = asarray(x, dtype, device)
+    if isinstance(made, Traced):
+        return fresh(made)
     return made.copy() if made is x and not isinstance(made, Symbolic) else made

@@ -165,6 +165,8 @@ def _of_mapped(self: Mapped, name: str) -> Any:
 
 def _attribute(self: Tensor, name: str) -> Any:
     """Returns a field of a tensor of structs or a component of one of vectors, as a view: ``rays.position``, ``image.x``."""
+    if name == "element":  # which each other name would ask for
+        raise UnknownNameError("a tensor has no elements yet", saw=type(self).__name__, hint="call super().__init__(…) first")
     found = None if name.startswith("_") else seen_part(self, name)
     if found is None and self.dtype.shape and swizzle(self.dtype, name) is not None:
         return _components(self, name)

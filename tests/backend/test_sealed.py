@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,54 @@ def test_hints_name_what_to_write(m: Any) -> None:
         with pytest.raises(fp.AssignmentError) as caught:
             setattr(made, name, 1)
         assert words in caught.value.hint
+
+
+class Numbered(fp.Instance):
+    """A class of the user's that derives from a frozen dataclass of fusepy's."""
+
+
+class Early(fp.Tensor):
+    def __init__(self, *rows: Any) -> None:
+        self.tag = 1
+        super().__init__(*rows)
+
+
+class Named(fp.Tensor):
+    label = "none"
+
+    def __init__(self, *rows: Any) -> None:
+        super().__init__(*rows)
+        self.label = "named"
+        self.tag = 1
+
+
+def test_tensors_of_the_users_classes_have_attributes_of_their_own(device: Any) -> None:
+    named = Named([1, 2, 3])
+    named.tag += 1
+    assert (named.label, named.tag) == ("named", 2)
+    for name in ("shape", "T", "sum", "block"):  # what fusepy's tensors have stays as it is
+        with pytest.raises(fp.AssignmentError, match=f"'{name}'"):
+            setattr(named, name, (1,))
+    same(fp.sum(named).numpy(), np.float32(6))
+    with pytest.raises(fp.UnknownNameError, match=r"no elements yet.*\n.*\n.*call super\(\).__init__"):
+        Early([1, 2, 3])
+
+
+def test_frozen_dataclasses_stay_frozen_for_code_that_is_not_the_users(device: Any) -> None:
+    need_rays(device)
+    library: dict[str, Any] = {"__file__": "<string>"}  # as the text that a library makes
+    exec("def assign(made, name): setattr(made, name, 1)", library)
+    instance, own = fp.Instance(fp.Mesh(CORNERS)), Numbered(fp.Mesh(CORNERS))
+    own.tag = 1  # type: ignore[attr-defined]
+    assert own.tag == 1  # type: ignore[attr-defined]
+    for made in (instance, own):
+        with pytest.raises(FrozenInstanceError):
+            library["assign"](made, "mask")
+    with pytest.raises(FrozenInstanceError):
+        own.mask = 1  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        instance._given = None  # type: ignore[misc]
+    assert (instance.mask, own.mask) == (255, 255)
 
 
 class Wide(fp.Camera):

@@ -179,6 +179,8 @@ def test_parameters_are_saved_and_loaded_by_name(tmp_path: Path) -> None:
     [
         (lambda: fp.training_step(loss, 0.1), fp.ArgumentError, "a loss and an optimiser"),  # type: ignore[arg-type]
         (lambda: fp.nn.Adam(lr=-1.0), fp.ArgumentError, "no learning rate"),
+        (lambda: fp.nn.Adam(lr=float("inf")), fp.ArgumentError, "no learning rate"),
+        (lambda: fp.nn.Adam(lr=float("nan")), fp.ArgumentError, "no learning rate"),
         (lambda: fp.nn.Adam(betas=(0.9, 1.0)), fp.RangeError, "below 1"),
         (lambda: fp.nn.Adam(betas=0.9), fp.ArgumentError, r"^test_training.py:\d+: Adam: betas are two numbers"),  # type: ignore[arg-type]
         (lambda: fp.training_step(1.0, fp.nn.SGD()), fp.ArgumentError, "saw:      float and SGD"),  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 """Results that inherit the mapping of a `vmap` inside of a fused function, where call by call they are arrays like others.
 
-Both meanings are refused to be mixed up: where the inherited dimensions and the last ones both fit, the next call says which.
+Refuses a call where the extents fit both the inherited dimensions and the last ones; a vmap of the result says which.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fusepy.trace.open_trace import OpenTrace
 
 
 def is_said(trace: OpenTrace, value: Value, map: ArgMap) -> bool:
-    """True if a vmap stands where a value is used. Else the map of the value itself counts, whose very dimensions the use has."""
+    """True if the user wrote a vmap at this use."""
     return map.dims is not None and map.dims is not trace.maps.get(value, UNSAID).dims
 
 
@@ -42,7 +42,7 @@ def check_alike(trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap
         "a result of mapped values fits in two ways",
         saw=f"{ArgMap(inherited)}, which it inherits, and {ArgMap(last)}, as call by call; the extents fit both",
         expected="a vmap of the result",
-        hint=f"say which: fp.vmap(x, {inherited}) or fp.vmap(x, {last})",
+        hint=f"fp.vmap(x, {last}) is as call by call, fp.vmap(x, {inherited}) is what it inherits",
     )
 
 

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from fusepy.errors import TraceError
+from fusepy.ir.ops.structure import swizzle
 from fusepy.ir.value import Value
 from fusepy.location import user_line
 
-Key = int | str | None  # an index along the first axis, or the name of a member; None for anything else
+# an index along the first axis, the name of a field, or the positions of components; None for anything else
+Key = int | str | frozenset[int] | None
 
 
 class Alias(NamedTuple):
@@ -34,7 +36,9 @@ def viewed(base: Any, made: Any, key: Any = None) -> Any:
     value: Value = base._value
     # parts of single numbers and vectors are numbers, and those of generators are computed
     if made is not base and (value.rank or value.arrival.memory) and not value.arrival.placed:
-        made._of = Alias(base, key if key.__class__ in (int, str) else None)
+        components = swizzle(base.type, key) if key.__class__ is str else None
+        key = frozenset(components) if components else key  # `x` and `r` are the same component
+        made._of = Alias(base, key if key.__class__ in (int, str, frozenset) else None)
     return made
 
 
@@ -57,7 +61,8 @@ def overwrite(value: Any, made: Any, sign: str) -> None:
         made: the result.
 
     Raises:
-        TraceError: if it is an argument, or a view of one, and if the result has another type or more axes.
+        TraceError: if it is an argument, or a view of one; if the result has another type or more axes; and in the body of a
+            loop or branch, for an array from outside of it.
     """
     if value._trace.body:
         return  # the body of a loop or branch runs for single elements, which are numbers
@@ -73,6 +78,12 @@ def overwrite(value: Any, made: Any, sign: str) -> None:
         )
     if value.is_weak:
         return
+    if made._trace is not value._trace and _is_array(value._value):
+        raise TraceError(
+            f"{sign}= of a value from outside of the {made._trace.body or 'function'} that is recorded",
+            saw="it would be written once, however often the body runs",
+            hint=f"write t = t {sign} x, which is a value of the body, or return it from the body",
+        )
     if made.type is not value.type or made.rank > value.rank:
         raise TraceError(
             f"{sign}= writes to an array, which keeps its type and its axes",
@@ -101,8 +112,15 @@ def _is_argument(value: Value) -> bool:
     return value.name is not None and value.arrival.memory and not value.arrival.listed
 
 
-def _disjoint(a: int | str, b: int | str) -> bool:
-    """True for parts without an element in common: other indices from the same end, other single components or fields."""
+def _is_array(value: Value) -> bool:
+    """True for what call by call is an array; numbers that are passed as arguments are none, and generators are computed."""
+    return bool(value.rank or value.arrival.memory or value.name is None) and not value.arrival.generated
+
+
+def _disjoint(a: int | str | frozenset[int], b: int | str | frozenset[int]) -> bool:
+    """True for parts without an element in common: other indices from the same end, other components or fields."""
     if isinstance(a, int) and isinstance(b, int):
         return a != b and (a < 0) == (b < 0)
-    return isinstance(a, str) and isinstance(b, str) and a != b and not (len(a) <= 4 and len(b) <= 4 and set(a) & set(b))
+    if isinstance(a, frozenset) and isinstance(b, frozenset):
+        return not a & b
+    return isinstance(a, str) and isinstance(b, str) and a != b
