@@ -75,3 +75,32 @@ def test_what_fits_in_one_way_inherits(m: fp.Module) -> None:
     same(both(X, ramp(4)), np.multiply.outer(2 * X, 3 * ramp(4)))
     with pytest.raises(fp.ShapeError, match="fits in two ways"):  # call by call these are two rows
         both(X, X)
+
+
+@pytest.mark.req("V14")
+@pytest.mark.parametrize("shape", [(1, 4), (1, 1), (3, 1), (3, 3), (2, 1, 3)])
+def test_an_axis_of_extent_1_runs_along_any_dimension(m: fp.Module, shape: tuple[int, ...]) -> None:
+    """A batch of one was refused where a batch of five ran, though both meanings are one."""
+    x, y = X[1:2], ramp(*shape)
+
+    def f(x: Any, y: Any) -> Any:
+        return m.twice(fp.vmap(x, 0)) + y
+
+    for way in (lambda f, *args: f(*args), lazily, lambda f, *args: fp.fuse(f)(*args), in_a_graph):
+        same(way(f, fp.Tensor(x), fp.Tensor(y)), 2 + y)
+
+
+@pytest.mark.req("V14")
+@pytest.mark.parametrize("shape", [(4, 3), (4, 1), (2, 3, 3)])
+def test_what_fits_call_by_call_only_names_the_line_to_write(m: fp.Module, shape: tuple[int, ...]) -> None:
+    """The error said that the inherited dimensions fit, and offered them."""
+    y, last = ramp(*shape), len(shape) - 1
+    for way in (lambda f, *args: fp.fuse(f)(*args), in_a_graph):
+        with pytest.raises(fp.ShapeError, match="does not fit along the dimensions that it inherits") as caught:
+            way(lambda x, y: m.twice(fp.vmap(x, 0)) + y, fp.Tensor(X), fp.Tensor(y))
+        assert caught.value.hint == f"call by call it runs along the last dimensions: write fp.vmap(x, ({last},))"
+        same(way(lambda x, y: fp.vmap(m.twice(fp.vmap(x, 0)), (last,)) + y, fp.Tensor(X), fp.Tensor(y)), 2 * X + y)
+    same(m.twice(fp.vmap(fp.Tensor(X), 0)) + fp.Tensor(y), 2 * X + y)
+    fused = fp.fuse(lambda x, y: m.twice(fp.vmap(x, 0)) + y)
+    with pytest.raises(fp.ShapeError, match="do not broadcast"):  # in no way
+        fused(X, ramp(5, 4))
