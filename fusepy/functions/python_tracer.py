@@ -26,6 +26,7 @@ from fusepy.ir.oracle import Param
 from fusepy.pytree import Structure, several
 from fusepy.trace.arity import apply_defaults, bound_arguments, is_variadic, of_count, signature_of
 from fusepy.trace.components.annotations import annotations_of, honoured
+from fusepy.trace.components.said import said_of_call
 from fusepy.trace.inputs import argument
 from fusepy.trace.moves.shapes import held_to
 from fusepy.trace.recording import Recording, entered
@@ -116,7 +117,8 @@ class PythonTracer:
         if config.specs or config.named_specs:
             args, kwargs = as_declared(config.spec, self.parameter_names(), args, kwargs)
         own, _, named, _ = self.named(args, kwargs) if self.annotations and not self.values else (self, (), kwargs, None)
-        with entered(self, self.__name__), held_to(trace, config.strict, config.strict_broadcasting):
+        held = held_to(trace, config.strict, config.strict_broadcasting)
+        with entered(self, self.__name__), held, said_of_call(trace, (*args, *kwargs.values())):
             found = own._called(named, trace) if own.annotations or own.values or not args else self.function(*args, **kwargs)
         if self.accumulator is None:
             return found

@@ -17,6 +17,7 @@ from fusepy.ir.value import is_spread
 from fusepy.trace.buffers import check_elements
 from fusepy.trace.components.alike import check_alike, is_said
 from fusepy.trace.components.numbers import wide_if_alone, word
+from fusepy.trace.components.said import scope_of
 from fusepy.trace.moves.shapes import known_shapes
 from fusepy.trace.open_trace import OpenTrace
 
@@ -79,6 +80,8 @@ def inherit(
         trace.maps.update(dict.fromkeys(results, dims))
         if any(v in trace.inherited or is_said(trace, v, m) for v, m in zip(values, maps)):
             trace.inherited.update(results)
+        elif (scope := scope_of(trace, values, maps)) is not None:
+            scope.results.update(results)
 
 
 def closed(values: Sequence[Value], maps: Sequence[ArgMap], unsaid: Mapping[int, int]) -> list[ArgMap]:

@@ -27,6 +27,18 @@ class StepLoop(NamedTuple):
     again: frozenset[Node]
 
 
+class CallScope(NamedTuple):
+    """A call of a fused function inside of another one.
+
+    Attributes:
+        dims: the dimensions that its arguments are mapped to; a use of an argument has these very tuples.
+        results: what is computed of these arguments, with their dimensions.
+    """
+
+    dims: list[tuple[int, ...]]
+    results: set[Value]
+
+
 class Groups(Protocol):
     """The arrays of numbers of a trace as arrays of vectors; see `trace.components.grouping.Grouping`."""
 
@@ -52,6 +64,7 @@ class OpenTrace(Protocol):
     sources: dict[str, ModuleSource]
     maps: dict[Value, ArgMap]
     inherited: set[Value]
+    calls: list[CallScope]
     named: dict[int, tuple[Any, Type]]
     hosted: set[Value]
     told: set[Value]

@@ -38,13 +38,14 @@ from fusepy.trace.components.grouping import Grouping
 from fusepy.trace.components.numbers import ON_NUMBERS, recorded
 from fusepy.trace.components.outside import outside
 from fusepy.trace.components.plain import PlainVectors
+from fusepy.trace.components.said import after_cast
 from fusepy.trace.inputs import add_input, of_mapped
 from fusepy.trace.maps import array_product, check_axes, common_map, inherit
 from fusepy.trace.methods import SLANG_OPERATORS, has_member, method_of, user_operator
 from fusepy.trace.moves.members import array_member, indexed, part
 from fusepy.trace.moves.state import Moves
 from fusepy.trace.moves.stored import finished
-from fusepy.trace.open_trace import StepLoop
+from fusepy.trace.open_trace import CallScope, StepLoop
 from fusepy.trace.prints.log import Request
 from fusepy.trace.setup import Setup
 from fusepy.trace.structs import as_struct_input
@@ -79,7 +80,7 @@ class Trace:
         self.given: dict[Value, tuple[int, Any]] = {}  # arguments of the first call, with their indices among the inputs
         self.struct_inputs: dict[tuple[Value, Type], Value] = {}  # arguments of numbers that are read as structs
         self.maps, self.inherited = dict[Value, ArgMap](), set[Value]()  # `inherited`: mapped by a vmap inside of the function
-        self.buffers: dict[Value, Any] = {}  # captured ones of the graphics layer
+        self.buffers, self.calls = dict[Value, Any](), list[CallScope]()  # `buffers`: captured ones of the graphics layer
         self.integers: dict[Value, Value] = {}  # of floats that stand for the integers of an argument that has gradients: these
         self.named: dict[int, tuple[Any, Type]] = {}  # nested arguments with a declared struct, by identity
         self.grouped: dict[Value, Value] = {}  # for numbers, the vectors whose components they are
@@ -231,8 +232,7 @@ class Trace:
         if want is not None and (want is not value.type or value.weak or value.arrival.named or self.plain.holds(value)):
             # under a vcast, a weak number has its type for good, and numbers are vectors
             value = self.cast(value, want, ArgMap(dims), loc)
-            dims = self.maps.get(value, UNSAID).dims
-            dims = dims if said.dims is None or dims is None else (*dims,)  # said for this use, see `components.alike`
+            dims = after_cast(self, said, self.maps.get(value, UNSAID).dims)
         if dims and len(dims) > value.rank and not is_spread(value):
             raise ShapeError(
                 f"vmap names {len(dims)} axes of a value with {value.rank}",

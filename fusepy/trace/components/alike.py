@@ -12,13 +12,18 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.value import is_spread
+from fusepy.trace.components.said import scope_of
 from fusepy.trace.moves.shapes import known_shapes
 from fusepy.trace.open_trace import OpenTrace
+
+Meaning = tuple[list[int], list[list[tuple[int, int]]]]  # extents of the grid, and each operand's axes
 
 
 def is_said(trace: OpenTrace, value: Value, map: ArgMap) -> bool:
     """True if the user wrote a vmap at this use."""
-    return map.dims is not None and map.dims is not trace.maps.get(value, UNSAID).dims
+    if map.dims is None or map.dims is trace.maps.get(value, UNSAID).dims:
+        return False
+    return scope_of(trace, (), (map,)) is None
 
 
 def check_alike(trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap], found: Sequence[ArgMap]) -> None:
@@ -34,10 +39,20 @@ def check_alike(trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap
         return
     eager = [ArgMap(None, m.type) if i else m for m, i in zip(maps, inherits)]
     places, own = _places(values, eager), _places(values, found)
-    if places == own or not _fit(trace, values, places):
+    if places == own:
+        return
+    shapes = [known_shapes(trace).of(v) for v in values]
+    call_by_call, as_inherited = _meaning(shapes, places), _meaning(shapes, own)
+    if call_by_call is None or call_by_call == as_inherited:
         return
     moved = [(m.dims, place) for m, place, now, v in zip(maps, places, own, inherits) if v and place != now]
     inherited, last = moved[0] if moved else (maps[inherits.index(True)].dims, places[inherits.index(True)])
+    if as_inherited is None:
+        raise ShapeError(
+            "a result of mapped values does not fit along the dimensions that it inherits",
+            saw=f"extents {' and '.join(map(str, filter(None, shapes)))}, the result under {ArgMap(inherited)}",
+            hint=f"call by call it runs along the last dimensions: write fp.vmap(x, {last})",
+        )
     raise ShapeError(
         "a result of mapped values fits in two ways",
         saw=f"{ArgMap(inherited)}, which it inherits, and {ArgMap(last)}, as call by call; the extents fit both",
@@ -53,10 +68,16 @@ def _places(values: Sequence[Value], maps: Sequence[ArgMap]) -> list[tuple[int, 
     return [m.dims if m.dims is not None else tuple(range(rank - n, rank)) for m, n in zip(maps, axes)]
 
 
-def _fit(trace: OpenTrace, values: Sequence[Value], places: Sequence[tuple[int, ...]]) -> bool:
-    """True if operands at these places broadcast, and leave no dimension without an axis."""
-    extents: dict[int, set[int]] = {}
-    for value, dims in zip(values, places):
-        for d, n in zip(dims, known_shapes(trace).of(value)):
-            extents.setdefault(d, set()).add(n)
-    return sorted(extents) == list(range(len(extents))) and all(len(found - {1}) <= 1 for found in extents.values())
+def _meaning(shapes: Sequence[tuple[int, ...]], places: Sequence[tuple[int, ...]]) -> Meaning | None:
+    """Returns what operands at these places mean, where an axis of extent 1 may run along any dimension.
+
+    ``None`` if they do not broadcast, or leave a dimension without an axis.
+    """
+    found: dict[int, set[int]] = {}
+    for dims, shape in zip(places, shapes):
+        for d, n in zip(dims, shape):
+            found.setdefault(d, set()).add(n)
+    if sorted(found) != list(range(len(found))) or any(len(extents - {1}) > 1 for extents in found.values()):
+        return None
+    grid = [max(found[d] - {1}, default=1) for d in range(len(found))]
+    return grid, [[(d, n) for d, n in zip(dims, shape) if n != 1] for dims, shape in zip(places, shapes)]

@@ -359,6 +359,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.fuse(lambda x, y: fp.vmap(fp.vmap(x, 0) * 2, (0,)) + y)(ramp(3), ramp(3, 3)),
         2 * ramp(3)[:, None] + ramp(3, 3),
     ),
+    "a result of mapped values that fits as call by call only": (
+        lambda m: fp.fuse(lambda x, y: fp.vmap(x, 0) * 2 + y)(ramp(3), ramp(4, 3)),
+        "call by call it runs along the last dimensions: write fp.vmap(x, (1,))",
+        lambda m: fp.fuse(lambda x, y: fp.vmap(fp.vmap(x, 0) * 2, (1,)) + y)(ramp(3), ramp(4, 3)),
+        2 * ramp(3) + ramp(4, 3),
+    ),
     "a struct of no name": (
         lambda m: fp.struct(3),
         'write @struct("Ray"), or @struct',

@@ -75,3 +75,86 @@ def test_what_fits_in_one_way_inherits(m: fp.Module) -> None:
     same(both(X, ramp(4)), np.multiply.outer(2 * X, 3 * ramp(4)))
     with pytest.raises(fp.ShapeError, match="fits in two ways"):  # call by call these are two rows
         both(X, X)
+
+
+@pytest.mark.req("V14")
+@pytest.mark.parametrize("shape", [(1, 4), (1, 1), (3, 1), (3, 3), (2, 1, 3)])
+def test_an_axis_of_extent_1_runs_along_any_dimension(m: fp.Module, shape: tuple[int, ...]) -> None:
+    """A batch of one was refused where a batch of five ran, though both meanings are one."""
+    x, y = X[1:2], ramp(*shape)
+
+    def f(x: Any, y: Any) -> Any:
+        return m.twice(fp.vmap(x, 0)) + y
+
+    for way in (lambda f, *args: f(*args), lazily, lambda f, *args: fp.fuse(f)(*args), in_a_graph):
+        same(way(f, fp.Tensor(x), fp.Tensor(y)), 2 + y)
+
+
+@pytest.mark.req("V14")
+@pytest.mark.parametrize("shape", [(4, 3), (4, 1), (2, 3, 3)])
+def test_what_fits_call_by_call_only_names_the_line_to_write(m: fp.Module, shape: tuple[int, ...]) -> None:
+    """The error said that the inherited dimensions fit, and offered them."""
+    y, last = ramp(*shape), len(shape) - 1
+    for way in (lambda f, *args: fp.fuse(f)(*args), in_a_graph):
+        with pytest.raises(fp.ShapeError, match="does not fit along the dimensions that it inherits") as caught:
+            way(lambda x, y: m.twice(fp.vmap(x, 0)) + y, fp.Tensor(X), fp.Tensor(y))
+        assert caught.value.hint == f"call by call it runs along the last dimensions: write fp.vmap(x, ({last},))"
+        same(way(lambda x, y: fp.vmap(m.twice(fp.vmap(x, 0)), (last,)) + y, fp.Tensor(X), fp.Tensor(y)), 2 * X + y)
+    same(m.twice(fp.vmap(fp.Tensor(X), 0)) + fp.Tensor(y), 2 * X + y)
+    fused = fp.fuse(lambda x, y: m.twice(fp.vmap(x, 0)) + y)
+    with pytest.raises(fp.ShapeError, match="do not broadcast"):  # in no way
+        fused(X, ramp(5, 4))
+
+
+def mapped_inside(inner: Any, x: Any, y: Any) -> Any:
+    return fp.fuse(lambda x, y: inner(fp.vmap(x, 0), y))(x, y)
+
+
+def declared_inside(inner: Any, x: Any, y: Any) -> Any:
+    said = inner.declare(fp.vmapping(0), fp.vmapping(0, 1))
+    return fp.fuse(lambda x, y: said(x, y))(x, y)
+
+
+def mapped_twice_inside(inner: Any, x: Any, y: Any) -> Any:
+    """The mapping is said of the middle function, and of the inner one, which gets it."""
+    middle = fp.fuse(lambda x, y: inner(x, y))
+    return fp.fuse(lambda x, y: middle(fp.vmap(x, 0), y))(x, y)
+
+
+def mapped_in_a_dict(inner: Any, x: Any, y: Any) -> Any:
+    middle = fp.fuse(lambda p, y: inner(p["x"], y))
+    return fp.fuse(lambda x, y: middle({"x": fp.vmap(x, 0)}, y))(x, y)
+
+
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {  # of a row that its function gets mapped
+    "a call": lambda m, x: m.twice(x),
+    "an operator": lambda m, x: x * 2,
+    "a function": lambda m, x: fp.sqrt(x * 2 * x * 2),
+    "a conversion": lambda m, x: fp.vcast(x, "int") * 2.0,
+    "a choice": lambda m, x: fp.where(x >= 0, x * 2, 0.0),
+    "a loop": lambda m, x: fp.fori_loop(0, 1, lambda i, c: c * 2, x),
+}
+
+
+@pytest.mark.req("V14")
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_what_is_said_of_an_inner_functions_argument_is_said_of_it_as_a_whole(m: fp.Module, name: str) -> None:
+    """Called by itself it ran; called inside of another fused function it was refused."""
+    inner, x, y = fp.fuse(lambda x, y: OPERATIONS[name](m, x) + y), fp.Tensor(X), fp.Tensor(M)
+    ways = (mapped_inside, declared_inside, mapped_twice_inside, mapped_in_a_dict)
+    for made in (inner(fp.vmap(x, 0), y), *(way(inner, x, y) for way in ways)):
+        same(made, 2 * X[:, None] + M)
+
+
+@pytest.mark.req("V14")
+def test_the_result_of_an_inner_function_inherits_outside_of_it(m: fp.Module) -> None:
+    """So does a vmap inside of it; and gradients take what is said as the call does."""
+    twice, x, y = fp.fuse(lambda x: m.twice(x)), fp.Tensor(X), fp.Tensor(M)
+    within = fp.fuse(lambda x, y: m.twice(fp.vmap(x * 1, 0)) + y)
+    for f in (lambda x, y: twice(fp.vmap(x, 0)) + y, lambda x, y: within(x, y), lambda x, y: within(x, y) + twice(fp.vmap(x, 0))):
+        with pytest.raises(fp.ShapeError, match="fits in two ways"):
+            fp.fuse(f)(x, y)
+    same(fp.fuse(lambda x, y: fp.vmap(twice(fp.vmap(x, 0)), 0) + y)(x, y), 2 * X[:, None] + M)
+    same(fp.fuse(lambda x, y: twice(x) + y)(fp.vmap(x, 0), y), 2 * X[:, None] + M)  # said of the outermost one
+    inner = fp.fuse(lambda x, y: x * 2 * y)
+    same(fp.grad(lambda x, y: fp.sum(inner(fp.vmap(x, 0), y)))(x, y), 2 * M.sum(1))
