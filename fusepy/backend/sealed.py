@@ -44,6 +44,14 @@ class Sealed:
             raise not_deleted(self, name)
         object.__delattr__(self, name)
 
+    def __setstate__(self, state: Any) -> None:
+        """Fills a copy. `pickle` would assign to the slots from the frame of its caller, as the user does."""
+        attributes, slots = state if isinstance(state, tuple) else (state, None)
+        if attributes:
+            vars(self).update(attributes)
+        for name, value in (slots or {}).items():
+            object.__setattr__(self, name, value)
+
 
 def sealed(cls: type[_T]) -> type[_T]:
     """Decorates a frozen dataclass: its errors for an assignment and a deletion have a hint."""
