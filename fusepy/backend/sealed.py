@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from fusepy.errors import AssignmentError
 from fusepy.location import is_users
@@ -46,10 +46,11 @@ class Sealed:
 
     def __setstate__(self, state: Any) -> None:
         """Fills a copy. `pickle` would assign to the slots from the frame of its caller, as the user does."""
-        attributes, slots = state if isinstance(state, tuple) else (state, None)
+        parts: Any = state if isinstance(state, tuple) else (state, {})
+        attributes, slots = cast("tuple[dict[str, Any] | None, dict[str, Any]]", parts)
         if attributes:
             vars(self).update(attributes)
-        for name, value in (slots or {}).items():
+        for name, value in slots.items():
             object.__setattr__(self, name, value)
 
 
