@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar
 
 from fusepy.errors import AssignmentError
 from fusepy.location import is_users
@@ -46,8 +46,8 @@ class Sealed:
 
     def __setstate__(self, state: Any) -> None:
         """Fills a copy. `pickle` would assign to the slots from the frame of its caller, as the user does."""
-        parts: Any = state if isinstance(state, tuple) else (state, {})
-        attributes, slots = cast("tuple[dict[str, Any] | None, dict[str, Any]]", parts)
+        attributes: dict[str, Any] | None = state[0] if state.__class__ is tuple else state
+        slots: dict[str, Any] = state[1] if state.__class__ is tuple else {}
         if attributes:
             vars(self).update(attributes)
         for name, value in slots.items():
