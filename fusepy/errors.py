@@ -149,7 +149,7 @@ class ArgumentError(FusepyError, TypeError, ValueError):
 
 
 class AssignmentError(ArgumentError, AttributeError):
-    """An attribute of a fusepy object that is not assigned: nothing would follow the new value."""
+    """An attribute of a fusepy object that is not assigned or deleted: nothing would follow the new value."""
 
 
 class ShapeError(FusepyError, ValueError):

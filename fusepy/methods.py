@@ -76,11 +76,18 @@ _RUNNING = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimu
 _SCANS = {name: f"{word}(x, axis=0)" for name, word in _RUNNING.items()}
 
 
+_LIKE = {  # functions that fusepy has otherwise
+    "where": "write fusepy.where(condition, a, b); which elements are true is known when the function runs",
+    "cross": "use fusepy.cross(a, b), of vectors of three components",
+    "copy": "write x.copy()",
+}
+
+
 def no_function(name: str, known: bool) -> TraceError:
     """Returns the error for a NumPy function in a trace that fusepy does not have, or not with these arguments."""
     hint = "fusepy has no such function: compute it before the call, or in a Slang function"
-    if name == "where":
-        hint = "write fusepy.where(condition, a, b); which elements are true is known when the function runs"
+    if name in _LIKE:
+        hint = _LIKE[name]
     elif known:
         hint = f"use fusepy.{name}, and only the arguments that it has"
     return TraceError(f"numpy.{name}() of a traced value", hint=hint)

@@ -147,7 +147,7 @@ class LazyTensor(Tensor):
         for name, part in zip(_MEMORY, parts):
             set_attribute(self, name, part)
         set_attribute(self, "__class__", Tensor)
-        del self.pending
+        object.__delattr__(self, "pending")  # past the class's own, which refuses users
 
     def __getattr__(self, name: str) -> Any:
         """Computes the tensor if an attribute of its memory is read."""

@@ -1,4 +1,4 @@
-"""Assignment to attributes of tensors: fields and components are written, others are not assigned."""
+"""Assignment to attributes of tensors: fields and components are written, others are not assigned. None is deleted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from fusepy.backend.memory.recast import field
 from fusepy.backend.memory.storage import set_attribute
 from fusepy.backend.memory.tensor import Tensor
-from fusepy.backend.sealed import is_fusepys, not_assigned
+from fusepy.backend.sealed import is_fusepys, not_assigned, not_deleted
 from fusepy.ir.ops.structure import swizzle
 
 _GRADIENT = "x.grad.clear() sets it to zero, and x = x.with_grads(grad_out=g) gives it a tensor of yours"
@@ -51,6 +51,18 @@ def assign_attribute(self: Tensor, name: str, value: Any) -> None:
         raise not_assigned(self, name, _hints(self, name))
     else:
         set_attribute(self, name, value)
+
+
+def delete_attribute(self: Tensor, name: str) -> None:
+    """Deletes attributes that a class of the user's has added.
+
+    Raises:
+        AssignmentError: for an attribute, a field or a component of tensors.
+    """
+    added = name in getattr(self, "__dict__", ())
+    if not name.startswith("_") and not added and (hasattr(type(self), name) or seen_part(self, name) is not None):
+        raise not_deleted(self, name)
+    object.__delattr__(self, name)
 
 
 def _hints(tensor: Tensor, name: str) -> dict[str, str]:

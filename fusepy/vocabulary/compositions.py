@@ -166,9 +166,17 @@ def interp(x: Any, xp: Any, fp: Any) -> Any:
     count = xp.shape[0]
     after = _math.clip(reductions.sum(xp <= _beside(x), -1), 1, max(count - 1, 1))
     low, high = take(xp, after - 1, 0), take(xp, after, 0)
-    share = _math.clip((x - low) / _math.where(high == low, 1.0, high - low), 0.0, 1.0)
+    share = _share(x, low, high)
     first, second = take(fp, after - 1, 0), take(fp, after, 0)
-    return _math.where(share == 0.0, first, _math.where(share == 1.0, second, between(first, second, share)))
+    found = _math.where(share == 0.0, first, _math.where(share == 1.0, second, between(first, second, share)))
+    return _math.where(isnan(share) & (first == second), first + x * 0, found)  # between infinities; for NaN it is NaN
+
+
+def _share(x: Any, low: Any, high: Any) -> Any:
+    """Returns how far `x` is from `low` to `high`, from 0 to 1: beside an infinity all is at the finite one, as in NumPy."""
+    gap = _math.where(high == low, 1.0, high - low)
+    share = _math.where(low == -math.inf, 1.0 - (high - x) / gap, (x - low) / gap)
+    return _math.where(x >= high, 1.0, _math.where(x <= low, 0.0, share))
 
 
 def between(first: Any, second: Any, share: Any) -> Any:

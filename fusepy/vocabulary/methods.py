@@ -34,13 +34,14 @@ from fusepy.vocabulary import (
     formulas,
     matrices,
     names,
+    neighbours,
     products,
     quantiles,
     sorting,
     statistics,
 )
 from fusepy.vocabulary.arithmetic import traced
-from fusepy.vocabulary.assigned import assign_attribute, seen_part
+from fusepy.vocabulary.assigned import assign_attribute, delete_attribute, seen_part
 from fusepy.vocabulary.numpys import on_numbers
 
 # words that mean another function, that are in numpy.linalg, or whose meaning for Slang's vectors is not NumPy's for arrays
@@ -63,6 +64,7 @@ def _numpys() -> dict[str, Callable[..., Any]]:
         extents,
         indices,
         joins,
+        neighbours,
         products,
         quantiles,
         sorting,
@@ -197,3 +199,4 @@ setattr(Mapped, "__getattr__", _of_mapped)  # noqa: B010
 # no methods of the class, which would hide misspelled names from checkers
 setattr(Tensor, "__getattr__", _attribute)  # noqa: B010
 setattr(Tensor, "__setattr__", assign_attribute)  # noqa: B010
+setattr(Tensor, "__delattr__", delete_attribute)  # noqa: B010

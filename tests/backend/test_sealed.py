@@ -94,7 +94,7 @@ OF_RAYS = {"mesh", "boxes", "instance", "scene"}
 
 
 @pytest.mark.parametrize("name", OBJECTS)
-def test_no_assignment_is_ignored(m: Any, name: str) -> None:
+def test_no_assignment_and_no_deletion_is_ignored(m: Any, name: str) -> None:
     if name in OF_RAYS:
         need_rays(m.device)
     made = OBJECTS[name](m)
@@ -104,6 +104,10 @@ def test_no_assignment_is_ignored(m: Any, name: str) -> None:
             continue
         with pytest.raises(fp.AssignmentError, match=rf"'{attribute}'.*\n  hint:"):
             setattr(made, attribute, 1)
+    for attribute in names:
+        with pytest.raises(AttributeError, match=rf"'{attribute}'"):
+            delattr(made, attribute)
+    assert {*names} <= {*dir(made)}
 
 
 def test_what_every_use_reads_is_assigned(m: Any) -> None:
@@ -189,3 +193,18 @@ def test_classes_of_the_user_have_attributes_of_their_own() -> None:
     wide = Wide()
     wide.name = "wider"
     assert wide.name == "wider"
+    del wide.name
+    assert not hasattr(wide, "name")
+
+
+def test_no_attribute_of_fusepys_is_deleted(device: Any) -> None:
+    for made in (fp.Camera((0, 0, 2), (0, 0, 0)), Wide()):
+        with pytest.raises(fp.AssignmentError, match=r"the attribute 'position' of a \w+ is not deleted\n  hint:"):
+            del made.position
+        assert made.ray((50, 50), (101, 101))
+    with pytest.raises(fp.AssignmentError, match="the attribute 'transform' of an Instance is not deleted"):
+        del fp.Instance.__new__(fp.Instance).transform
+    t = fp.Tensor([1, 2, 3])
+    with pytest.raises(fp.AssignmentError, match="the attribute 'shape' of a Tensor is not deleted"):
+        del t.shape
+    assert fp.sum(t).item() == 6

@@ -302,3 +302,11 @@ def test_a_string_is_refused_under_the_name_of_its_parameter(call: Any, words: s
     """It was called 'captured', a word of fusepy's own."""
     with pytest.raises(fp.UnsupportedArgumentError, match=words):
         call(np.ones(3, np.float32))
+
+
+def test_comparisons_with_infinity_and_nan(device: Any) -> None:
+    """A literal that is no integer was converted to one, which Python refuses."""
+    for x in (np.float32([1, np.inf, -np.inf, np.nan]), np.int32([1, 2])):
+        found = fp.fuse(lambda x: (x == math.inf, x > -math.inf, math.inf >= x, x != math.nan))(x)
+        for made, wanted in zip(found, (x == np.inf, x > -np.inf, np.inf >= x, x != np.nan), strict=True):
+            np.testing.assert_array_equal(made, wanted)

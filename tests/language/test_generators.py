@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import operator
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -130,6 +132,23 @@ def test_a_number_is_a_rank_and_a_bool_is_not() -> None:
     assert repr(fp.grid(np.int64(2))) == repr(fp.grid(2))
     with pytest.raises(fp.ShapeError, match="a shape takes integers"):
         fp.grid(True)
+
+
+@pytest.mark.req("C16")
+def test_generators_are_pickled_and_copied(m: Any) -> None:
+    made = (
+        fp.grid((2, -1), offset=(1, 2)),
+        fp.call_id(),
+        fp.thread_id(),
+        fp.wang_hash(3),
+        fp.rand_float(1, 2),
+        fp.linspace(0, 1, 5),
+    )
+    for generator in made:
+        for other in (pickle.loads(pickle.dumps(generator)), copy.copy(generator), copy.deepcopy(generator)):
+            assert type(other) is type(generator)
+            assert repr(other) == repr(generator)
+    np.testing.assert_array_equal(m.fsame(pickle.loads(pickle.dumps(made[-1]))), np.asarray(m.fsame(made[-1])))
 
 
 def test_call_id_has_the_rank_of_the_grid(m: Any) -> None:

@@ -49,6 +49,9 @@ def test_no_public_attribute_is_assigned(m: Any, name: str) -> None:
         with pytest.raises(fp.AssignmentError, match=rf"attribute '{attribute}'.*\n  hint:") as caught:
             setattr(tensor, attribute, (6,))
         assert isinstance(caught.value, AttributeError)
+        if attribute not in ("pending", "unheard_of"):
+            with pytest.raises(fp.AssignmentError, match=f"'{attribute}' of .* is not deleted"):
+                delattr(tensor, attribute)
     assert repr(tensor.tolist()) == repr(TENSORS[name](m).tolist())
     tensor.accumulator = "sum"
     assert tensor.accumulator == "sum"

@@ -13,6 +13,7 @@ from tests.support.ways import same_in_every_way
 RANDOM = np.random.default_rng(0)
 A, Q = (RANDOM.normal(size=shape).astype(np.float32) for shape in ((4, 5), (2, 3, 4)))
 N = A.copy()
+INF = float("inf")
 N[1, 2], N[3] = np.nan, np.nan
 PLACES, HEIGHTS = np.float32([0, 1, 2.5, 4]), np.float32([1, 3, -1, 2])
 
@@ -60,6 +61,13 @@ def test_select_and_interpolation(device: Any) -> None:
         np.testing.assert_array_equal(ways(lambda a, b: fp.digitize(a, b))(A, PLACES), np.digitize(A, PLACES))
         np.testing.assert_array_equal(ways(lambda a, b: fp.digitize(a, b, right=True))(A, PLACES), np.digitize(A, PLACES, True))
         np.testing.assert_allclose(ways(fp.interp)(A * 3, PLACES, HEIGHTS), np.interp(A * 3, PLACES, HEIGHTS), atol=1e-6)
+    x, heights = np.float32([-INF, -9, 0, 0.5, 5, INF, np.nan]), np.float32([1, 2, 3, 4])
+    for xp in ([-INF, 0, 1, INF], [-INF, -INF, INF, INF], [0, 1, INF, INF], [-INF, -9, -9, 0]):
+        with np.errstate(invalid="ignore"):
+            for fy in (heights, np.float32([5, 5, 5, 5])):
+                np.testing.assert_allclose(
+                    fp.interp(x, np.float32(xp), fy), np.interp(x, xp, fy), atol=1e-6, err_msg=f"{xp} {fy}"
+                )
     np.testing.assert_array_equal(fp.diff(A > 0), np.diff(A > 0))
     assert isinstance(fp.select([A > 1], [A]), np.ndarray)
     for call, error in (

@@ -57,3 +57,10 @@ def test_gradients() -> None:
 def test_refused(of: Any, error: Any) -> None:
     with pytest.raises(error):
         of()
+
+
+def test_numpys_own_functions_are_these_in_fused_functions(device: Any) -> None:
+    x, weights = np.float32([1, 2, 4, 7]), [1.0, 2.0, 0.5]
+    found = fp.fuse(lambda x: (np.gradient(x), np.convolve(x, weights), np.correlate(x, weights)))(x)
+    for made, wanted in zip(found, (np.gradient(x), np.convolve(x, weights), np.correlate(x, weights)), strict=True):
+        np.testing.assert_allclose(made, wanted, rtol=1e-6)

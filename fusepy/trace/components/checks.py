@@ -99,18 +99,19 @@ def comparable(trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap]
     """Returns the operands of a comparison, where numbers that the integers of an array may not hold keep their own type."""
     found = list(values)
     for other, (k, number) in zip(values[::-1], enumerate(values)):
-        have, want, literal = number.type.dtype, other.type.dtype, _literal(trace, number)
+        have, want = number.type.dtype, other.type.dtype
         if not number.weak or other.weak or have is None or want is None or maps[k].dims is not None:
             continue
         if have.kind not in "iu" or want.kind not in "iu" or np.can_cast(have, want):
             continue
+        literal = _literal(trace, number)
         if literal is None or not np.iinfo(want).min <= literal <= np.iinfo(want).max:
             found[k] = trace.builder.add(OPS["cast"], [number], [maps[k]], {"type": number.type.name}, loc)[0]
     return found
 
 
 def _literal(trace: OpenTrace, value: Value) -> int | None:
-    """Returns the number of a literal; ``None`` for other values."""
+    """Returns the number of an integer literal; ``None`` for other values."""
     maker = trace.grouping.extents.maker(value) if value.arrival.literal else None
     return None if maker is None else int(cast("int", maker.attrs["value"]))
 

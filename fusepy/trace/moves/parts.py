@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fusepy.derivatives.terms import Term
-from fusepy.ir.graph import Node, Value
+from fusepy.ir.graph import Attr, Node, Value
 from fusepy.ir.oracle import Oracle, member_types
 from fusepy.ir.types import Kind, Type
 from fusepy.trace.moves.plans import Remap, Strided
@@ -76,6 +76,12 @@ def store_compounds(
             parts[part] = None
             if is_untaken(part, oracle):
                 fixed.add(part)
+
+
+def moved_attrs(node: Node, operands: Sequence[Value]) -> dict[str, Attr]:
+    """Returns the attributes of a node that is recorded on moved operands: moved indices are not all components in order."""
+    whole = "all" not in node.attrs or operands[1] is node.operands[1]
+    return {name: attr for name, attr in node.attrs.items() if whole or name != "all"}
 
 
 def is_small(trace: OpenTrace, term: Term) -> bool:

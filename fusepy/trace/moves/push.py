@@ -20,7 +20,7 @@ from fusepy.location import user_line
 from fusepy.passes.effects import is_pure
 from fusepy.passes.partition.levels import spread_values
 from fusepy.trace.moves.inputs import owner_of, requires_gradients, view_of, viewable
-from fusepy.trace.moves.parts import Below, MovedPart, is_small, is_untaken, store_compounds, whole_along
+from fusepy.trace.moves.parts import Below, MovedPart, is_small, is_untaken, moved_attrs, store_compounds, whole_along
 from fusepy.trace.moves.plans import Coordinates, Remap, Strided
 from fusepy.trace.moves.shapes import KnownShapes, known_shapes
 from fusepy.trace.moves.steps import ALL, Indexed, Permuted, Run, ViewStep, shape_after, sliced
@@ -114,11 +114,12 @@ class Pushing:
         for map, term in zip(node.maps, found):
             said = map.type if node.bodies else None  # the inputs of a body have types: float64 is converted for it
             maps.append(map if term is None else ArgMap(tuple(own[d] for d in term.dims), term.wants or said))
-        attrs = tuple((k, repr(v)) for k, v in node.attrs.items())
-        key = node.op.name, tuple(operands), tuple(maps), attrs, node.bodies, self.trace.moves.since
+        attrs = moved_attrs(node, operands)
+        texts = tuple((k, repr(v)) for k, v in attrs.items())
+        key = node.op.name, tuple(operands), tuple(maps), texts, node.bodies, self.trace.moves.since
         results = self.trace.moves.again.get(key)
         if results is None:
-            results = self.trace.builder.add(node.op, operands, maps, node.attrs, node.loc, node.bodies)
+            results = self.trace.builder.add(node.op, operands, maps, attrs, node.loc, node.bodies)
             self.trace.moves.again[key] = results
             self.trace.moves.repeat(results, node.results)
             self.known.update()

@@ -353,6 +353,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fused(lambda x: x + 0, np.unwrap(X)),
         np.unwrap(X),
     ),
+    "a copy by NumPy": (
+        lambda m: fused(lambda x: np.copy(x), X),
+        "write x.copy()",
+        lambda m: fused(lambda x: x.copy(), X),
+        X,
+    ),
+    "a cross product by NumPy": (
+        lambda m: fused(lambda a, b: np.cross(a, b), ramp(2, 3), ramp(2, 3)[::-1]),
+        "use fusepy.cross(a, b), of vectors of three components",
+        lambda m: fused(lambda a, b: fp.cross(a, b), ramp(2, 3), ramp(2, 3)[::-1]),
+        np.cross(ramp(2, 3), ramp(2, 3)[::-1]),
+    ),
     "a ufunc that fusepy lacks": (
         lambda m: fused(lambda x: np.spacing(x), X),
         "compute it before the call, or in a Slang function",
