@@ -58,7 +58,7 @@ class Tracked:
 
     def __init__(self, callee: AnyFunction, recording: Recording, plain: Any = None):
         self.plain, self.nested = plain, plain is not None and plain.nested
-        self.device = recording.trace.device
+        self.device, self.recording = recording.trace.device, recording
         self.sources = list(recording.trace.sources.values())
         self.state = ProgramState()
         self.captures = [value for value in recording.trace.captures if has_autograd(value)]

@@ -25,11 +25,11 @@ from fusepy.ir.oracle import IN
 from fusepy.program.bound import SetUpProgram
 from fusepy.program.bound import run as run_program
 from fusepy.program.compile import compile_program
-from fusepy.program.destinations import destinations
+from fusepy.program.destinations import NESTED, destinations
 from fusepy.program.extents import ByExtents, depends_on_extents
 from fusepy.program.program import Program
 from fusepy.program.sized import SizedByResult, follows
-from fusepy.program.slangpy_calls import into_fields, spread, with_opened, with_settings
+from fusepy.program.slangpy_calls import into_parts, spread, with_opened, with_settings
 from fusepy.program.stacked import REFUSED, Stacked, for_each
 from fusepy.trace.arity import with_declared
 from fusepy.trace.recording import Recording
@@ -62,14 +62,14 @@ def run(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], r
         except ClosedArgumentError:
             return with_opened(run, callee, args, kwargs, result)
         args = (*args, *kwargs.values())
-    if result.__class__ is dict:
-        return into_fields(run, callee, given, kwargs, result)
     if result is not None and result.__class__ is not Tensor:
         returns, result = destinations(result, args)
         key = (key, returns)
     try:
         known = callee.programs.get(key)
         program = _compiled(callee, key, args, kwargs, returns) if known is None else known
+        if result is NESTED:
+            return into_parts(run, callee, given, kwargs, asked, program.recording)
         if program.undecided and result is not None:
             targets: Any = result if result.__class__ is tuple else (result,)  # no helper, which would be a call more for each
             for target in targets:

@@ -17,11 +17,11 @@ from fusepy.functions.parts import AnyFunction, needs_bind
 from fusepy.inspect.cache_miss import nearest
 from fusepy.inspect.lowered import Lowered
 from fusepy.location import at_line, user_line
-from fusepy.program.destinations import destinations
+from fusepy.program.destinations import NESTED, destinations
 from fusepy.program.extents import ByExtents
 from fusepy.program.program import Program
 from fusepy.program.sized import SizedByResult
-from fusepy.program.slangpy_calls import with_opened
+from fusepy.program.slangpy_calls import laid_flat, struct_of, with_opened
 from fusepy.program.stacked import REFUSED, for_each
 from fusepy.trace.recording import Recording
 
@@ -40,7 +40,7 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
             key, returns = key_of(callee, args, kwargs), None
     except ClosedArgumentError:
         return with_opened(lower, callee, args, kwargs, result)
-    values, line = (*args, *kwargs.values()), user_line()
+    values, line, asked = (*args, *kwargs.values()), user_line(), result
     if result is not None and result.__class__ is not Tensor:
         returns, result = destinations(result, values)
         key = (key, returns)
@@ -59,9 +59,12 @@ def lower(callee: AnyFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any],
     try:
         recording = callee.tracer.record(args, kwargs, callee.config)
     except REFUSED as error:
-        return for_each(error, args, kwargs, lambda given, named: lower(callee, given, named, result))
+        return for_each(error, args, kwargs, lambda given, named: lower(callee, given, named, asked))
     except FusepyError as error:
         raise error.here() from None
+    if result is NESTED:
+        given = laid_flat(asked, recording, []) if struct_of(recording) is None else None
+        return lower(callee, args, kwargs, given)
     known = "a program for such arguments is there" if key in callee.programs else _nearest(callee, recording, values)
     if result is not None:
         compiled()

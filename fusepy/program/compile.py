@@ -160,13 +160,13 @@ def _destinations(recording: Recording, graph: Graph, returns: str | Into | None
     Raises:
         UnsupportedArgumentError: for one under `vcast` to another type than it receives.
     """
-    oracle = recording.trace.oracle
+    oracle, device = recording.trace.oracle, recording.trace.device
     outs = recording.outs if any(o is not None for o in recording.outs) else ()
     free = [j for j in range(len(graph.outputs) - recording.printed) if not outs or outs[j] is None]
     given = zip(free, returns.maps) if isinstance(returns, Into) else ()
     said: dict[int, ArgMap] = {**recording.said, **{j: map for j, map in given if map != UNSAID}}
     elements = [Element.of(v.type, oracle) for v in graph.outputs]
-    made = Destinations(recording.trace.device, graph, recording.names, outs, elements, {}, said, recording.printed)
+    made = Destinations(device, graph, recording.names, outs, elements, {}, said, recording.printed, recording.paths())
     for j, map in said.items():
         type = graph.outputs[j].type
         if map.type not in (None, type) and oracle.conforming(type) is None:
@@ -207,7 +207,7 @@ def texture_targets(graph: Graph, recording: Recording, returns: str | Into | No
     makers = [own.get(v) for v in graph.outputs]
     if isinstance(returns, Into) and len(returns.kinds) <= len(free):
         for j, kind, shared in zip(free, returns.kinds, returns.shared):
-            make, what = makers[j], f"{graph.name}: _result"
+            make, what = makers[j], f"{graph.name}: {recording.paths()[j]}"
             if kind is not None:
                 found[j] = make(kind, what) if make is not None else TextureTarget.of(kind, graph.outputs[j], what, shared)
     elif all:

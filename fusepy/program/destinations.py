@@ -15,7 +15,7 @@ from fusepy.backend.execute.destinations import ONE_FOR_ALL
 from fusepy.backend.execute.texture_results import Into, TextureTarget, into, into_texture
 from fusepy.backend.kernels.overlap import apart
 from fusepy.backend.marshals.registry import host_array, kind_of_class
-from fusepy.backend.marshals.result_kinds import container_named, destination, dimensions, in_grid_order
+from fusepy.backend.marshals.result_kinds import container_named, destination, dimensions, in_grid_order, is_writable
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.host_arrays import share_elements
 from fusepy.backend.memory.recast import reinterpret
@@ -25,6 +25,7 @@ from fusepy.backend.memory.views import stretches
 from fusepy.errors import ArgumentError, ShapeError
 from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Graph
+from fusepy.pytree import container_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Shapes = Callable[[], list[tuple[int, ...]]]
@@ -41,6 +42,7 @@ class Destinations:
         targets: the results that are stored into textures.
         said: the mappings of destinations.
         printed: the number of results at the end that have none, since they are printed.
+        paths: the path of each result in ``_result=``, for messages.
     """
 
     device: Device
@@ -51,6 +53,7 @@ class Destinations:
     targets: Mapping[int, TextureTarget]
     said: Mapping[int, ArgMap]
     printed: int
+    paths: Sequence[str]
 
     def memory(self, given: Sequence[Any], shapes: Shapes) -> tuple[list[Any], dict[int, Array]]:
         """Returns for each result the tensor or texture that it is written to, if there is one; and the arrays to copy to.
@@ -140,7 +143,7 @@ class Destinations:
     def target(self, j: int) -> str:
         """Returns the name of result `j`'s destination, for messages."""
         position = self.outs[j] if self.outs else None
-        return "_result" if position is None else f"argument {self.names[position]!r}"
+        return self.paths[j] if position is None else f"argument {self.names[position]!r}"
 
     def named(self, j: int) -> str:
         """Returns the name of the function and of result `j`'s destination, for messages."""
@@ -155,7 +158,7 @@ class Destinations:
                 saw=f"{target.dtype}{list(target.shape)}",
                 expected=f"{dtype}{list(shape)}",
                 hint="give it an element per thread, or pass a list or number, which are not written to"
-                if "." in name
+                if "." in name and self.outs
                 else ONE_FOR_ALL
                 if target.shape != shape and stretches(target.shape, shape)
                 else "make it with np.empty(shape, dtype), or omit it",
@@ -186,6 +189,14 @@ class Destinations:
         return ShapeError(what, saw=f"results {k} and {j} of {len(self.elements)}", hint="give each its own")
 
 
+NESTED = object()  # stands for destinations in containers, whose order the results alone say
+
+
+def nests(value: Any) -> bool:
+    """True for a container of destinations; False for a destination."""
+    return not (isinstance(value, Mapped) or is_writable(value)) and container_of(value) is not None
+
+
 def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, Any]:
     """Reads ``_result=``: the container that it names, or its destinations. Texture destinations change the program."""
     if isinstance(result, (str, type)):
@@ -196,25 +207,10 @@ def destinations(result: Any, args: Sequence[Any]) -> tuple[str | Into | None, A
         return texture, result
     if (kind := kind_of_class(result.__class__)) and kind.follows is not None:  # no texture, no mapping, not several
         return None, result
+    if nests(result) and (not isinstance(result, (tuple, list)) or any(map(nests, cast("Sequence[Any]", result)))):
+        return None, NESTED
     result = computed(result)
     several = isinstance(result, (tuple, list))
     given: Sequence[Any] = cast("Sequence[Any]", result) if several else [result]
     plain = tuple(map(unmapped, given)) if several else unmapped(result)
     return into(plain, list(map(unmapped, flat(args))), [r.map if isinstance(r, Mapped) else UNSAID for r in given]), plain
-
-
-def check_recordable(name: str, written: Sequence[Any], result: Any) -> None:
-    """Raises `ArgumentError` if a call would have to read a result back: nothing is computed before the user submits.
-
-    Args:
-        written: the arguments that the call writes to.
-        result: the argument ``_result=``.
-    """
-    for given in [*written, *(cast("Sequence[Any]", result) if isinstance(result, (tuple, list)) else [result])]:
-        if host_array(given) is not None:
-            raise ArgumentError(
-                f"{name}.append_to(): a result cannot be written to a {type(given).__name__} before it is computed",
-                saw=f"an array of shape {list(given.shape)} on the host",
-                expected="a Tensor",
-                hint="pass a Tensor, and read it after you have submitted the encoder",
-            )

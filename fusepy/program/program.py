@@ -15,7 +15,7 @@ from fusepy.backend.execute.readback import Readback
 from fusepy.backend.execute.tape import Tape
 from fusepy.backend.kernels.globals import Bindings
 from fusepy.backend.marshals.base import CurrentStream
-from fusepy.backend.marshals.result_kinds import destination
+from fusepy.backend.marshals.result_kinds import check_recordable, destination
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.slang.oracle import SlangOracle
@@ -23,7 +23,6 @@ from fusepy.backend.sources.source import ModuleSource
 from fusepy.ir.graph import Graph
 from fusepy.passes.pipeline import REWRITES, run_pipeline
 from fusepy.program.delivery import PYTHONS, Delivery, laid_out
-from fusepy.program.destinations import check_recordable
 from fusepy.program.lent import lent_call
 from fusepy.program.lowering import Lowering
 from fusepy.program.state import ProgramState, TextureStore

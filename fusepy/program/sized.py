@@ -25,6 +25,7 @@ class SizedByResult:
     def __init__(self, program: Program, names: Sequence[str]):
         self.device = program.device
         self.sources = program.sources
+        self.recording = program.recording
         self._program = program
         self._names = names
         self.state = ProgramState()

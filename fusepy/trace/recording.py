@@ -53,6 +53,16 @@ class Recording:
     prints: Sequence[Request] = ()
     printed: int = 0
 
+    def kept(self) -> Sequence[bool]:
+        """Returns for each result, True if it is returned; without those that are printed."""
+        return self.keep or [True] * (len(self.graph.outputs) - self.printed)
+
+    def paths(self) -> list[str]:
+        """Returns for each result its path in ``_result=``, for messages."""
+        found = iter(self.structure.paths("_result"))
+        paths = [next(found, "_result") if kept else "_result" for kept in self.kept()]
+        return paths + ["_result"] * self.printed
+
 
 @contextmanager
 def entered(function: Any, name: str) -> Generator[None, None, None]:

@@ -201,7 +201,6 @@ ELSEWHERE: dict[str, str] = {
     "passes/resolve_maps.py": "passes/test_passes.py",
     "passes/rounded.py": "passes/test_passes.py",
     "program/compile.py": "program/test_several_kernels.py",
-    "program/destinations.py": "arguments/test_mapped_outputs.py",
     "program/lowering.py": "program/test_several_kernels.py",
     "program/placement.py": "backend/device/test_uploads.py",
     "program/program.py": "program/test_several_kernels.py",

@@ -6,14 +6,14 @@ arguments with the lowest precedence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.base import CurrentStream, ResultKind
-from fusepy.backend.marshals.registry import RESULTS, kind_of_class, kind_of_value
+from fusepy.backend.marshals.registry import RESULTS, host_array, kind_of_class, kind_of_value
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.torch import need_torch
@@ -86,6 +86,23 @@ def destination(given: Any, device: Device, name: str, element: Element) -> Tens
         expected="a Tensor, a NumPy array, a torch tensor, or a tensor or buffer of slangpy",
         hint="omit it to get the result returned",
     )
+
+
+def check_recordable(name: str, written: Sequence[Any], result: Any) -> None:
+    """Raises `ArgumentError` if a call would have to read a result back: nothing is computed before the user submits.
+
+    Args:
+        written: the arguments that the call writes to.
+        result: the argument ``_result=``.
+    """
+    for given in [*written, *(cast("Sequence[Any]", result) if isinstance(result, (tuple, list)) else [result])]:
+        if host_array(given) is not None:
+            raise ArgumentError(
+                f"{name}.append_to(): a result cannot be written to a {type(given).__name__} before it is computed",
+                saw=f"an array of shape {list(given.shape)} on the host",
+                expected="a Tensor",
+                hint="pass a Tensor, and read it after you have submitted the encoder",
+            )
 
 
 def in_grid_order(given: Tensor | Array, dims: tuple[int, ...], shape: tuple[int, ...], name: str) -> Tensor | Array:

@@ -62,9 +62,15 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "fields for a number": (
         lambda m: m.add(X, 1.0, _result={"sum": np.zeros(3, np.float32)}),
-        "give a tensor or an array for each member that is wanted; for several results, a tuple of destinations",
+        "give one destination for each result, in the same containers",
         lambda m: m.add(X, 1.0, _result="numpy"),
         X + 1,
+    ),
+    "a number for a member": (
+        lambda m: m.Ray(ramp(2, 3), 1.5, _result={"reach": 5.0}),
+        "give a tensor or an array for each member that is wanted",
+        lambda m: m.Ray(ramp(2, 3), 1.5, _result={"reach": zeros(2)})["reach"],
+        np.full(2, 1.5, np.float32),
     ),
     "a usage that no tensor has": (
         lambda m: fp.Tensor.empty(fp.default_device(), (3,), "float", usage=spy.BufferUsage.vertex_buffer),
