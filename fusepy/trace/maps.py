@@ -78,7 +78,8 @@ def inherit(
     """Maps results to the dimensions of what they are computed from, if there are any."""
     if dims is not None:
         trace.maps.update(dict.fromkeys(results, dims))
-        if any(v in trace.inherited or is_said(trace, v, m) for v, m in zip(values, maps)):
+        asked = [(v, m) for v, m in zip(values, maps) if v in trace.inherited or is_said(trace, v, m)]
+        if any(scope_of(trace, (), (m,)) is None for _, m in asked):
             trace.inherited.update(results)
         elif (scope := scope_of(trace, values, maps)) is not None:
             scope.results.update(results)

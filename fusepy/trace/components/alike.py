@@ -12,7 +12,6 @@ from fusepy.ir.argmap import UNSAID, ArgMap
 from fusepy.ir.graph import Value
 from fusepy.ir.ops.base import filled_axes
 from fusepy.ir.value import is_spread
-from fusepy.trace.components.said import scope_of
 from fusepy.trace.moves.shapes import known_shapes
 from fusepy.trace.open_trace import OpenTrace
 
@@ -21,9 +20,7 @@ Meaning = tuple[list[int], list[list[tuple[int, int]]]]  # extents of the grid, 
 
 def is_said(trace: OpenTrace, value: Value, map: ArgMap) -> bool:
     """True if the user wrote a vmap at this use."""
-    if map.dims is None or map.dims is trace.maps.get(value, UNSAID).dims:
-        return False
-    return scope_of(trace, (), (map,)) is None
+    return map.dims is not None and map.dims is not trace.maps.get(value, UNSAID).dims
 
 
 def check_alike(trace: OpenTrace, values: Sequence[Value], maps: Sequence[ArgMap], found: Sequence[ArgMap]) -> None:

@@ -155,6 +155,10 @@ def test_the_result_of_an_inner_function_inherits_outside_of_it(m: fp.Module) ->
         with pytest.raises(fp.ShapeError, match="fits in two ways"):
             fp.fuse(f)(x, y)
     same(fp.fuse(lambda x, y: fp.vmap(twice(fp.vmap(x, 0)), 0) + y)(x, y), 2 * X[:, None] + M)
+    again = fp.fuse(lambda x, y: x * 2 + y)
+    same(fp.fuse(lambda x, y: again(fp.vmap(m.twice(fp.vmap(x, 0)), 0), y))(x, y), 4 * X[:, None] + M)
+    with pytest.raises(fp.ShapeError, match="fits in two ways"):  # of an array, call by call
+        fp.fuse(lambda x, y: again(m.twice(fp.vmap(x, 0)), y))(x, y)
     same(fp.fuse(lambda x, y: twice(x) + y)(fp.vmap(x, 0), y), 2 * X[:, None] + M)  # said of the outermost one
     inner = fp.fuse(lambda x, y: x * 2 * y)
     same(fp.grad(lambda x, y: fp.sum(inner(fp.vmap(x, 0), y)))(x, y), 2 * M.sum(1))
