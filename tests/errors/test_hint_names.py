@@ -67,7 +67,7 @@ OTHERS = """
     e.g slang.call IntEnum NumPy CUDA CPU GPU RayQuery SV_Position JSON NUL NVRTC UTF macOS libX11 png jpg webp tif md py venv so
     = -t libnvrtc.so resolve_maps max_payload_size fusepy_rays Tensor<float>[?,3]
     look.json look.slang look.slan look.slang/exposure g.result node.output node.input
-    json modules at photograph to kind from ij step.lr step.optimiser dataclasses.replace no_diff
+    json modules at photograph to kind from ij step.lr step.optimiser dataclasses.replace no_diff super
 """
 PUBLIC = [getattr(package, name) for package in (fp, fp.nn, fp.render) for name in package.__all__]
 CLASSES = [c for c in [*PUBLIC, *TENSORS, *vars(spy).values(), np.ndarray, np.ma.MaskedArray] if inspect.isclass(c)]

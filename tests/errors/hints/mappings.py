@@ -355,7 +355,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a result of mapped values that fits in two ways": (
         lambda m: fp.fuse(lambda x, y: fp.vmap(x, 0) * 2 + y)(ramp(3), ramp(3, 3)),
-        "say which: fp.vmap(x, (0,)) or fp.vmap(x, (1,))",
+        "fp.vmap(x, (1,)) is as call by call, fp.vmap(x, (0,)) is what it inherits",
         lambda m: fp.fuse(lambda x, y: fp.vmap(fp.vmap(x, 0) * 2, (0,)) + y)(ramp(3), ramp(3, 3)),
         2 * ramp(3)[:, None] + ramp(3, 3),
     ),
