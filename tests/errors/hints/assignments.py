@@ -52,6 +52,44 @@ def written(t: Any, write: Callable[[Any], Any]) -> Any:
     return t.numpy()
 
 
+def without(made: Any, name: str) -> Any:
+    delattr(made, name)
+    return made
+
+
+def tagged(first: bool) -> Any:
+    class Tagged(fp.Tensor):
+        def __init__(self, values: Any):
+            if not first:
+                self.tag = "seen"
+            super().__init__(values)
+            self.tag = "seen"
+
+    return Tagged(X)
+
+
+def added_in_steps(x: Any) -> Any:
+    y = x * 1
+
+    def body(i: Any, c: Any) -> Any:
+        nonlocal y
+        y += 1
+        return c + y
+
+    return fp.fori_loop(0, 2, body, x)
+
+
+def added_in_a_body(x: Any) -> Any:
+    y = x * 1
+
+    def body(i: Any, c: Any) -> Any:
+        t = y
+        t = t + 1
+        return c + t
+
+    return fp.fori_loop(0, 2, body, x)
+
+
 def vectors() -> Any:
     return fp.Tensor.from_numpy(fp.default_device(), ramp(2, 3), "float3")
 
@@ -168,5 +206,23 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "return the value to look at",
         lambda m: fp.inspect_pixel(fp.abs, -X, at=2)["%0"],
         X[2],
+    ),
+    "an attribute that is deleted": (
+        lambda m: without(tensor(X), "shape"),
+        "leave out the del",
+        lambda m: tensor(X),
+        X,
+    ),
+    "an attribute before the tensor is made": (
+        lambda m: tagged(first=False),
+        "call super().__init__(…) first",
+        lambda m: tagged(first=True),
+        X,
+    ),
+    "a write in a body to a value from outside": (
+        lambda m: fp.fuse(added_in_steps)(tensor(X)),
+        "write t = t + x, which is a value of the body",
+        lambda m: fp.fuse(added_in_a_body)(tensor(X)),
+        3 * X + 2,
     ),
 }
