@@ -40,6 +40,7 @@ class Module(Sealed, Shared, Lookup):
         <Slang function twice of doc_m>
     """
 
+    _free = ("logger",)  # programs for slangpy assign one
     _assigning = {"": "give globals to a function of the module: m.f.set(k=2.0)"}
 
     def __init__(
