@@ -89,18 +89,19 @@ class ProgramTable(dict[Hashable, Program]):
         variants: tables of the same function for values of its static arguments, or for Tensors as results.
         raw: the kernel for raw dispatch, by the closure of its source.
         pullbacks: the functions that go back through calls of torch's autograd.
+        copies: those that copy members of results into destinations, by the paths of these.
         fast: the fast paths of calls that come again.
         draws: draws that come again, by the size of the image.
         requests: the gradients that calls of ``bwds`` have asked for.
     """
 
-    __slots__ = ("draws", "fast", "pullbacks", "raw", "requests", "variants")
+    __slots__ = ("copies", "draws", "fast", "pullbacks", "raw", "requests", "variants")
 
     def __init__(self) -> None:
         super().__init__()
         self.variants: dict[Hashable, ProgramTable] = {}
         self.raw: dict[str, RawKernel] = {}
-        self.pullbacks: dict[Hashable, AnyFunction] = {}
+        self.pullbacks, self.copies = dict[Hashable, AnyFunction](), dict[Hashable, AnyFunction]()
         self.fast, self.draws, self.requests = FastPaths(), dict[Any, Any](), dict[Hashable, Any]()
 
     def __delitem__(self, key: Hashable) -> None:

@@ -29,7 +29,6 @@ from fusepy.trace.setup import CallContext
 Run = Callable[[Any, tuple[Any, ...], Mapping[str, Any], Any], Any]  # runs a function with arguments and a destination
 _CONVERTERS: dict[Type, Any] = {}  # fused functions that convert numbers
 _ALIKE = "give one destination for each result, in the same containers; None for one that is to be returned, or has its own"
-_COPIES: dict[tuple[str, tuple[str, ...]], Any] = {}  # fused functions that copy members of structs
 
 
 def spread(run: Run, callee: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Tensor) -> None:
@@ -140,10 +139,10 @@ def _into_members(
             part = part[name]
         shape = tuple(batch_extents(target, len(part.element.shape)))
         parts.append(part.broadcast_to(shape) if shape[len(shape) - part.ndim :] == part.shape else part)
-    key = callee.__name__, tuple(targets)
-    copy = _COPIES.get(key)
+    paths, copies = tuple(targets), callee.programs.copies
+    copy = copies.get(paths)
     if copy is None:
-        copy = _COPIES[key] = callee._traced(_named_parts(*key))
+        copy = copies[paths] = callee._traced(_named_parts(callee.__name__, paths))
     encoder = None if callee.setup is None else callee.setup.encoder
     (copy if encoder is None else copy._into(encoder))(*parts, _result=tuple(targets.values()))
     return found

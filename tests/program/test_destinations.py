@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -156,3 +158,16 @@ def test_members_are_recorded_into_an_encoder(m: fp.Module, device: Any) -> None
     assert n.tolist() == [0, 0, 0]
     device.sgl.submit_command_buffer(encoder.finish())
     assert n.tolist() == [1, 2, 3]
+
+
+def test_copies_of_members_keep_no_closed_device() -> None:
+    device = fp.init_device("vulkan") if fp.default_device().target.kind != "cuda" else fp.init_device("cuda")
+    m = fp.Module.load_from_source(device, "members_kept", "struct P { float x; }; P made(float a) { P p; p.x = a; return p; }")
+    x = fp.Tensor.zeros(device, (3,), "float")
+    m.made(fp.Tensor.full(device, (3,), 2.0), _result={"x": x})
+    assert x.tolist() == [2, 2, 2]
+    kept = weakref.ref(device)
+    device.close()
+    del device, m, x
+    gc.collect()
+    assert kept() is None
