@@ -19,7 +19,8 @@ from benchmarks import stages_by_hand
 CASE = "gradients"
 PEERS = [
     *("number", "number forward", "read", "slangpy number"),
-    *("stages", "stages forward", "torch stages", "torch.compile stages", "jax stages", "atomics stages", "waves stages"),
+    *("stages", "stages forward", "torch stages", "torch.compile stages", "jax stages"),
+    *("atomics stages", "waves stages", "slangtorch stages"),
 ]
 BLOCKS = 7
 STAGES = 10

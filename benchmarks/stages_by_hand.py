@@ -1,7 +1,7 @@
 """Loss and gradients of ten stages in one kernel written by hand, as users of slangtorch do: `bwd_diff` of the whole chain.
 
-Each thread has some pixels. It adds up their gradients, and then adds its own to the sums of all by atomic additions; a second
-kernel adds up those of a wave first.
+Each thread has some pixels. It adds up their gradients, and then adds its own to the sums of all by atomic additions. A second
+kernel adds up those of a wave first; a third one has one pixel a thread, which is how backward kernels of slangtorch are written.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks import peers as p
 
-THREADS, PIXELS = 256, 8  # of a group, of a thread
+THREADS = 256  # of a group
 FUNCTIONS = """
 struct Stages : IDifferentiable { float gains[10]; float shifts[10]; };
 [Differentiable] float staged(no_diff float3 c, Stages t)
@@ -58,10 +58,9 @@ BODY = """
     }
     ADD(sums[20], loss);
 """
-ADDS = {
-    "atomics": "#define ADD(AT, X) AT.add(X)\n",
-    "waves": "#define ADD(AT, X) { float all = WaveActiveSum(X); if (WaveIsFirstLane()) AT.add(all); }\n",
-}
+ATOMICS = "#define ADD(AT, X) AT.add(X)\n"
+WAVES = "#define ADD(AT, X) { float all = WaveActiveSum(X); if (WaveIsFirstLane()) AT.add(all); }\n"
+WAYS = {"atomics": (ATOMICS, 8), "waves": (WAVES, 8), "slangtorch": (ATOMICS, 1)}  # how to add, and the pixels of a thread
 
 
 def runners(kind: str, pixels: Any, given: Any, calls: int) -> dict[str, Callable[[], Any]]:
@@ -70,11 +69,11 @@ def runners(kind: str, pixels: Any, given: Any, calls: int) -> dict[str, Callabl
     image, parameters = p.raw_buffer(device, pixels), p.raw_buffer(device, given.astype(np.float32))
     sums = p.raw_buffer(device, nbytes=4 * 21)
     fields = "float* pixels; float* given; float* sums; uint count; float scale;"
-    body = BODY.replace("PIXELS", str(PIXELS)).replace("THREADS", str(THREADS))
 
-    def made(way: str, more: str) -> Callable[[], Any]:
-        source = p.raw_source(device, fields, THREADS, THREADS * PIXELS, body, more + FUNCTIONS)
-        kernel = p.Raw(device, device.slang_session, f"stages_{way}", source, THREADS * PIXELS, "QQQIf")
+    def made(way: str, adds: str, share: int) -> Callable[[], Any]:
+        body = BODY.replace("PIXELS", str(share)).replace("THREADS", str(THREADS))
+        source = p.raw_source(device, fields, THREADS, THREADS * share, body, adds + FUNCTIONS)
+        kernel = p.Raw(device, device.slang_session, f"stages_{way}", source, THREADS * share, "QQQIf")
         size = [-(-len(pixels) // kernel.per_group), 1, 1]
 
         def run() -> Any:
@@ -89,4 +88,4 @@ def runners(kind: str, pixels: Any, given: Any, calls: int) -> dict[str, Callabl
 
         return run
 
-    return {way: made(way, more) for way, more in ADDS.items()}
+    return {way: made(way, *how) for way, how in WAYS.items()}
