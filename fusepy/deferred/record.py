@@ -11,7 +11,7 @@ import numpy as np
 
 from fusepy.arguments.mapped import Mapped, unmapped
 from fusepy.arguments.nested import flat
-from fusepy.backend.device.block import Block
+from fusepy.backend.device.block import Block, BlockPart
 from fusepy.backend.device.device import Device
 from fusepy.backend.marshals.constant import Components
 from fusepy.backend.marshals.generators import COMPUTED
@@ -40,6 +40,7 @@ class Putting(Protocol):
 
 CALLS = 64  # beyond this number of recorded calls, the oldest and its group run first
 _UNSAID = (None, "tensor")  # values of `return_type` with which calls are recorded
+_OWN = (Block, BlockPart)
 LENGTH = 256  # operations between an argument and a result; beyond this number, the result is computed before it is used
 
 
@@ -139,7 +140,7 @@ def _called(program: Program, known: Recordable, args: Sequence[Any]) -> Any:
             leaves.append(leaf)
             shapes.append(())
         elif cls is Tensor:
-            if leaf.block.__class__ is not Block:  # memory of another framework may change at any time
+            if leaf.block.__class__ not in _OWN:  # memory of another framework may change at any time
                 return None
             leaves.append(leaf)
             shapes.append(leaf.shape)

@@ -136,6 +136,35 @@ class Block:
         return f"Block(address={self.address:#x}, nbytes={self.nbytes}, capacity={self.capacity})"
 
 
+class BlockPart:
+    """A piece of a block, which it keeps. Small results of one launch share a block, but each has memory of its own size."""
+
+    __slots__ = ("__weakref__", "_offset", "_whole", "address", "nbytes")
+
+    def __init__(self, whole: Block, offset: int, nbytes: int):
+        self._whole, self._offset = whole, offset
+        self.address = whole.address + offset
+        self.nbytes = nbytes
+
+    @property
+    def capacity(self) -> int:
+        """The number of bytes that it occupies."""
+        return size_class(self.nbytes)
+
+    @property
+    def buffer(self) -> spy.Buffer:
+        """The large buffer that contains it."""
+        return self._whole.buffer
+
+    @property
+    def offset(self) -> int:
+        """The byte offset in `buffer`."""
+        return self._whole.offset + self._offset
+
+    def __repr__(self) -> str:
+        return f"BlockPart(address={self.address:#x}, nbytes={self.nbytes}, of={self._whole!r})"
+
+
 def seen_buffer(device: spy.Device, nbytes: int) -> spy.Buffer | None:
     """Returns memory of the host that kernels can write; ``None`` if the driver has none, or gives it no address."""
     usage = spy.BufferUsage.unordered_access | spy.BufferUsage.copy_destination

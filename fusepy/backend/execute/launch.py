@@ -147,12 +147,19 @@ def ordered(launches: Sequence[Launch], kept: frozenset[int]) -> tuple[Launch, .
 
 
 class Make(NamedTuple):
-    """The memory of a slot: its size in bytes; its element and shape if a tensor of it is needed."""
+    """The memory of a slot: its size in bytes; its element and shape if a tensor of it is needed.
+
+    Attributes:
+        tensor: makes the tensor on a block of memory.
+        part: its place in a block that small results of one launch share, and the size of that block, which the first one takes.
+    """
 
     slot: int
     nbytes: int
     element: Element | None
     shape: tuple[int, ...]
+    tensor: Callable[[Any], Any] | None = None
+    part: tuple[int, int] | None = None
 
 
 class Row(NamedTuple):

@@ -5,8 +5,9 @@ The number of elements is a field like the addresses, so calls with new sizes lo
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from fusepy.backend.device.sink import Sink
@@ -20,6 +21,7 @@ from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.marshals.base import Maker
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.marshals.whole import check_written
+from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.errors import FusepyError
 
@@ -50,7 +52,7 @@ class LinearTape:
     """
 
     __slots__ = (
-        "_disjoint", "_disjoint_shape", "_otherwise", "_resources", "_whole", "device", "kernel", "plain", "plan",
+        "_disjoint", "_disjoint_shape", "_made_last", "_otherwise", "_resources", "_whole", "device", "kernel", "plain", "plan",
         "reads", "result_masks", "steps",
     )  # fmt: skip
 
@@ -64,6 +66,8 @@ class LinearTape:
         self.steps = [(*step[:3], step[3] | mask) for step, mask in zip(steps, together.operands)] if together.space else steps
         self._disjoint: list[int] = []  # addresses and shape of the last call with destinations that was checked for overlap
         self._disjoint_shape: tuple[int, ...] = ()
+        # the shape of the last new results, and what makes them
+        self._made_last: tuple[tuple[int, ...] | None, list[tuple[int, Element, Callable[[Any], Tensor]]]] = (None, [])
         ways = {o: addressing(ACCESSES, o) for o in plan.operands}
         self._whole = any(o.is_whole for o in plan.memory) or any(o.arrival.raw for o in plan.operands)
         self._resources = "resource" in ways.values()
@@ -116,8 +120,14 @@ class LinearTape:
         device = self.device
         results: list[Tensor] = []
         if outs is None:
-            for element in plan.elements:
-                result = Tensor(device, element, shape) if make is None else make(element, shape)
+            known, makers = self._made_last
+            if shape != known:
+                makers = []
+                for element in plan.elements:
+                    makers.append((math.prod(shape) * element.nbytes, element, Tensor.maker(device, element, shape)))
+                self._made_last = shape, makers
+            for nbytes, element, new in makers:
+                result = new(device.pool.allocate(nbytes)) if make is None else make(element, shape)
                 results.append(result)
                 values.append(result.address)
         else:

@@ -13,7 +13,7 @@ from fusepy.backend.execute.folds.between import made_between
 from fusepy.backend.execute.folds.plan import ReducePlan
 from fusepy.backend.execute.launch import Launch, Make, Read, Row
 from fusepy.backend.execute.layouts import Layout
-from fusepy.backend.execute.little import in_one_block
+from fusepy.backend.execute.little import in_one_block, with_parts
 from fusepy.backend.execute.tape import LinkedTape, Tape, shown
 from fusepy.backend.kernels.kernel import Kernel
 from fusepy.backend.memory.tensor import Tensor
@@ -70,6 +70,7 @@ class _Linker:
             patches.addresses[:] = [(at, homes.get(slot, slot), offset) for at, slot, offset in patches.addresses]
             count = launch.plan.elements_of(launch, kernel)
             beside, more = tape.free and not launch.barrier, i + 1 < len(launches)
+            own = with_parts(own) if len(own) > 1 else own
             rows.append(Row(kernel, values, count, launch.groups, beside, more, frees, own, *patches, plan=launch.plan))
         if any(not tape.slots[slot].shape for slot, _ in tape.owner.outputs):
             for row in rows:
@@ -83,7 +84,10 @@ class _Linker:
     def make(self, slot: int) -> Make:
         """Returns the memory of a slot."""
         element, shape = self.elements[slot], self.tape.slots[slot].shape
-        return Make(slot, element.nbytes * math.prod(shape), element if slot in self.wanted else None, shape)
+        nbytes = element.nbytes * math.prod(shape)
+        if slot not in self.wanted:
+            return Make(slot, nbytes, None, shape)
+        return Make(slot, nbytes, element, shape, Tensor.maker(self.device, element, shape))
 
     def object(self, slot: int) -> Any:
         """Returns the value in a slot: an argument, a destination, or a tensor of the layout that a call makes."""

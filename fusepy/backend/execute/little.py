@@ -1,19 +1,21 @@
-"""Little memory between launches: what several launches leave for later ones lies in one block.
+"""Little memory: what several launches leave for later ones lies in one block, and so do the small results of a launch.
 
-A block of the pool costs a call 0.8 µs on the host, whatever its size. So memory of up to 64 KiB is taken once for all
-launches, and given back after the last of them. Large memory is taken where it is filled, and given to the next launch once
-nobody reads it.
+A block of the pool costs a call 0.8 µs on the host, whatever its size. So memory of up to 64 KiB between launches is taken once
+for all of them, and given back after the last one. Large memory is taken where it is filled, and given to the next launch once
+nobody reads it. Gradients by twenty numbers are twenty results in one block, which lives as long as one of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from fusepy.backend.device.block import size_class
 from fusepy.backend.execute.launch import Make, Row
 
 SMALL = 1 << 16  # bytes; more is taken where it is needed
 MOST = 1 << 20  # bytes of one call
+RESULT = 1 << 12  # bytes of a result that shares a block, so that one that is kept keeps little memory of the others
 
 
 def in_one_block(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -40,3 +42,13 @@ def in_one_block(rows: Sequence[Row]) -> tuple[Row, ...]:
         )
         for row in rows
     )
+
+
+def with_parts(makes: Sequence[Make]) -> tuple[Make, ...]:
+    """Returns the memory that a launch takes with its small results in one block, if there are several."""
+    small = [make for make in makes if make.element is not None and 0 < make.nbytes <= RESULT]
+    if len(small) < 2:
+        return tuple(makes)
+    ends = [*accumulate(size_class(make.nbytes) for make in small)]
+    parts = [make._replace(part=(start, ends[-1])) for make, start in zip(small, [0, *ends])]
+    return (*(make for make in makes if make not in small), *parts)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from fusepy.backend.device.block import size_class
+from fusepy.backend.device.block import BlockPart, size_class
 from fusepy.backend.device.sink import Sink
 from fusepy.backend.execute.folds.between import made_between
 from fusepy.backend.execute.launch import Launch, Make, Owner, Read, Row
@@ -147,6 +147,7 @@ class LinkedTape(NamedTuple):
         with device.lock:
             allocate = device.pool.allocate
             keep = sink.keep if sink.keeps else None
+            home: Any = None
             slots: list[Any] = [*args, *blank]
             places = [0] * len(slots)
             for i in tensors:
@@ -157,7 +158,7 @@ class LinkedTape(NamedTuple):
                 places[slot] = getattr(target, "low", 0)  # a texture has none
             for slot, shape in textures:
                 slots[slot] = owner.texture(slot, shape)
-            for slot, _, element, shape in makes:
+            for slot, _, element, shape, *_ in makes:
                 slots[slot] = Tensor(device, element, shape) if make is None or element is None else make(element, shape)
                 places[slot] = slots[slot].low
             numbers: list[Any] = []
@@ -169,7 +170,7 @@ class LinkedTape(NamedTuple):
             for kernel, values, count, groups, beside, more, frees, makes, addresses, numbered, late, bound, plan in rows:
                 for slot in () if frees_late else frees:
                     slots[slot] = None
-                for slot, nbytes, element, shape in makes:
+                for slot, nbytes, element, shape, tensor, part in makes:
                     if make is not None:
                         # a later slot of this size class may take it over
                         slots[slot] = made = make(_BYTES, (size_class(nbytes),)) if element is None else make(element, shape)
@@ -177,12 +178,13 @@ class LinkedTape(NamedTuple):
                         if keep is not None:
                             keep(made.block)
                         continue
-                    block = slots[slot] = allocate(nbytes)
+                    if part is not None and not part[0]:
+                        home = allocate(part[1])
+                    block = allocate(nbytes) if part is None else BlockPart(home, part[0], nbytes)
                     places[slot] = block.address
                     if keep is not None:
                         keep(block)
-                    if element is not None:
-                        slots[slot] = Tensor(device, element, shape, block=block)
+                    slots[slot] = block if tensor is None else tensor(block)
                 for i, slot, offset in addresses:
                     values[i] = places[slot] + offset
                 for i, n in numbered:

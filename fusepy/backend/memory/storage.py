@@ -42,8 +42,9 @@ class Storage:
 
     def __init_subclass__(cls) -> None:
         if "opened" not in vars(cls):
-            members = {"__slots__": (), "__setattr__": set_attribute, "opened": None, "__module__": cls.__module__}
-            cls.opened = type(cls.__name__, (cls,), members)
+            # both slots, or CPython takes the slow way: an assignment would take 0.1 µs in place of 0.01
+            members = {"__slots__": (), "__setattr__": set_attribute, "__delattr__": object.__delattr__}
+            cls.opened = type(cls.__name__, (cls,), {**members, "opened": None, "__module__": cls.__module__})
 
     def __init__(
         self,
@@ -85,6 +86,24 @@ class Storage:
             low, high = span(extents, strides) if self.size else (0, 0)
             self.low, self.high = self.address + low * element.nbytes, self.address + high * element.nbytes
         self.__class__ = made
+
+    @classmethod
+    def maker(cls: type[Self], device: Device, element: Element, extents: tuple[int, ...]) -> Callable[[Any], Self]:
+        """Returns a function that makes contiguous tensors of a shape on blocks of memory, in a quarter of the usual time."""
+        opened, new, (shape, size, strides, told) = cls.opened, object.__new__, new_shape(extents)
+        nbytes, rank = size * element.nbytes, told if element.scalar else len(extents)
+        key = device.element_keys.get((element, rank)) or element.key(rank, device)
+
+        def make(block: Any) -> Self:
+            made = new(opened)
+            made.device, made.element, made.key, made.as_numbers, made.grads = device, element, key, TENSORS, None
+            made.shape, made.size, made.strides, made.linear, made.block, made.origin = shape, size, strides, True, block, 0
+            made.low = made.address = address = block.address
+            made.high = address + nbytes
+            made.__class__ = cls
+            return made
+
+        return make
 
     def fill_in(self, given: Sequence[Any], shape: Any, dtype: Any, device: Any, needs_grads: bool) -> None:
         """Initialises the tensor from the arguments of ``Tensor(...)``."""

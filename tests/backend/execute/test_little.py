@@ -62,3 +62,29 @@ def test_programs_of_several_kernels_take_one_block(device: Any, monkeypatch: py
     assert len(taken) == 2, taken
     assert taken.count(array.nbytes) == 1
     assert all(nbytes == array.nbytes or size_class(nbytes) == nbytes for nbytes in taken)
+
+
+def test_small_results_of_a_launch_share_a_block_and_stand_alone(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five results in one block: each is a tensor of its own, and keeps the memory."""
+    x = fp.Tensor.from_numpy(device, np.linspace(0, 1, 100, dtype=np.float32))
+    five = fp.fuse(lambda x: (fp.sum(x), fp.max(x), fp.mean(x), fp.min(x), fp.sum(x * x)))
+    for _ in range(2):
+        five(x)
+    taken, plain = list[int](), device.pool.allocate
+    monkeypatch.setattr(device.pool, "allocate", lambda nbytes: (taken.append(nbytes), plain(nbytes))[1])
+    results = five(x)
+    assert taken == [size_class(4) * 5]
+    wanted = [50.0, 1.0, 0.5, 0.0, float((np.linspace(0, 1, 100) ** 2).sum())]
+    assert sorted(r.low % 256 for r in results) == [0] * 5
+    assert [r.storage.size for r in results] == [4] * 5
+    kept = results[2]
+    assert [float(r) for r in results] == pytest.approx(wanted, rel=1e-6)
+    del results
+    later = [five(x) for _ in range(4)]  # takes what was dropped
+    kept += 1
+    assert float(kept) == pytest.approx(1.5, rel=1e-6)
+    assert [float(v) for v in later[-1]] == pytest.approx(wanted, rel=1e-6)
+    with pytest.raises(fp.ShapeError, match="a view exceeds the memory"):
+        kept.view((2,), (64,))
+    assert "Part" in repr(kept.block)
+    assert kept.block.capacity == 256
