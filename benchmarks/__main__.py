@@ -27,7 +27,7 @@ EVERYWHERE = (
 )  # fmt: skip
 ON_GPU = (
     "call_overhead", "scalar_return", "first_result", "add_gpu", "tonemap_gpu", "nested_calls", "nested_rays", "steady",
-    "reduce", "rows", "pipeline", "program_call", "compile_dag", "gradients", "matmul", "operations",
+    "reduce", "rows", "pipeline", "program_call", "compile_dag", "gradients", "matmul", "operations", "roofline",
 )  # fmt: skip
 # what pyproject.toml sets for the tests is undone here
 PYTEST = (

@@ -223,10 +223,11 @@ def rows(records: Sequence[Mapping[str, Any]], hardware: bool) -> list[Row]:
 
 
 def _operations(found: Times) -> list[Ratio]:
-    """The ratios of the operations that were measured, each beside the fastest of its peers."""
-    names = [peer.removeprefix("fusepy ") for case, peer in found if case == "operations" and peer.startswith("fusepy ")]
-    others = ("torch", "torch.compile", "jax")
-    return [Ratio("operations", f"fusepy {n}", tuple(f"{who} {n}" for who in others), SPEED, 1.0, "gpu") for n in names]
+    """The ratios of the operations and programs that were measured, each beside the fastest of its peers."""
+    cases = ("operations", "roofline")
+    names = [(case, peer.removeprefix("fusepy ")) for case, peer in found if case in cases and peer.startswith("fusepy ")]
+    others = ("torch", "torch.compile", "jax", "sgl 64", "sgl 128", "sgl 256")
+    return [Ratio(case, f"fusepy {n}", tuple(f"{who} {n}" for who in others), SPEED, 1.0, "gpu") for case, n in names]
 
 
 def peer_times(records: Sequence[Mapping[str, Any]]) -> list[Time]:
