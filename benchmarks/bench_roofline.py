@@ -61,7 +61,7 @@ WORK = {
     "dot products": work(dots, HALF, HALF, HALF, passes=3, rows=False),
     "powers": work(powers, HALF, passes=2),
     "add": work(lambda n, a, b: a + b, (128 * M,), (128 * M,), passes=3),
-    "image + row": work(lambda n, a, b: a + b, IMAGE, (8192,), passes=2),
+    "image + row": work(lambda n, a, b: a + b, IMAGE, (8192,), passes=2, rows=False),
     "image.T + image": work(lambda n, a: a.T + a, IMAGE, passes=3, rows=False),
     "stencil": work(stencil, IMAGE, passes=2, rows=False),
     "stencil over its maximum": work(scaled_stencil, IMAGE, passes=3, rows=False),

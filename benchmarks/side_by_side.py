@@ -60,7 +60,7 @@ def of_torch(torch: Any) -> Any:
         "concatenate": torch.cat,
         "maximum": torch.clamp_min,
     }
-    words = ("exp", "log", "sqrt", "abs", "tanh", "sin", "where", "cumsum", "matmul", "swapaxes", "flip", "roll")
+    words = ("exp", "log", "sqrt", "abs", "tanh", "sin", "cos", "where", "cumsum", "matmul", "swapaxes", "flip", "roll")
     return SimpleNamespace(**{word: getattr(torch, word) for word in words}, **own)
 
 

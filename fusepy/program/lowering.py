@@ -20,7 +20,7 @@ from fusepy.backend.execute.plan import Plan, PlanContext
 from fusepy.backend.execute.step import Step
 from fusepy.backend.execute.texture_results import TextureTarget, textures_for
 from fusepy.backend.kernels.build import build_kernel
-from fusepy.backend.kernels.kernel import Kernel
+from fusepy.backend.kernels.kernel import LONG, Kernel
 from fusepy.backend.marshals.registry import ACCESSES
 from fusepy.backend.memory.element import Element
 from fusepy.backend.slang.oracle import SlangOracle
@@ -185,7 +185,11 @@ class Lowering:
 
     def build(self, region: Node, variant: Variant) -> Kernel:
         text, named = self.source(region, variant, plain=True), partial(self.source, region, variant)
-        return build_kernel(self.device, text, self._copied(region), named, stage_of(region).kernel)
+        made = build_kernel(self.device, text, self._copied(region), named, stage_of(region).kernel)
+        if not self.device.target.lanes:
+            nodes = [node for body in region.bodies for node in body.walk()]
+            made.long = LONG // max(1, (len(nodes) + int(sum(compute_bytes(n, self.oracle) for n in nodes))) // 16)
+        return made
 
     def _copied(self, region: Node) -> list[ModuleSource]:
         """Returns the modules, with copies of functions whose reads of textures, buffers and pointers have gradients.

@@ -29,7 +29,7 @@ from fusepy.backend.sources.reachable import texts_of
 from fusepy.backend.sources.source import ModuleSource
 from fusepy.errors import CompileError, FusepyError
 
-LONG = 1 << 23  # elements, for which a GPU takes longer than a submission takes the host: it should not wait for further calls
+LONG = 1 << 23  # elements, for which a GPU takes longer than a submission takes the host, if each is a few operations
 LARGE = 8192  # threads; on an H100 a stencil of 8192 x 8192 takes 262 µs launched at once, and 340 recorded
 
 _FORMATS = {
@@ -47,6 +47,7 @@ class Kernel:
             and the launch small, it is recorded instead, for half of the time; writing a changed one to the root costs as much.
         eager: its program returns one number or little more, which the host will read, and reads take long behind recorded work.
         codegen: how its code was made.
+        long: the number of elements from which on a GPU starts at once; fewer where each takes long.
         per_group: elements of one thread group.
         resources: the bindings by name.
         objects: what the pass reads, beside the code.
@@ -55,7 +56,7 @@ class Kernel:
     __slots__ = (
         "__weakref__", "_bound", "_buffer", "_count", "_cursor", "_data", "_device", "_function", "_groups", "_launched",
         "_packed", "_program", "_reads", "_source", "_sources", "_staged", "codegen", "direct", "eager", "fields", "globals",
-        "objects", "packer", "per_group", "pipeline", "resources", "root",
+        "long", "objects", "packer", "per_group", "pipeline", "resources", "root",
     )  # fmt: skip
 
     def __init__(
@@ -74,7 +75,7 @@ class Kernel:
         self.packer = struct.Struct(_layout(source.fields, offsets, size))
         # set_data has no checks: a block of another size would overwrite the memory behind it, or leave it stale
         assert self.packer.size == size, (self.packer.format, size)
-        self._count, self._groups = 0, [0, 1, 1]
+        self.long, self._count, self._groups = LONG, 0, [0, 1, 1]
         self._packed = self._launched = b""  # the block in the root, and that of the last launch through the driver
         self._buffer = bytearray(size)
         self._data = np.frombuffer(self._buffer, np.uint8)
@@ -178,7 +179,7 @@ class Kernel:
         dispatch(self.pipeline, self.root, groups, beside, more)
         if self._bound is not None:
             self._bound.finish(sink)
-        if count >= LONG:
+        if count >= self.long:
             sink.start()
         if sink.captures:  # the root that it has taken stays as it is
             self._renew(device)
