@@ -119,7 +119,7 @@ def runs(case: str, options: argparse.Namespace, folder: Path) -> Iterator[tuple
         return
     programs = [("chain", "fusepy"), ("chain", "slangpy"), ("chain", "slangpy hand-fused"), ("add", "fusepy"), ("add", "slangpy")]
     programs += [("blur", "fusepy"), ("blur", "slangpy"), ("blur", "fusepy on slangpy's module")]
-    programs += [("gradient", "fusepy"), ("gradient", "slangpy"), ("step", "fusepy")]
+    programs += [("gradient", "fusepy"), ("gradient", "slangpy"), ("step", "fusepy"), ("add", "jax"), ("gradient", "jax")]
     for block in range(1 if options.quick else 5):
         for program, library in programs[block:] + programs[:block]:
             environment = caches(folder / re.sub(r"\W", "-", f"{program}-{library}-{block}"))

@@ -79,6 +79,18 @@ def numpy_gradient(image: Any) -> list[float]:
     return [float(np.sum(2 * e * x)), float(np.sum(2 * e))]
 
 
+def jax_add(device: Any, image: Any) -> Any:
+    return np.asarray(device.jit(lambda a, b: a + b)(image[:, 0], image[:, 1]))
+
+
+def jax_gradient(device: Any, image: Any) -> Any:
+    def line(a: Any, b: Any, x: Any) -> Any:
+        e = a * x + b - x * x
+        return device.numpy.sum(e * e)
+
+    return [float(v) for v in device.jit(device.grad(line, (0, 1)))(2.0, 1.0, image[:, 0])]
+
+
 def fusepy_step(device: Any, image: Any) -> Any:
     """The first step of training of ten stages with twenty parameters; returns the loss."""
     values = fp.nn.parameters({"gains": list(GAINS.astype(float)), "shifts": list(SHIFTS.astype(float))}, device)
@@ -98,13 +110,26 @@ RUNS: dict[tuple[str, str], Callable[[Any, Any], Any]] = {
     ("blur", "fusepy"): fusepy_blur,
     ("blur", "slangpy"): slangpy_blur,
     ("blur", "fusepy on slangpy's module"): slangpys_module_blur,
+    ("add", "jax"): jax_add,
+    ("gradient", "jax"): jax_gradient,
 }
+
+
+def opened(kind: str, library: str) -> Any:
+    """Returns an open device; JAX itself, once it has one."""
+    if library == "jax":
+        jax = p.optional("jax", CASE, "jax")
+        if jax is None:
+            pytest.skip("not installed, or sees no GPU")
+        jax.device_put(np.zeros(1, np.float32)).block_until_ready()
+        return jax
+    return p.fusepy_device(kind) if library.startswith("fusepy") else p.slangpy_device(kind)
 
 
 @pytest.mark.parametrize(("program", "library"), list(RUNS))
 def bench_first(measure: Any, request: pytest.FixtureRequest, kind: str, program: str, library: str) -> None:
     image = np.random.default_rng(1).random((N, 3), np.float32)
-    device = p.fusepy_device(kind) if library.startswith("fusepy") else p.slangpy_device(kind)
+    device = opened(kind, library)
     run = RUNS[program, library]
     state, block = request.config.getoption("--state"), request.config.getoption("--block")
     result = measure(f"{library} {state} {program}", block, lambda: run(device, image), rounds=1, warmup=0)

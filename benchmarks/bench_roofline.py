@@ -57,9 +57,9 @@ WORK = {
         for name in ("softmax", "long softmax", "short softmax", "layer norm", "columns", "running sums")
     },
     "gelu loss": work(gelu_loss, LINE, LINE, passes=2, rows=False),
-    "three streams": work(three_streams, HALF, HALF, HALF, passes=4),
+    "three streams": work(three_streams, HALF, HALF, HALF, passes=4)._replace(fast=True),
     "dot products": work(dots, HALF, HALF, HALF, passes=3, rows=False),
-    "powers": work(powers, HALF, passes=2),
+    "powers": work(powers, HALF, passes=2)._replace(fast=True),
     "add": work(lambda n, a, b: a + b, (128 * M,), (128 * M,), passes=3),
     "image + row": work(lambda n, a, b: a + b, IMAGE, (8192,), passes=2, rows=False),
     "image.T + image": work(lambda n, a: a.T + a, IMAGE, passes=3, rows=False),
@@ -67,7 +67,7 @@ WORK = {
     "stencil over its maximum": work(scaled_stencil, IMAGE, passes=3, rows=False),
 }
 PROGRAMS = {f"{who} {what}": what for what, peers in whole_programs.PEERS.items() for who in peers}
-PEERS = [*(f"{who} {what}" for what in WORK for who in WHO), *PROGRAMS]
+PEERS = [f"{who} {what}" for what, work in WORK.items() for who in (*WHO, *["fusepy-fast"] * work.fast)] + [*PROGRAMS]
 
 
 @pytest.fixture(scope="module")

@@ -96,6 +96,7 @@ RATIOS = [
     Ratio("first_result", "fusepy warm add", ("slangpy warm add",), COST),
     Ratio("first_result", "fusepy cold gradient", ("slangpy cold gradient",), COST, 0.15, "software"),
     Ratio("first_result", "fusepy warm gradient", ("slangpy warm gradient",), COST),
+    *(Ratio("first_result", f"fusepy cold {what}", (f"jax cold {what}",), COST, 1.0, "gpu") for what in ("add", "gradient")),
     Ratio("call_overhead", "fusepy declared", UNVALIDATED, COST, 0.9, "software"),
     Ratio("call_overhead", "fusepy declared", UNVALIDATED, COST, 1.0, "gpu"),
     Ratio("call_overhead", "fusepy undeclared", UNVALIDATED, COST, 1.1, "software"),
@@ -225,9 +226,9 @@ def rows(records: Sequence[Mapping[str, Any]], hardware: bool) -> list[Row]:
 def _operations(found: Times) -> list[Ratio]:
     """The ratios of the operations and programs that were measured, each beside the fastest of its peers."""
     cases = ("operations", "roofline")
-    names = [(case, peer.removeprefix("fusepy ")) for case, peer in found if case in cases and peer.startswith("fusepy ")]
+    subjects = [(case, peer, peer.partition(" ")[2]) for case, peer in found if case in cases and peer.startswith("fusepy")]
     others = ("torch", "torch.compile", "jax", "sgl 64", "sgl 128", "sgl 256")
-    return [Ratio(case, f"fusepy {n}", tuple(f"{who} {n}" for who in others), SPEED, 1.0, "gpu") for case, n in names]
+    return [Ratio(case, peer, tuple(f"{who} {what}" for who in others), SPEED, 1.0, "gpu") for case, peer, what in subjects]
 
 
 def peer_times(records: Sequence[Mapping[str, Any]]) -> list[Time]:

@@ -28,6 +28,7 @@ class Work(NamedTuple):
         kinds: NumPy's types of the arrays; ``"i"`` stands for indices of rows of the first one.
         sample: what of the result is compared, on all arrays; ``None`` compares it whole.
         wrt: the argument of which the gradient is taken, if it is one.
+        fast: measures fusepy with `fast_math` too, as ``fusepy-fast``: the peers' `exp`, `sqrt` and quotients are approximations.
     """
 
     function: Callable[..., Any]
@@ -38,6 +39,7 @@ class Work(NamedTuple):
     kinds: tuple[str, ...] = ()
     sample: Any = None
     wrt: int | None = None
+    fast: bool = False
 
 
 def of_torch(torch: Any) -> Any:
@@ -106,6 +108,9 @@ class Jobs:
         fused = fp.fuse(ours if work.wrt is None else fp.grad(ours, argnums=work.wrt))
         self._check(work, arrays, fused(*tensors))
         made = {"fusepy": self.repeated(lambda: fused(*tensors), self.device.wait)}
+        if work.fast:
+            fast = fp.fuse(ours).options(fast_math=True)
+            made["fusepy-fast"] = self.repeated(lambda: fast(*tensors), self.device.wait)
         torch = p.optional("torch", self.case, f"torch {what}") if self.calls > 1 else None
         if torch is not None:
             plain = work.torch(torch) if work.torch else lambda *x: work.function(of_torch(torch), *x)

@@ -140,7 +140,7 @@ def steps(kind: str, device: Any, calls: int, small: bool) -> Runs:
 
     made: Runs = {
         "fusepy": repeated(lambda: solve(x), device.wait, 1),
-        "fusepy by calls": repeated(by_calls, device.wait, 1),
+        "fusepy-calls": repeated(by_calls, device.wait, 1),
     }
     if (torch := _torch("steps", calls)) is not None:
 
@@ -223,7 +223,7 @@ MAKE: dict[str, Callable[[str, Any, int, bool], Runs]] = {
 CALLS = {"steps": 1, "number": 50, "number of few": 50, "call": 100, "call with a result": 100}
 PEERS: dict[str, tuple[str, ...]] = {
     "all pairs": ("fusepy", "jax", "sgl 64", "sgl 128", "sgl 256"),
-    "steps": ("fusepy", "fusepy by calls", "torch", "torch.compile", "jax"),
+    "steps": ("fusepy", "fusepy-calls", "torch", "torch.compile", "jax"),
     "number": ("fusepy", "torch", "jax"),
     "number of few": ("fusepy", "torch", "jax"),
     "call": ("fusepy", "torch", "torch.compile"),

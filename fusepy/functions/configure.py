@@ -19,7 +19,7 @@ from fusepy.trace.setup import NO_SETUP, CallContext, Setup, given, hook_of, mer
 
 F = TypeVar("F", bound=AnyFunction)
 _SWITCHES = ("deterministic", "fast_math")
-_OPTIONS = (*_SWITCHES, "numthreads")
+OPTIONS = (*_SWITCHES, "numthreads")
 
 # ---- arguments and results ------------------------------------------------------------------------------------------
 
@@ -232,8 +232,8 @@ def options(function: F, options: Mapping[str, Any] | None = None, /, **named: A
         [[0, 1, 2], [10, 11, 12]]
     """
     asked = by_name(options, named, f"{function.__name__}.options()", 'options({"numthreads": [16, 16]})')
-    for name in [n for n in asked if n not in _OPTIONS]:
-        raise ArgumentError(f"{function.__name__}: there is no option {name!r}", hint=did_you_mean(str(name), _OPTIONS))
+    for name in [n for n in asked if n not in OPTIONS]:
+        raise ArgumentError(f"{function.__name__}: there is no option {name!r}", hint=did_you_mean(str(name), OPTIONS))
     made: dict[str, Any] = {name: truth(asked[name], function.__name__, name) for name in _SWITCHES if name in asked}
     if "numthreads" in asked:
         made["numthreads"] = thread_group(asked["numthreads"], function.__name__, function.tracer.device)

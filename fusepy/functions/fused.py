@@ -14,6 +14,7 @@ from fusepy.arguments.forms import other_parts
 from fusepy.arguments.objects import is_method_like, split
 from fusepy.backend.device.device import Device
 from fusepy.errors import ArgumentError
+from fusepy.functions.configure import OPTIONS
 from fusepy.functions.device_function import DeviceFunction
 from fusepy.functions.parts import STATIC, AnyFunction
 from fusepy.functions.python_tracer import PythonTracer
@@ -199,8 +200,9 @@ def fuse(function: Any = None, *, static: Sequence[str] = (), device: Device | N
         [40.0, 80.0]
     """
     if others:
+        name = next(iter(others))
         hint = 'write fp.fuse(f, static=["x"]), with the names of static parameters; there are no other settings'
-        raise ArgumentError(f"fuse() takes no {next(iter(others))}=", hint=hint)
+        raise ArgumentError(f"fuse() takes no {name}=", hint=f"write fp.fuse(f).options({name}=…)" if name in OPTIONS else hint)
     if function is None:
         return functools.partial(fuse, static=static, device=device)
     if isinstance(function, (classmethod, staticmethod)):

@@ -82,7 +82,8 @@ def names_of(structure: Structure) -> list[str]:
 
 def expect_tensors(tree: Any, leaves: Sequence[Any]) -> None:
     """Raises `ArgumentError` for parameters that a training step cannot change in place. `leaves` are those of `tree`."""
-    for leaf, tensor in zip(leaves, flatten(parameters(tree))[0]):
+    plain = all([leaf.__class__ is Tensor and leaf.dtype.is_float for leaf in leaves])  # noqa: C419  # on every step
+    for leaf, tensor in () if plain else zip(leaves, flatten(parameters(tree))[0]):
         if leaf is not tensor:
             raise ArgumentError(
                 "a training step changes its parameters in place, and they are no tensors",

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from fusepy.backend.memory.element import element_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.sealed import Sealed
 from fusepy.errors import ArgumentError
 from fusepy.functions.fused import FusedFunction
 from fusepy.inspect.explain import Explanation
+from fusepy.ir.types import FLOAT
 from fusepy.nn.groups import NO_GROUPS, Groups, GroupsOfStep, assigned, checked_groups, expect_same_groups, expect_same_program
 from fusepy.nn.optimisers import Optimiser
 from fusepy.nn.parameters import expect_tensors, names_of
@@ -19,6 +21,8 @@ from fusepy.nn.rates import Rate
 from fusepy.nn.updates import update_of, zeros_like
 from fusepy.pytree import Structure, flatten
 from fusepy.trace.arity import by_position
+
+_LOSS = element_of(FLOAT)
 
 
 class TrainingStep(Sealed):
@@ -99,7 +103,7 @@ class TrainingStep(Sealed):
             GradientError: if the loss has no gradient, or cannot depend on the parameters.
         """
         program, args, written = self._call(parameters, batch, named)
-        loss = Tensor.empty(written[0].device, (), "float")  # of this step: a list of losses holds different ones
+        loss = Tensor(written[0].device, _LOSS, ())  # of this step: a list of losses holds different ones
         program(*args, _result=(loss, *written))
         self.count += 1
         return loss

@@ -149,9 +149,13 @@ class Delivery:
                 packed = packed_apart(out, element)
             if packed is not None:
                 found[j], outs[j] = out, packed
-        seen = [placed[at] for at in self.inputs.moved if isinstance(placed[at], Storage)]
+        views = [placed[at] for at in self.inputs.moved if isinstance(placed[at], Storage)]
+        seen = [(view.low, view.high, view) for view in views]
         for j, out in enumerate(outs) if seen else ():
-            if j not in found and isinstance(out, Storage) and any(overlap(view, out) for view in seen):
+            if j in found or not isinstance(out, Storage):
+                continue
+            low, high = out.low, out.high  # most views lie elsewhere: a call of `overlap` for each of them takes long
+            if any([a < high and low < b and overlap(view, out) for a, b, view in seen]):  # noqa: C419
                 found[j] = out
                 outs[j] = Tensor.empty_like(found[j])
         return found

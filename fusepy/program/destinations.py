@@ -19,7 +19,7 @@ from fusepy.backend.marshals.result_kinds import container_named, destination, d
 from fusepy.backend.memory.element import Element
 from fusepy.backend.memory.host_arrays import share_elements
 from fusepy.backend.memory.recast import reinterpret
-from fusepy.backend.memory.storage import overlap
+from fusepy.backend.memory.storage import Storage, overlap
 from fusepy.backend.memory.tensor import Tensor, computed
 from fusepy.backend.memory.views import stretches
 from fusepy.errors import ArgumentError, ShapeError
@@ -66,10 +66,11 @@ class Destinations:
             ShapeError: for one of another shape or device, or that overlaps another one.
         """
         memory, outs = (given, [*given]) if self._plain(given) else self._placed(given, shapes)
-        for j, out in enumerate(outs):
-            for k, other in enumerate(outs[:j]):
-                if overlap(other, out):
-                    raise self._shared(j, k)
+        if not apart([out for out in outs if isinstance(out, Storage)]):
+            for j, out in enumerate(outs):
+                for k, other in enumerate(outs[:j]):
+                    if overlap(other, out):
+                        raise self._shared(j, k)
         arrays: dict[int, Array] = {j: t for j, (t, out) in enumerate(zip(memory, outs)) if out is None and t is not None}
         extents = shapes() if arrays else []
         for j, array in arrays.items():  # before anything runs: a call that fails changes nothing

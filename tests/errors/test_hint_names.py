@@ -26,7 +26,7 @@ from fusepy.backend.slang.codegen import FAST_MATH
 from fusepy.cli import parser
 from fusepy.cli.doctor import _SETTINGS
 from fusepy.drawing.options import NAMES as _OF_DRAWS
-from fusepy.functions.configure import _OPTIONS
+from fusepy.functions.configure import OPTIONS
 from fusepy.ir.types import Kind, Type
 from tests.errors.skeletons import skeletons
 
@@ -95,7 +95,7 @@ def keyword(words: str) -> bool:
     """True if the function before the name takes it; without one, if anything public does."""
     function, _, name = words.rpartition(" ")
     owners = [getattr(of, function) for of in (fp, fp.nn, *CLASSES) if hasattr(of, function)] if function else []
-    return name in ("_result", "groups", *_OPTIONS, *_OF_DRAWS) or any(
+    return name in ("_result", "groups", *OPTIONS, *_OF_DRAWS) or any(
         name in parameters(of) for of in [*owners, *PUBLIC, spy.Device]
     )
 

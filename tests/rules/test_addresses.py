@@ -12,6 +12,7 @@ ELSEWHERE: dict[str, str] = {
     "backend/sources/declarations.py": "backend/sources/test_reachable.py",
     "ir/pipelines/queries.py": "backend/sources/copies/test_queries.py",
     "nn/files.py": "nn/test_training.py",
+    "nn/parameters.py": "nn/test_training.py",
     "nn/updates.py": "nn/test_optimisers.py",
     "backend/memory/construction.py": "backend/memory/test_tensor.py",
     "trace/inputs.py": "modules/test_struct.py",

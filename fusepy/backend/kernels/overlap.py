@@ -53,10 +53,11 @@ def span_of(placed: Any) -> tuple[int, int] | None:
 
 def apart(tensors: Sequence[Storage]) -> bool:
     """True if no two tensors lie in one range of addresses."""
-    for i, one in enumerate(tensors):
-        for other in tensors[:i]:
-            if one.low < other.high and other.low < one.high:
-                return False
+    end = 0
+    for low, high in sorted([(t.low, t.high) for t in tensors]):
+        if low < end:
+            return False
+        end = max(end, high)
     return True
 
 

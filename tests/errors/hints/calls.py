@@ -77,6 +77,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.fuse(lambda x, n: x * n, static=["n"])(X, 2),
         2 * X,
     ),
+    "an option as an argument of fuse": (
+        lambda m: fp.fuse(lambda x: x + 1, fast_math=True)(X),
+        "write fp.fuse(f).options(fast_math=…)",
+        lambda m: fp.fuse(lambda x: x + 1).options(fast_math=True)(X),
+        X + 1,
+    ),
     "a list as a static argument": (
         lambda m: fp.fuse(lambda x, n: x * len(n), static=("n",))(X, [1, 2]),
         "pass a number, string or tuple: it is part of the program's identity",
