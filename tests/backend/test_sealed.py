@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fusepy as fp
+from tests.support.rasters import need_raster
 from tests.support.rays import need_rays
 from tests.support.slang_functions import same
 
@@ -97,6 +98,8 @@ OF_RAYS = {"mesh", "boxes", "instance", "scene"}
 def test_no_assignment_and_no_deletion_is_ignored(m: Any, name: str) -> None:
     if name in OF_RAYS:
         need_rays(m.device)
+    if name == "draw":
+        need_raster(m.device)
     made = OBJECTS[name](m)
     names = [n for n in dir(made) if not n.startswith("_")]
     for attribute in (*names, "fov", "target", "static", "outputs", "gain", "unheard_of"):

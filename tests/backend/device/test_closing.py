@@ -235,4 +235,4 @@ print("done", flush=True)
 
 @pytest.mark.rest
 def test_close_by_a_finaliser_at_exit_and_what_outlives_it() -> None:
-    assert run(ELSEWHERE, seconds=120).endswith("done\n")
+    assert run(ELSEWHERE, seconds=240).endswith("done\n")

@@ -135,7 +135,6 @@ def test_gradients(gpu: Any) -> None:
     left, right = gradient(*given)
     near(left.to_numpy(), w, b.T, 2e-3)
     near(right.to_numpy(), a.T, w, 2e-3)
-    assert str(gradient.explain(*given)).count("by tensor cores") == 2
 
 
 @needs_nvrtc
