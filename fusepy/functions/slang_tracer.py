@@ -83,13 +83,11 @@ class SlangTracer:
         found = trace.call(alias, self.__name__, args, kwargs, strict=config.strict)
         if config.strict_broadcasting:
             check_unstretched(trace, last_call(trace.builder.nodes))
-        if found is None or not (self.accumulators or config.returns):
+        if config.returns is not None:
+            trace.plain.hold(last_call(trace.builder.nodes).results, config.returns)
+        if not self.accumulators or found is None:
             return found
         results: tuple[Traced, ...] = (found,) if isinstance(found, Traced) else found
-        if config.returns is not None:
-            trace.plain.hold(map(trace.lift, results), config.returns)
-        if not self.accumulators:
-            return found
         names = [name for name, _ in call_answer(trace.builder.nodes, trace.oracle).results]
         made = tuple([self._accumulated(trace, r, name) for r, name in zip(results, names)])
         return made[0] if isinstance(found, Traced) else made

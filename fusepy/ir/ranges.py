@@ -87,8 +87,7 @@ def check_whole(value: float, type: Type) -> None:
     """Raises `ArgumentError` for a fraction that is written where elements are integers or bools, as for one in a list."""
     scalar = type.scalar
     if scalar is not None and not scalar.is_float and math.isfinite(value) and value % 1:  # NaN and infinities are out of range
-        hint = "round it first, or make a tensor of floats with t.astype(float)"
-        raise ArgumentError(f"an element of {type} holds no fraction", saw=value, hint=hint)
+        raise ArgumentError(f"an element of {type} holds no fraction", saw=value, hint="round it first, round(x)")
 
 
 def as_narrower(array: np.ndarray[Any, Any], dtype: np.dtype[Any], type: Type) -> np.ndarray[Any, Any]:

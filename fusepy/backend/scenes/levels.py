@@ -92,7 +92,7 @@ class Level(Sealed):
         weakref.finalize(self, device.retired.append, (self.structure, inputs)).atexit = False
 
     def __deepcopy__(self, memo: Any) -> NoReturn:
-        hint = "make another one of copies of the arrays: fp.Mesh(positions.copy(), indices), fp.Scene([…])"
+        hint = "make another one: fp.Mesh(positions, indices), fp.Boxes(low, high)"
         raise ArgumentError("meshes, boxes and scenes have no deep copy: their structures lie on the device", hint=hint)
 
     def record(self, update: bool = False) -> None:
