@@ -80,6 +80,14 @@ def refilled(value: Any, leaves: Iterator[Any]) -> Any:
     return container.rebuild(value, {k: refilled(inner, leaves) for k, inner in container.parts(value).items() if k != TYPE})
 
 
+def opened(value: Any) -> Any:
+    """Returns a nested value under a `vmap` as the value with each leaf under it; other values, and structs, as they are."""
+    container = fields_of(value) if isinstance(value, Mapped) and value.map.type is None else None
+    if container is not None:
+        check_finite(value, "a value under vmap")
+    return value if container is None else container.rebuild(value, {k: opened(v) for k, v in container.parts(value).items()})
+
+
 def is_nested(value: Any) -> bool:
     """True if a value has fields; False for a leaf."""
     return fields_of(value) is not None

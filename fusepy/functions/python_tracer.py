@@ -12,8 +12,8 @@ from typing import Any
 
 from fusepy.arguments.declared import as_declared
 from fusepy.arguments.forms import Form, Forms, OtherParts, parameter_parts, static_keys
-from fusepy.arguments.mapped import unmapped
-from fusepy.arguments.nested import flat, is_nested, leaves_of, naming
+from fusepy.arguments.mapped import Mapped, unmapped
+from fusepy.arguments.nested import flat, is_nested, leaves_of, naming, opened
 from fusepy.backend.device.device import Device
 from fusepy.backend.device.recorder import is_encoder, misplaced
 from fusepy.backend.marshals.registry import device_of
@@ -30,7 +30,7 @@ from fusepy.trace.components.said import said_of_call
 from fusepy.trace.inputs import argument
 from fusepy.trace.moves.shapes import held_to
 from fusepy.trace.recording import Recording, entered
-from fusepy.trace.structure import flatten_values, returned
+from fusepy.trace.structure import called, flatten_values, returned
 from fusepy.trace.trace import Trace
 from fusepy.trace.traced import Traced, misused
 
@@ -116,12 +116,14 @@ class PythonTracer:
         """Calls the function inside a trace, so that it becomes part of the trace. A pullback calls a bound one, by keyword."""
         if config.specs or config.named_specs:
             args, kwargs = as_declared(config.spec, self.parameter_names(), args, kwargs)
+        if Mapped in map(type, (*args, *kwargs.values())):
+            args, kwargs = [opened(a) for a in args], {k: opened(v) for k, v in kwargs.items()}
         own, _, named, _ = self.named(args, kwargs) if self.annotations and not self.values else (self, (), kwargs, None)
         held = held_to(trace, config.strict, config.strict_broadcasting)
         with entered(self, self.__name__), held, said_of_call(trace, (*args, *kwargs.values())):
             found = own._called(named, trace) if own.annotations or own.values or not args else self.function(*args, **kwargs)
         if self.accumulator is None:
-            return found
+            return found if found.__class__ is Traced else called(trace, found, self.__name__)
         leaves, structure = flatten_values(found, self.__name__)
         return structure.fill([self._output(trace, leaf) for leaf in leaves])
 

@@ -83,6 +83,8 @@ class SlangTracer:
         found = trace.call(alias, self.__name__, args, kwargs, strict=config.strict)
         if config.strict_broadcasting:
             check_unstretched(trace, last_call(trace.builder.nodes))
+        if config.returns is not None:
+            trace.plain.hold(last_call(trace.builder.nodes).results, config.returns)
         if not self.accumulators or found is None:
             return found
         results: tuple[Traced, ...] = (found,) if isinstance(found, Traced) else found

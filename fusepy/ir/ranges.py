@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fusepy.errors import RangeError
+from fusepy.errors import ArgumentError, RangeError
 from fusepy.ir.types import Type
 
 WIDER = "use a wider type in Slang, or a number in range"
@@ -81,6 +81,13 @@ def check_fits(value: Any, type: Type, what: str, hint: str = WIDER) -> None:
             largest = float(limits.max)
             saw = value if isinstance(value, (int, float)) else float(beyond[0])
             raise RangeError(f"{what} is out of range for {type}", saw=saw, expected=f"{-largest:g} to {largest:g}", hint=hint)
+
+
+def check_whole(value: float, type: Type) -> None:
+    """Raises `ArgumentError` for a fraction that is written where elements are integers or bools, as for one in a list."""
+    scalar = type.scalar
+    if scalar is not None and not scalar.is_float and math.isfinite(value) and value % 1:  # NaN and infinities are out of range
+        raise ArgumentError(f"an element of {type} holds no fraction", saw=value, hint="round it first, round(x)")
 
 
 def as_narrower(array: np.ndarray[Any, Any], dtype: np.dtype[Any], type: Type) -> np.ndarray[Any, Any]:

@@ -18,6 +18,7 @@ from fusepy.functions.function import Function
 from fusepy.ir.resolve.spelling import python_name
 from fusepy.methods import FUNCTIONS
 from fusepy.symbolic import static_hint
+from fusepy.trace.moves.arguments import axis_hint
 from fusepy.trace.traced import Traced
 
 Axis = int | Sequence[int] | None
@@ -123,7 +124,7 @@ def integers(axis: Axis, name: str) -> tuple[int, ...] | None:
             raise ArgumentError(
                 f"{name}(): axis {one!r} is not an integer",
                 expected="an integer, or several in a tuple",
-                hint=static_hint([one], "count axes from 0"),
+                hint=static_hint([one], axis_hint(one)),
             )
     return tuple(int(one) for one in listed)
 

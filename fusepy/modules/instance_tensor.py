@@ -73,6 +73,8 @@ class InstanceTensor(Tensor):
         except UnknownNameError:
             if name == "tensor":  # slangpy's name
                 return self._data
+            if name in (self.element.dtype.names or ()):
+                return getattr(self._data, name)
             raise
 
 

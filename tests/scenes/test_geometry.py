@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -111,3 +112,14 @@ def test_files_need_trimesh(device: Any, monkeypatch: Any) -> None:
         fp.Mesh.load("bunny.obj")
     monkeypatch.setitem(sys.modules, "trimesh", SimpleNamespace(load=lambda path, force: loaded))
     assert fp.Mesh.load("bunny.obj", device=device, normals=None).uvs is None
+
+
+@pytest.mark.req("R3")
+def test_geometry_has_no_deep_copy(device: Any) -> None:
+    """A copy of the arrays alone would share the structure, which the one changes under the other."""
+    need_rays(device)
+    mesh = fp.Mesh(FLAT, PAIR)
+    for held in (mesh, fp.Scene([mesh]), {"of": fp.Instance(mesh)}):
+        with pytest.raises(fp.ArgumentError, match="have no deep copy") as caught:
+            copy.deepcopy(held)
+        assert "fp.Mesh(positions, indices)" in str(caught.value.hint)

@@ -129,7 +129,7 @@ class DestinationChecks:
             raise ShapeError(
                 f"{self.name}: the result overlaps argument {label!r}, which other threads still read",
                 saw="shared memory at different positions",
-                hint="write into another tensor, or exactly over the argument",
+                hint="pass a copy of the argument, x.copy(); or write into another tensor, or exactly over the argument",
             )
 
     def overlapping(self, args: Sequence[Any], outs: Sequence[Any], grid: Sequence[int] = ()) -> dict[int, str]:

@@ -19,7 +19,7 @@ from fusepy.backend.memory.storage import Storage, overlap
 from fusepy.backend.memory.structs import as_structs
 from fusepy.backend.memory.views import broadcast
 from fusepy.errors import ShapeError, TraceError, UnsupportedArgumentError
-from fusepy.ir.ranges import check_fits
+from fusepy.ir.ranges import check_fits, check_whole
 from fusepy.ir.strides import contiguous_strides
 from fusepy.symbolic import TRACING
 
@@ -222,6 +222,7 @@ def assign(view: Storage, value: Any) -> None:
     if PENDING:
         before_write(view)
     if isinstance(value, (int, float)):
+        check_whole(value, view.element.type)
         fill(view, value)
         return
     if isinstance(value, (list, tuple)) and view.element.type.is_numeric:

@@ -93,7 +93,10 @@ def full(shape: tuple[int, ...], value: Any, element: Element) -> Array:
 
     Raises:
         ArgumentError: for a value that is no element.
+        RangeError: for an array with a number that the elements cannot hold.
     """
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and element.type.scalar is not None:
+        check_fits(cast("Array", value), element.type.scalar, "a number", hint="widen dtype")
     try:
         if value is None:  # NumPy makes NaN of it
             raise TypeError("None is no number")

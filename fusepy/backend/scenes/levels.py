@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import slangpy as spy
@@ -19,7 +19,7 @@ from fusepy.backend.memory.pending import PENDING, before_effects
 from fusepy.backend.memory.sharing import memory_of
 from fusepy.backend.memory.tensor import Tensor
 from fusepy.backend.sealed import Sealed
-from fusepy.errors import DeviceError, ShapeError
+from fusepy.errors import ArgumentError, DeviceError, ShapeError
 
 _RETIRED = 64  # buffers of builds and structures of dropped scenes; with more they are released, which waits for the device
 _Mode, _Flags, _Usage = spy.AccelerationStructureBuildMode, spy.AccelerationStructureBuildFlags, spy.BufferUsage
@@ -90,6 +90,10 @@ class Level(Sealed):
         self._scratch_size = max(sizes.scratch_size, sizes.update_scratch_size, 1)
         # work in the queue may still use what nobody holds any more, and sgl does not keep it
         weakref.finalize(self, device.retired.append, (self.structure, inputs)).atexit = False
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        hint = "make another one: fp.Mesh(positions, indices), fp.Boxes(low, high)"
+        raise ArgumentError("meshes, boxes and scenes have no deep copy: their structures lie on the device", hint=hint)
 
     def record(self, update: bool = False) -> None:
         """Records a build; `update` refits the structure to changed contents. The device's lock must be held."""

@@ -6,7 +6,7 @@ the place of components. In a trace the result of a call stays an array of vecto
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fusepy.backend.marshals.registry import kind_of_value
@@ -50,11 +50,9 @@ class PlainVectors:
         self._named = set[Value]()  # vectors that the user constructs of single numbers
 
     def holds(self, value: Value) -> bool:
-        """True for vectors, matrices and arrays that are numbers eagerly, and that nobody has mapped or cast to vectors."""
+        """True for vectors, matrices and arrays that are numbers eagerly, and that nobody has cast to vectors."""
         array = value.type.kind is Kind.ARRAY and value.type.scalar is not None
         if self.trace.body or value.name is not None or not (array or value.type.kind in (Kind.VECTOR, Kind.MATRIX)):
-            return False
-        if value in self.trace.maps:
             return False
         known = self._in_tensors(value)
         return self.is_field(value) or known is False or (known is None and value.weak)  # of numbers alone: a list
@@ -86,6 +84,11 @@ class PlainVectors:
         if not self.trace.body and self._in_tensors(value) is None:
             self._typed[value] = vector
             self._named.add(value)
+
+    def hold(self, values: Iterable[Value], word: str) -> None:
+        """Takes results of a call for numbers or vectors by the container that its ``return_type`` says."""
+        if not self.trace.body:
+            self._typed.update(dict.fromkeys(values, word not in _NUMBERS))
 
     def follow(self, value: Value, other: Value) -> None:
         """Takes the vectors `value` as numbers if `other` is in an array of numbers, whatever else they are computed of."""
@@ -155,7 +158,8 @@ class PlainVectors:
         if any(v.type.kind is Kind.ARRAY for v in vectors):  # which have no operators
             seen = [self.seen(v, loc) for v in seen]
         elif vectors and len({v.type.shape for v in seen if v.type.shape}) == 1:
-            seen = self._along(vectors, seen, loc)
+            mapped = any(m.dims is not None and v.type.kind is Kind.SCALAR for v, m in zip(seen, maps))
+            seen = [self.seen(v, loc) for v in seen] if mapped else self._along(vectors, seen, loc)
         return seen, [m if a is b else self.trace.maps.get(a, UNSAID) for a, b, m in zip(seen, values, maps)]
 
     def _is_single(self, value: Value, values: Sequence[Value]) -> bool:

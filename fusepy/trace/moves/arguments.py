@@ -9,9 +9,19 @@ import numpy as np
 
 from fusepy.backend.memory.views import numbers
 from fusepy.errors import ArgumentError, ShapeError
+from fusepy.symbolic import Symbolic
 from fusepy.trace.moves.steps import ALL, Indexed, Shape
 
 AXES = "axes are counted from 0, or from the end with negative numbers"
+
+
+def axis_hint(axis: Any) -> str:
+    """Returns the hint for an axis that is no integer; a whole float, or an array of one such number, has the line to write."""
+    single = not isinstance(axis, Symbolic) and getattr(axis, "size", 0) == 1
+    number = cast("Any", axis).item() if single else axis
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or number % 1 != 0:
+        return "count axes from 0"
+    return f"axes are part of the program: write axis={int(number)}"
 
 
 def one_axis(axis: Any, rank: int, name: str) -> int:
@@ -22,7 +32,7 @@ def one_axis(axis: Any, rank: int, name: str) -> int:
         ShapeError: if it is out of range.
     """
     if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
-        raise ArgumentError(f"{name}(): axis {axis!r} is not an integer", hint="count axes from 0")
+        raise ArgumentError(f"{name}(): axis {axis!r} is not an integer", hint=axis_hint(axis))
     place = int(cast("int", axis))
     if not -rank <= place < rank:
         raise ShapeError(

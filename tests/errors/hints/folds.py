@@ -139,6 +139,18 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.sum(X, axis=0),
         X.sum(),
     ),
+    "an axis that is a float": (
+        lambda m: fp.sum(ramp(2, 3), axis=1.0),
+        "axes are part of the program: write axis=1",
+        lambda m: fp.sum(ramp(2, 3), axis=1),
+        ramp(2, 3).sum(1),
+    ),
+    "an axis that is a tensor": (
+        lambda m: fp.flip(ramp(2, 3), fp.Tensor(np.int32([1]))),
+        "axes are part of the program: write axis=1",
+        lambda m: fp.flip(ramp(2, 3), axis=1),
+        ramp(2, 3)[:, ::-1],
+    ),
     "an identity of two numbers": (
         lambda m: fused(lambda x: fp.reduce(m.add, [0.0, 0.0], x), X),
         "give one number per component",

@@ -91,7 +91,7 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a result over what is read": (
         lambda m: overlapping(m, lambda t: (t[:3], t[1:])),
-        "write into another tensor, or exactly over the argument",
+        "pass a copy of the argument, x.copy(); or write into another tensor, or exactly over the argument",
         lambda m: overlapping(m, lambda t: (t[:3], t[:3])),
         X + 1,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import sys
 from types import SimpleNamespace
@@ -89,6 +90,12 @@ UP = np.eye(4, dtype=F32)
 UP[2, 3] = 0.5
 DOWN = np.array([0, 0, -1], F32)
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a deep copy of a mesh": (
+        lambda m: seen(copy.deepcopy(fp.Mesh(FLAT, PAIR))),
+        "make another one: fp.Mesh(positions, indices), fp.Boxes(low, high)",
+        lambda m: seen(fp.Mesh(FLAT, PAIR)),
+        SEEN,
+    ),
     "a mesh of a number": (
         lambda m: fp.Mesh(3, PAIR),
         "pass an array of shape (n, 3)",

@@ -219,6 +219,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: cursor_with(m, lambda c: c[0].position.write([1.0, 2.0, 3.0])),
         np.array([3, 5], F32),
     ),
+    "a fraction for an integer": (
+        lambda m: changed(fp.Tensor(np.int32([1, 2])), lambda t: t.__setitem__(0, 2.75)),
+        "round it first, round(x)",
+        lambda m: changed(fp.Tensor(np.int32([1, 2])), lambda t: t.__setitem__(0, round(2.75))),
+        np.int32([3, 2]),
+    ),
     "a number for a struct's element": (
         lambda m: cursor_with(m, lambda c: c[0].write(1.0)),
         "write a dict",

@@ -11,6 +11,7 @@ import pytest
 import fusepy as fp
 from tests.support.slang_functions import F32, ramp, same
 
+RETURNS = fp.fuse(lambda x: {"of": (x,)})  # its argument, as it is
 X, M, WIDE = np.arange(3, dtype=F32), ramp(3, 3), ramp(3, 4)
 RESULTS: dict[str, Callable[[Any, Any], Any]] = {  # of a row that runs down the rows of a matrix
     "a call": lambda m, x: m.twice(fp.vmap(x, (0,))),
@@ -21,6 +22,9 @@ RESULTS: dict[str, Callable[[Any, Any], Any]] = {  # of a row that runs down the
     "a choice": lambda m, x: fp.where(fp.vmap(x, 0) >= 0, fp.vmap(2 * x, 0), 0.0),
     "a loop": lambda m, x: fp.fori_loop(0, 1, lambda i, c: c * 2, fp.vmap(x, 0)),
     "a reduction": lambda m, x: fp.sum(fp.vmap(fp.stack([x, x], 1), (0, 1)), 1),
+    "an argument": lambda m, x: RETURNS(fp.vmap(2 * x, 0))["of"][0],
+    "an argument of a mapped function": lambda m, x: RETURNS.map(0)(2 * x)["of"][0],
+    "a field of an argument": lambda m, x: fp.fuse(lambda s: RETURNS(s))(fp.vmap({"a": 2 * x, "b": x}, 0))["of"][0]["a"],
 }
 
 

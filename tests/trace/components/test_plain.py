@@ -26,6 +26,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "a product of matrices": (lambda m, i, w: m.scale(i, 0.5) @ w, [IMAGE, MATRIX]),
     "a cast to vectors": (lambda m, i: fp.sum(fp.vcast(m.scale(i, 4.0), "float3")), [IMAGE]),
     "another type": (lambda m, i: fp.sum(fp.astype(m.scale(i, 4.0), "double")), [IMAGE]),
+    "a mapped image": (lambda m, i, r: m.scale(fp.vmap(i, (1, 0)), 0.5) + r, [IMAGE, numbers(5, 2, 3)]),
+    "a sum of a mapped image": (lambda m, i: fp.sum(m.scale(fp.vmap(i, (1, 0)), 0.5), axis=-1), [IMAGE]),
+    "a mapped array beside it": (lambda m, i, r: fp.vmap(r, (1, 0, 2)) + m.scale(i, 0.5), [IMAGE, numbers(5, 2, 3)]),
+    "a row for all rows": (lambda m, i, r: m.scale(i, 0.5) + fp.vmap(r, 0), [IMAGE, numbers(2)]),
     "a cast": (lambda m, i: m.add(fp.vcast(m.scale(i, 4.0), "float"), 1.0), [IMAGE]),
 }
 
@@ -36,7 +40,19 @@ def m(device: Any) -> Any:
 
 
 @pytest.mark.req("V1")
-@pytest.mark.parametrize("name", seldom(PROGRAMS, "a sum of all", "another image", "a call of numbers", "a scan", "a cast"))
+@pytest.mark.parametrize(
+    "name",
+    seldom(
+        PROGRAMS,
+        "a sum of all",
+        "another image",
+        "a mapped image",
+        "a mapped array beside it",
+        "a call of numbers",
+        "a scan",
+        "a cast",
+    ),
+)
 def test_components_are_axes_as_outside(m: Any, name: str) -> None:
     program, given = PROGRAMS[name]
     found, want = fp.fuse(lambda *args: program(m, *args))(*given), program(m, *given)
@@ -52,6 +68,23 @@ def test_tensors_keep_their_vectors(m: Any) -> None:
         total = run(tensor)
         assert (str(total.dtype), total.shape) == ("float3", ())
         np.testing.assert_array_equal(total.to_numpy(), (IMAGE / 2).sum((0, 1)))
+
+
+def test_a_return_type_says_what_holds_the_components(m: Any) -> None:
+    """It was not heard inside of a fused function: the numbers of an array stayed vectors, and went along no axis."""
+    row = np.float32([1, 2, 3])
+
+    def as_numbers(i: Any) -> Any:
+        return m.scale.return_type("numpy")(i, 0.5) + row
+
+    def as_vectors(i: Any) -> Any:
+        return fp.sum(m.scale.return_type("tensor")(i, 0.5))
+
+    tensor = fp.Tensor.from_numpy(m.device, IMAGE)
+    for run in (as_numbers, fp.fuse(as_numbers)):
+        np.testing.assert_allclose(np.asarray(run(tensor)), IMAGE / 2 + row, rtol=1e-6)
+    for run in (as_vectors, fp.fuse(as_vectors)):
+        np.testing.assert_allclose(np.asarray(run(IMAGE)), IMAGE.sum((0, 1)) / 2, rtol=1e-6)
 
 
 def test_vectors_are_vectors_where_numbers_have_no_meaning(m: Any) -> None:
