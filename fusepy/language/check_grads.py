@@ -10,12 +10,12 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.arguments.mapped import unmapped
-from fusepy.errors import GradientError
+from fusepy.errors import ArgumentError, GradientError
 from fusepy.functions.fused import FusedFunction
 from fusepy.language import gradients
 from fusepy.language.forward import jvp
 from fusepy.language.gradients import check_given, signature_of, vjp
-from fusepy.language.points import Array, Point, is_checked, numbers
+from fusepy.language.points import Array, Point, difference, is_checked, numbers
 from fusepy.trace.arity import of_count
 from fusepy.trace.structure import flatten_values
 from fusepy.trace.trace import current_trace
@@ -26,12 +26,21 @@ __all__ = ["check_grads"]
 # by the itemsize of the narrowest float: the step of differences, and how close they and the two modes are
 STEPS = {2: (0.125, 0.1, 0.05), 4: (2**-7, 0.02, 2e-3), 8: (2**-16, 1e-5, 1e-8)}
 HINT = (
-    "rewrite the Slang function as docs/guide/gradients.md says under 'What Slang gets wrong', "
+    "rewrite the Slang function as docs/guide/gradients.md says under 'Derivatives that Slang computes wrongly', "
     "or give it a derivative of your own with [BackwardDerivative(…)]"
+)
+CUT_OFF = (
+    "no_diff or stop_gradient cuts it off: if you want that, check the others only: fp.check_grads(…, argnums=(0, 2)); if not, "
 )
 
 
-def check_grads(function: Callable[..., Any], *args: Any, points: int = 6, seed: int = 0) -> None:
+def check_grads(
+    function: Callable[..., Any],
+    *args: Any,
+    argnums: int | str | Sequence[int | str] | None = None,
+    points: int = 6,
+    seed: int = 0,
+) -> None:
     """Checks the gradient of ``function(*args)`` by each argument of floats against central differences and forward mode.
 
     It is checked at `args` and at random points near them and on the other side of zero, which take other branches; integers
@@ -41,13 +50,14 @@ def check_grads(function: Callable[..., Any], *args: Any, points: int = 6, seed:
     Args:
         function: a Slang function, a fused function, or a Python function that calls them.
         args: its arguments; structures too. Tensors of structs are passed unchanged.
+        argnums: the arguments whose gradients are checked, by position or name; by default all that have floats.
         points: the number of points.
         seed: of the random numbers.
 
     Raises:
         GradientError: if a gradient, or forward mode, is wrong; names the argument and shows the numbers. Also if there is no
             gradient; see `grad`.
-        ArgumentError: if `function` takes another number of arguments.
+        ArgumentError: if `function` takes another number of arguments, or has none of those in `argnums`.
 
     Example:
         >>> import fusepy as fp
@@ -55,6 +65,7 @@ def check_grads(function: Callable[..., Any], *args: Any, points: int = 6, seed:
     """
     check_given("check_grads", "fp.check_grads({f}, {x})", function, args)
     only, point = _floats_of(function, len(args)), Point(args)
+    point.checked = [i for i in point.checked if point.owners[i] in _chosen(function, argnums, len(args))]
     name = getattr(function, "__name__", "function")
     random = np.random.default_rng(seed)
     forward = True
@@ -105,18 +116,19 @@ class _Trial:
         wrong |= self.differs(i, direction, mine, scale, found)
         if wrong or differs:
             what = "gradient" if wrong or "differences" not in found else "forward mode"
+            cut = not np.any(terms) and found.get("forward mode") == 0
             raise GradientError(
                 f"the {what} of {self.name} by {self.point.names[i]} is wrong",
                 saw=", ".join(f"{mode} {number:.6g}" for mode, number in found.items()),
                 expected="equal numbers, all for one direction of the argument",
-                hint=HINT,
+                hint=CUT_OFF + HINT if cut else HINT,
             )
         return forward
 
     def differs(self, i: int, direction: Array, mine: float, scale: float, found: dict[str, float]) -> bool:
         """True if central differences of all steps give another slope; adds it to `found`. Small steps cross fewer kinks."""
         for step in (self.step, self.step / 8, self.step / 32):
-            slope, error = _difference(self.only, self.point, self.leaves, i, direction, self.total, step)
+            slope, error = difference(self.only, self.point, self.leaves, i, direction, self.total, step)
             if slope is None:
                 return False
             found["differences"] = slope
@@ -137,24 +149,20 @@ class _Trial:
         return True
 
 
-def _difference(
-    only: FusedFunction, point: Point, leaves: Sequence[Any], i: int, direction: Array, total: Callable[..., float], step: float
-) -> tuple[float | None, float]:
-    """Returns the slope along a direction of one leaf, and a bound of its error; ``None`` at a kink or a jump."""
-    x = np.asarray(leaves[i])
-    step *= max(1.0, float(np.max(np.abs(x), initial=0)))
-
-    def at(by: float) -> float:
-        moved = [np.asarray(x + by * direction, x.dtype) if j == i else leaf for j, leaf in enumerate(leaves)]
-        return total(only(*point.arguments(moved)))
-
-    here, ends = at(0), [at(s * step / k) for k in (1, 2) for s in (1, -1)]
-    wide, narrow = (ends[0] - ends[1]) / (2 * step), (ends[2] - ends[3]) / step
-    left, right = (here - ends[3]) / (step / 2), (ends[2] - here) / (step / 2)
-    error = abs(wide - narrow)
-    if not np.isfinite(error) or abs(right - left) > 0.1 * (abs(left) + abs(right)) + 0.01 or error > 0.1 * abs(narrow) + 0.01:
-        return None, 0.0
-    return narrow, error
+def _chosen(function: Callable[..., Any], argnums: Any, count: int) -> set[int]:
+    """Returns the numbers of the arguments that are checked."""
+    names = list(of_count(signature_of(function), count).parameters)[:count]
+    listed = range(count) if argnums is None else [argnums] if isinstance(argnums, (int, str)) else argnums
+    found = {names.index(n) if n in names else n for n in listed}
+    for n in found:
+        if isinstance(n, str) or not -count <= n < count:
+            raise ArgumentError(
+                f"check_grads: there is no argument {n!r}",
+                saw=f"argnums={argnums!r}",
+                expected=f"positions below {count}, or names: {', '.join(names)}",
+                hint="count from 0, or name parameters",
+            )
+    return {int(n) % count for n in found}
 
 
 def _floats_of(function: Callable[..., Any], count: int) -> FusedFunction:

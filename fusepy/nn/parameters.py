@@ -85,11 +85,15 @@ def expect_tensors(tree: Any, leaves: Sequence[Any]) -> None:
     plain = all([leaf.__class__ is Tensor and leaf.dtype.is_float for leaf in leaves])  # noqa: C419  # on every step
     for leaf, tensor in () if plain else zip(leaves, flatten(parameters(tree))[0]):
         if leaf is not tensor:
+            of, made = (
+                type(leaf).__module__.partition(".")[0],
+                "make them once, before the first step: params = fp.nn.parameters(params)",
+            )
             raise ArgumentError(
                 "a training step changes its parameters in place, and they are no tensors",
-                saw=type(leaf).__name__,
-                expected="Tensors in any structure",
-                hint="make them once, before the first step: params = fp.nn.parameters(params)",
+                saw=f"torch.{type(leaf).__name__}" if of == "torch" else type(leaf).__name__,
+                expected="fusepy's Tensors in any structure",
+                hint=made + " copies them, or train them by an optimiser of torch (docs/guide/torch.md)" * (of == "torch"),
             )
     if not leaves:
         raise ArgumentError("a training step without parameters", hint="pass the parameters as the first argument")

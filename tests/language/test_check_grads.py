@@ -110,6 +110,21 @@ def test_programs_that_are_right_pass(m: fp.Module, device: fp.Device) -> None:
     fp.check_grads(lambda v, k: (fp.length(v) * k, fp.argmax(fp.length(v))), tensor, np.float16([1, 2]))
 
 
+def test_arguments_that_are_cut_off_on_purpose(device: fp.Device) -> None:
+    source = "[Differentiable] float cut(no_diff float a, float x) { return a * x; }"
+    cut = fp.Module.load_from_source(device, "cut_off", source).cut
+    for function in (cut, lambda a, x: fp.stop_gradient(a) * x):
+        with pytest.raises(
+            fp.GradientError, match=r"(?s)by argument 0 is wrong.*gradient 0.*no_diff or stop_gradient cuts it off"
+        ):
+            fp.check_grads(function, 2.0, A)
+        for chosen in (1, "x", (-1,), ["x"]):
+            fp.check_grads(function, 2.0, A, argnums=chosen)
+    for wrong in (2, "y", (-3,)):
+        with pytest.raises(fp.ArgumentError, match="check_grads: there is no argument"):
+            fp.check_grads(cut, 2.0, A, argnums=wrong)
+
+
 def test_each_plan_is_checked_once_in_the_debug_mode(m: fp.Module, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[Any, ...]] = []
     monkeypatch.setattr(gradients, "gradient_class", CheckedGradient)

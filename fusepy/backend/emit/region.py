@@ -24,7 +24,7 @@ from fusepy.backend.emit.variant import Variant
 from fusepy.errors import ArgumentError
 from fusepy.ir.graph import Node
 
-EMITTER_VERSION = 104  # part of every cache key; raise it with any change to emitted text or to the content of an entry
+EMITTER_VERSION = 105  # part of every cache key; raise it with any change to emitted text or to the content of an entry
 
 SPACES: dict[str, Callable[[Variant, Shape, str], IndexSpace]] = {  # by `Variant.space`; the last argument is the device kind
     "": Counted,

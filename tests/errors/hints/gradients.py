@@ -434,8 +434,20 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a gradient that Slang computes wrongly": (
         lambda m: fp.check_grads(twice_read(m).wrong, A, 1, 1),
-        "rewrite the Slang function as docs/guide/gradients.md says under 'What Slang gets wrong'",
+        "rewrite the Slang function as docs/guide/gradients.md says under 'Derivatives that Slang computes wrongly'",
         lambda m: fp.check_grads(twice_read(m).right, A, 1, 1) or fp.grad(twice_read(m).right)(A, 1, 1),
+        SQUARES,
+    ),
+    "a gradient that is cut off": (
+        lambda m: fp.check_grads(lambda a, b: fp.sum(a) * fp.stop_gradient(b), A, 2.0),
+        "check the others only: fp.check_grads(…, argnums=(0, 2))",
+        lambda m: fp.check_grads(lambda a, b: fp.sum(a) * fp.stop_gradient(b), A, 2.0, argnums=0) or 2 * A,
+        SQUARES,
+    ),
+    "an argument that is not there, to check": (
+        lambda m: fp.check_grads(lambda a, b: a * b, A, A, argnums=2),
+        "count from 0, or name parameters",
+        lambda m: fp.check_grads(lambda a, b: a * b, A, A, argnums=(1, "a")) or 2 * A,
         SQUARES,
     ),
     "a check of a function of integers": (

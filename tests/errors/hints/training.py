@@ -10,6 +10,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pytest
 
 import fusepy as fp
 from tests.errors.hints.support import Program
@@ -182,6 +183,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         "make it of array.astype('float32'), or pass it beside the parameters",
         lambda m: fp.nn.parameters({"n": np.arange(3).astype("float32")})["n"].to_numpy(),
         np.arange(3, dtype=F32),
+    ),
+    "parameters of torch": (
+        lambda m: fp.training_step(lambda p: fp.sum(p["a"] ** 2), fp.nn.SGD())({"a": pytest.importorskip("torch").tensor(A)}),
+        "params = fp.nn.parameters(params) copies them, or train them by an optimiser of torch (docs/guide/torch.md)",
+        lambda m: fp.nn.parameters({"a": pytest.importorskip("torch").tensor(A)})["a"].to_numpy(),
+        A,
     ),
     "parameters that are no tensors": (
         lambda m: fp.training_step(loss, fp.nn.SGD(lr=0.5))({"a": 0.0}, A),

@@ -51,7 +51,7 @@ class Words:
 
     Attributes:
         scalars: the names of scalar types.
-        mended: the functions of Slang in whose place those of `fusepy_scalars` are called.
+        mended: the functions of Slang in whose place those of `fusepy_clamp` and `fusepy_fmod` are called.
         marks: macros that stand for ``[Differentiable]``, alone or among other words.
         values: which values have elements.
     """
@@ -91,7 +91,7 @@ class Words:
 def with_scalars(text: str, words: Words = Words()) -> str:
     """Returns the source of a module whose differentiable functions pass their scalar parameters through a call.
 
-    It calls functions of `fusepy_scalars`, and does not import them.
+    It calls functions of `fusepy_scalars`, `fusepy_clamp` and `fusepy_fmod`, and does not import them.
 
     Example:
         >>> print(with_scalars("[Differentiable] float3 f(float a, float3 v) { return a * v; }"))
@@ -185,4 +185,6 @@ def scalar_source(source: ModuleSource) -> ModuleSource:
     """Returns a module with the text of `with_scalars`, also in the files of the user that it imports and includes."""
     texts = [source.text, *reached(source).values()]
     words = Words.of(map(bare, texts), source.defines)
-    return copied(source, lambda text: with_scalars(text, words), IMPORT)
+    named = [word for word in _MENDED if word in words.mended and any(word in text for text in texts)]
+    added = IMPORT + "".join([f"import fusepy_{word};\n" for word in named])  # each takes Slang a while
+    return copied(source, lambda text: with_scalars(text, words), added)
