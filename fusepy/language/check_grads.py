@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from fusepy.arguments.mapped import unmapped
-from fusepy.errors import ArgumentError, GradientError
+from fusepy.errors import ArgumentError, CompileError, GradientError
 from fusepy.functions.fused import FusedFunction
 from fusepy.language import gradients
 from fusepy.language.forward import jvp
@@ -111,7 +111,7 @@ class _Trial:
         if forward:
             try:
                 differs = self.differs_forward(i, direction, mine, scale, found)
-            except GradientError:
+            except (GradientError, CompileError):  # the function has no forward mode, or Slang cannot compile it
                 forward = False
         wrong |= self.differs(i, direction, mine, scale, found)
         if wrong or differs:

@@ -125,6 +125,17 @@ def test_arguments_that_are_cut_off_on_purpose(device: fp.Device) -> None:
             fp.check_grads(cut, 2.0, A, argnums=wrong)
 
 
+def test_a_function_whose_forward_mode_slang_cannot_compile(device: fp.Device) -> None:
+    source = """
+    [Differentiable] float2 pair(no_diff float p) { return float2(p, 1); }
+    [Differentiable] float scaled(no_diff float p, float a) { return pair(p).x * a; }
+    """
+    scaled = fp.Module.load_from_source(device, "no_forward_mode", source).scaled
+    fp.check_grads(lambda a: scaled(0.5, a), A)
+    with pytest.raises(fp.CompileError, match="forward mode fails"):
+        fp.jvp(lambda a: scaled(0.5, a), (A,), (A,))
+
+
 def test_each_plan_is_checked_once_in_the_debug_mode(m: fp.Module, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[Any, ...]] = []
     monkeypatch.setattr(gradients, "gradient_class", CheckedGradient)

@@ -84,6 +84,11 @@ def advice(words: str, searched: Sequence[object]) -> str:
         return "if this divisor is 0 only before the first step of a loop, Slang is mistaken: divide by max(d, d) in its place"
     if "createSet called with non-global operands" in words:  # an assertion of Slang 2026.12 in bwd_diff
         return "Slang cannot differentiate an interface value with vectors in it: make the parameter generic, f<T : IFace>(T x)"
+    if "Unhandled global inst" in words and "void_constant" in words:  # Slang 2026.12, in forward mode
+        return (
+            "Slang's forward mode fails where a function with no_diff parameters alone makes a vector with a constant in it, as"
+            " float2(p, 1): take no_diff away there, and write detach(p) where it is called; gradients (fp.grad) work as it is"
+        )
     if (found := _WITHOUT.search(words)) is not None:
         return _underived(found[1])
     if "Slang internal compiler error" in words and re.search(r"^ *\d+ \| .*[\w)] % ", words, re.M):

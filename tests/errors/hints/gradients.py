@@ -131,6 +131,16 @@ def beside(x: Any, w: Any, passed: bool) -> Any:
     return w.grad.to_numpy()
 
 
+def of_one(m: Any, parameter: str, passed: str) -> Any:
+    """A function that multiplies by a component of a vector that another one makes of one parameter and a constant."""
+    return fp.Module.load_from_source(
+        m.device,
+        f"vector_of_{len(parameter)}",
+        f"[Differentiable] float2 g({parameter}) {{ return float2(p, 1); }}\n"
+        f"[Differentiable] float f(no_diff float p, float a) {{ return g({passed}).x * a; }}",
+    )
+
+
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     "forward mode without arguments": (
         lambda m: fp.jvp(total),
@@ -232,6 +242,12 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
         lambda m: fp.grad(lambda x: stepped(x, True))(A),
         "write in a call of its own, behind the loop or branch",
         lambda m: fp.grad(lambda x: stepped(x, False))(A),
+        SQUARES,
+    ),
+    "forward mode of a vector of one number": (
+        lambda m: fp.jvp(lambda a: of_one(m, "no_diff float p", "p").f(1.0, a), (A,), (2 * A,)),
+        "take no_diff away there, and write detach(p) where it is called; gradients (fp.grad) work as it is",
+        lambda m: fp.jvp(lambda a: of_one(m, "float p", "detach(p)").f(1.0, a), (A,), (2 * A,)).d,
         SQUARES,
     ),
     "forward mode of a derivative backwards": (
