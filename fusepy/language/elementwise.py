@@ -178,7 +178,13 @@ def _in_place(op: str, symbol: str) -> Callable[[Tensor, Any], Any]:
                 saw=f"{self.dtype}{list(self.shape)}",
                 hint=f"write t = t {symbol} x, return it, and pass the tensor as _result= to the call",
             )
-        apply(op, "a b", self, other, _result=self)
+        try:
+            apply(op, "a b", self, other, _result=self)
+        except ShapeError as error:
+            if "_result" in error.what:
+                error.what = f"{symbol}= writes into the tensor, which has another type or shape than the result"
+                error.hint = f"write t = t {symbol} x, which makes another tensor"
+            raise
         return self
 
     return write

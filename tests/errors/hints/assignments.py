@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -105,6 +106,12 @@ def each(t: Any) -> None:
 
 N = np.int32([1, 2])
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "fractions that are added to integers": (
+        lambda m: operator.iadd(fp.Tensor(np.arange(3, dtype=np.int32)), 0.5),
+        "write t = t + x, which makes another tensor",
+        lambda m: fp.Tensor(np.arange(3, dtype=np.int32)) + 0.5,
+        np.arange(3) + np.float32(0.5),
+    ),
     "extents that are assigned": (
         lambda m: flat(tensor(IMAGE)),
         "write t = t.reshape(2, -1), a view with other extents",
