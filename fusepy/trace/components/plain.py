@@ -54,6 +54,9 @@ class PlainVectors:
         array = value.type.kind is Kind.ARRAY and value.type.scalar is not None
         if self.trace.body or value.name is not None or not (array or value.type.kind in (Kind.VECTOR, Kind.MATRIX)):
             return False
+        node = self.grouping.extents.maker(value) if value in self.trace.maps else None
+        if node is not None and node.op.name == "struct":  # composed of members under vmap, for a parameter
+            return False
         known = self._in_tensors(value)
         return self.is_field(value) or known is False or (known is None and value.weak)  # of numbers alone: a list
 
