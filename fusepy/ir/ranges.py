@@ -86,8 +86,11 @@ def check_fits(value: Any, type: Type, what: str, hint: str = WIDER) -> None:
 def check_whole(value: float, type: Type) -> None:
     """Raises `ArgumentError` for a fraction that is written where elements are integers or bools, as for one in a list."""
     scalar = type.scalar
-    if scalar is not None and not scalar.is_float and math.isfinite(value) and value % 1:  # NaN and infinities are out of range
-        raise ArgumentError(f"an element of {type} holds no fraction", saw=value, hint="round it first, round(x)")
+    if scalar is None or scalar.is_float or not isinstance(value, (float, np.floating)):
+        return
+    if math.isfinite(value) and value % 1:  # NaN and infinities are out of range
+        hint = "write x != 0" if scalar.name == "bool" else "round it first, round(x)"
+        raise ArgumentError(f"an element of {type} holds no fraction", saw=value, hint=hint)
 
 
 def as_narrower(array: np.ndarray[Any, Any], dtype: np.dtype[Any], type: Type) -> np.ndarray[Any, Any]:

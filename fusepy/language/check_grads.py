@@ -14,7 +14,7 @@ from fusepy.errors import ArgumentError, CompileError, GradientError
 from fusepy.functions.fused import FusedFunction
 from fusepy.language import gradients
 from fusepy.language.forward import jvp
-from fusepy.language.gradients import check_given, signature_of, vjp
+from fusepy.language.gradients import check_given, parameter_named, signature_of, vjp
 from fusepy.language.points import Array, Point, difference, is_checked, numbers
 from fusepy.trace.arity import of_count
 from fusepy.trace.structure import flatten_values
@@ -29,9 +29,7 @@ HINT = (
     "rewrite the Slang function as docs/guide/gradients.md says under 'Derivatives that Slang computes wrongly', "
     "or give it a derivative of your own with [BackwardDerivative(…)]"
 )
-CUT_OFF = (
-    "no_diff or stop_gradient cuts it off: if you want that, check the others only: fp.check_grads(…, argnums=(0, 2)); if not, "
-)
+CUT_OFF = "no_diff or stop_gradient cuts it off: if you want that, check the others only, by argnums= of check_grads; if not, "
 
 
 def check_grads(
@@ -65,7 +63,7 @@ def check_grads(
     """
     check_given("check_grads", "fp.check_grads({f}, {x})", function, args)
     only, point = _floats_of(function, len(args)), Point(args)
-    point.checked = [i for i in point.checked if point.owners[i] in _chosen(function, argnums, len(args))]
+    point.checked = _chosen(function, argnums, point)
     name = getattr(function, "__name__", "function")
     random = np.random.default_rng(seed)
     forward = True
@@ -149,20 +147,23 @@ class _Trial:
         return True
 
 
-def _chosen(function: Callable[..., Any], argnums: Any, count: int) -> set[int]:
-    """Returns the numbers of the arguments that are checked."""
+def _chosen(function: Callable[..., Any], argnums: Any, point: Point) -> list[int]:
+    """Returns the leaves that are checked: those of the chosen arguments."""
+    if argnums is None:
+        return point.checked
+    count = len(point.counts)
     names = list(of_count(signature_of(function), count).parameters)[:count]
-    listed = range(count) if argnums is None else [argnums] if isinstance(argnums, (int, str)) else argnums
-    found = {names.index(n) if n in names else n for n in listed}
-    for n in found:
-        if isinstance(n, str) or not -count <= n < count:
-            raise ArgumentError(
-                f"check_grads: there is no argument {n!r}",
-                saw=f"argnums={argnums!r}",
-                expected=f"positions below {count}, or names: {', '.join(names)}",
-                hint="count from 0, or name parameters",
-            )
-    return {int(n) % count for n in found}
+    listed = cast("Sequence[Any]", argnums) if isinstance(argnums, (tuple, list)) else [argnums]
+    chosen = [names.index(parameter_named(n, names, "check_grads")) for n in listed]
+    missing = [names[n] for n in chosen if n not in {point.owners[i] for i in point.checked}]
+    if missing or not chosen:
+        raise ArgumentError(
+            f"check_grads() of {', '.join(missing) or 'no argument'}: there is no float to check",
+            saw=f"argnums={argnums!r}",
+            expected="arguments of floats",
+            hint="name arguments of floats in argnums=, or leave it out to check all of them",
+        )
+    return [i for i in point.checked if point.owners[i] in chosen]
 
 
 def _floats_of(function: Callable[..., Any], count: int) -> FusedFunction:

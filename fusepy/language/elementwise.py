@@ -181,7 +181,7 @@ def _in_place(op: str, symbol: str) -> Callable[[Tensor, Any], Any]:
         try:
             apply(op, "a b", self, other, _result=self)
         except ShapeError as error:
-            if "_result" in error.what:
+            if "_result does not fit the result" in error.what:
                 error.what = f"{symbol}= writes into the tensor, which has another type or shape than the result"
                 error.hint = f"write t = t {symbol} x, which makes another tensor"
             raise

@@ -95,13 +95,13 @@ def differentiated(function: Callable[..., Any], argnums: Any, has_aux: bool, wi
     variadic = is_variadic(signature)
     if not variadic:  # the names of *args and **kwargs are those of a call
         for n in listed:
-            _name(n, names, what)
+            parameter_named(n, names, what)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         trace = current_trace()
         assert trace is not None, "only a trace calls it"
         own = of_count(signature, len(args), [n for n in kwargs if n not in names]) if variadic else signature
-        chosen = [_name(n, list(own.parameters), what) for n in listed]
+        chosen = [parameter_named(n, list(own.parameters), what) for n in listed]
         bound = bound_arguments(own, args, kwargs, getattr(function, "__name__", "function"))
         bound.apply_defaults()
         start = trace.moves.begin(trace.builder.nodes)
@@ -130,7 +130,7 @@ def _behind_object(function: Callable[..., Any], argnums: Any, what: str) -> Any
     if is_variadic(signature):
         chosen: list[Any] = [n + 1 if isinstance(n, int) and n >= 0 else n for n in listed]
     else:
-        chosen = [_name(n, list(signature.parameters), what) for n in listed]
+        chosen = [parameter_named(n, list(signature.parameters), what) for n in listed]
     return tuple(chosen) if several else chosen[0]
 
 
@@ -261,7 +261,7 @@ def one_result(value: Any, what: str) -> Any:
     )
 
 
-def _name(chosen: Any, names: Sequence[str], what: str) -> str:
+def parameter_named(chosen: Any, names: Sequence[str], what: str) -> str:
     if isinstance(chosen, str) and chosen in names:
         return chosen
     if isinstance(chosen, int) and not isinstance(chosen, bool) and -len(names) <= chosen < len(names):

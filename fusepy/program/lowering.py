@@ -187,8 +187,9 @@ class Lowering:
         text, named = self.source(region, variant, plain=True), partial(self.source, region, variant)
         made = build_kernel(self.device, text, self._copied(region), named, stage_of(region).kernel)
         if not self.device.target.lanes:
-            nodes = [node for body in region.bodies for node in body.walk()]
-            made.long = LONG // max(1, (len(nodes) + int(sum(compute_bytes(n, self.oracle) for n in nodes))) // 16)
+            nodes = [node for body in region.bodies for node in body.nodes]  # the price of a loop includes its body
+            weight = len(nodes) + sum(compute_bytes(n, self.oracle) for n in nodes)
+            made.long = max(LONG // max(1, int(weight) // 16), 1 << 14)  # fewer elements fill no GPU
         return made
 
     def _copied(self, region: Node) -> list[ModuleSource]:

@@ -120,9 +120,12 @@ def test_arguments_that_are_cut_off_on_purpose(device: fp.Device) -> None:
             fp.check_grads(function, 2.0, A)
         for chosen in (1, "x", (-1,), ["x"]):
             fp.check_grads(function, 2.0, A, argnums=chosen)
-    for wrong in (2, "y", (-3,)):
-        with pytest.raises(fp.ArgumentError, match="check_grads: there is no argument"):
+    for wrong in (2, "y", (-3,), True, 0.5, (1.0,)):
+        with pytest.raises(fp.ArgumentError, match=r"check_grads\(\): there is no parameter"):
             fp.check_grads(cut, 2.0, A, argnums=wrong)
+    for empty in ((), "n"):
+        with pytest.raises(fp.ArgumentError, match="there is no float to check"):
+            fp.check_grads(lambda a, n: a * n, A, 2, argnums=empty)
 
 
 def test_a_function_whose_forward_mode_slang_cannot_compile(device: fp.Device) -> None:

@@ -8,14 +8,13 @@ nobody reads it. Gradients by twenty numbers are twenty results in one block, wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 
 from fusepy.backend.device.block import size_class
 from fusepy.backend.execute.launch import Make, Row
 
 SMALL = 1 << 16  # bytes; more is taken where it is needed
 MOST = 1 << 20  # bytes of one call
-RESULT = 1 << 12  # bytes of a result that shares a block, so that one that is kept keeps little memory of the others
+RESULT, SHARED = 256, 1 << 13  # bytes of a result that shares a block, and of the block, which one that is kept keeps
 
 
 def in_one_block(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -49,6 +48,7 @@ def with_parts(makes: Sequence[Make]) -> tuple[Make, ...]:
     small = [make for make in makes if make.element is not None and 0 < make.nbytes <= RESULT]
     if len(small) < 2:
         return tuple(makes)
-    ends = [*accumulate(size_class(make.nbytes) for make in small)]
-    parts = [make._replace(part=(start, ends[-1])) for make, start in zip(small, [0, *ends])]
+    most = SHARED // RESULT
+    shares = [small[i : i + most] for i in range(0, len(small), most)]
+    parts = [one._replace(part=(k * RESULT, len(share) * RESULT)) for share in shares for k, one in enumerate(share)]
     return (*(make for make in makes if make not in small), *parts)

@@ -64,6 +64,20 @@ def test_programs_of_several_kernels_take_one_block(device: Any, monkeypatch: py
     assert all(nbytes == array.nbytes or size_class(nbytes) == nbytes for nbytes in taken)
 
 
+def test_a_small_result_that_is_kept_keeps_little_of_the_others(device: Any) -> None:
+    """Eighty sums of a launch in blocks of 8 KiB, and results of some kilobytes beside a number in blocks of their own."""
+    x = fp.Tensor.from_numpy(device, np.ones(1000, np.float32))
+    many = fp.fuse(lambda x: tuple(fp.sum(x * float(k)) for k in range(80)))
+    beside = fp.fuse(lambda x: (fp.sum(x), *(x * float(k) for k in range(20))))
+    for function in (many, beside):
+        function(x)
+        before = device.pool.live_bytes
+        kept = [function(x)[0] for _ in range(50)]
+        assert device.pool.live_bytes - before <= 50 * little.SHARED
+        assert {float(k) for k in kept} <= {0.0, 1000.0}
+    assert [float(v) for v in many(x)[::20]] == [0.0, 20000.0, 40000.0, 60000.0]
+
+
 def test_small_results_of_a_launch_share_a_block_and_stand_alone(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Five results in one block: each is a tensor of its own, and keeps the memory."""
     x = fp.Tensor.from_numpy(device, np.linspace(0, 1, 100, dtype=np.float32))

@@ -106,6 +106,12 @@ def each(t: Any) -> None:
 
 N = np.int32([1, 2])
 PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
+    "a fraction as a flag": (
+        lambda m: fp.Tensor(np.zeros(3, bool)).__setitem__(0, 0.5),
+        "write x != 0",
+        lambda m: fp.Tensor(np.zeros(3, bool)).__setitem__(0, 0.5 != 0) or X,
+        X,
+    ),
     "fractions that are added to integers": (
         lambda m: operator.iadd(fp.Tensor(np.arange(3, dtype=np.int32)), 0.5),
         "write t = t + x, which makes another tensor",

@@ -456,13 +456,19 @@ PROGRAMS: dict[str, tuple[Program, str, Program, Any]] = {
     ),
     "a gradient that is cut off": (
         lambda m: fp.check_grads(lambda a, b: fp.sum(a) * fp.stop_gradient(b), A, 2.0),
-        "check the others only: fp.check_grads(…, argnums=(0, 2))",
+        "check the others only, by argnums= of check_grads",
         lambda m: fp.check_grads(lambda a, b: fp.sum(a) * fp.stop_gradient(b), A, 2.0, argnums=0) or 2 * A,
+        SQUARES,
+    ),
+    "an argument of integers, to check": (
+        lambda m: fp.check_grads(lambda a, n: a * n, A, 2, argnums="n"),
+        "name arguments of floats in argnums=, or leave it out to check all of them",
+        lambda m: fp.check_grads(lambda a, n: a * n, A, 2, argnums="a") or 2 * A,
         SQUARES,
     ),
     "an argument that is not there, to check": (
         lambda m: fp.check_grads(lambda a, b: a * b, A, A, argnums=2),
-        "count from 0, or name parameters",
+        "its parameters: a, b",
         lambda m: fp.check_grads(lambda a, b: a * b, A, A, argnums=(1, "a")) or 2 * A,
         SQUARES,
     ),
