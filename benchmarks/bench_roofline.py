@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import bench_rows, whole_programs
+from benchmarks import bench_operations, bench_rows, whole_programs
 from benchmarks.side_by_side import WHO, Jobs, Work
 
 CASE = "roofline"
@@ -42,10 +42,9 @@ def scaled_stencil(n: Any, x: Any) -> Any:
     return r / n.max(r)
 
 
-def work(function: Any, *on: tuple[int, ...], passes: float, rows: bool = True, wrt: int | None = None) -> Work:
-    """A function of arrays of these shapes, of which elsewhere than on a GPU each axis has at most 60 elements."""
-    off = tuple(tuple(min(n, 60) for n in shape) for shape in on)
-    return Work(function, on, off, passes, sample=slice(0, 64) if rows else None, wrt=wrt)
+def work(function: Any, *on: tuple[int, ...], passes: float, rows: bool = True, fast: bool = False) -> Work:
+    """A function of which some rows are compared, or all of the result."""
+    return bench_operations.work(function, *on, passes=passes, sample=slice(0, 64) if rows else None, fast=fast)
 
 
 LINE = (64 * M,)
@@ -57,9 +56,9 @@ WORK = {
         for name in ("softmax", "long softmax", "short softmax", "layer norm", "columns", "running sums")
     },
     "gelu loss": work(gelu_loss, LINE, LINE, passes=2, rows=False),
-    "three streams": work(three_streams, HALF, HALF, HALF, passes=4)._replace(fast=True),
+    "three streams": work(three_streams, HALF, HALF, HALF, passes=4, fast=True),
     "dot products": work(dots, HALF, HALF, HALF, passes=3, rows=False),
-    "powers": work(powers, HALF, passes=2)._replace(fast=True),
+    "powers": work(powers, HALF, passes=2, fast=True),
     "add": work(lambda n, a, b: a + b, (128 * M,), (128 * M,), passes=3),
     "image + row": work(lambda n, a, b: a + b, IMAGE, (8192,), passes=2, rows=False),
     "image.T + image": work(lambda n, a: a.T + a, IMAGE, passes=3, rows=False),

@@ -140,13 +140,19 @@ class Jobs:
         np.testing.assert_allclose(got, want, rtol=1e-2 if rough else 1e-4, atol=1e-2 if rough else 1e-4)
 
     def repeated(self, job: Callable[[], Any], wait: Callable[[], Any]) -> Callable[[], None]:
-        def run() -> None:
-            for _ in repeat(None, self.calls):
-                job()
-            wait()
+        return repeated(job, wait, self.calls)
 
-        run()
-        return run
+
+def repeated(job: Callable[[], Any], wait: Callable[[], Any], calls: int) -> Callable[[], None]:
+    """Returns a function that makes so many calls and waits for them; it has run once."""
+
+    def run() -> None:
+        for _ in repeat(None, calls):
+            job()
+        wait()
+
+    run()
+    return run
 
 
 def of_gradient(torch: Any, function: Callable[..., Any], arrays: list[Any], wrt: int | None) -> Callable[[], Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 import fusepy as fp
 from benchmarks import peers as p
+from benchmarks.side_by_side import repeated
 
 CASE = "roofline"
 Runs = dict[str, Callable[[], Any]]
@@ -54,16 +55,6 @@ BY_HAND = """
     p.pulls[3 * i + 1] = sum.y;
     p.pulls[3 * i + 2] = sum.z;
 """
-
-
-def repeated(job: Callable[[], Any], wait: Callable[[], Any], calls: int) -> Callable[[], None]:
-    def run() -> None:
-        for _ in repeat(None, calls):
-            job()
-        wait()
-
-    run()
-    return run
 
 
 def _torch(what: str, calls: int) -> Any:
